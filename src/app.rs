@@ -1,0 +1,110 @@
+//! The composition root: the only file that names concrete stores, transports and clients.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::client::local::LocalClient;
+use crate::client::{Client, Problem, ProfileView};
+use crate::config::Config;
+use crate::domain::event::{Actor, ActorType};
+use crate::domain::extension::SandboxExtension;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::ExtensionId;
+use crate::domain::time::Time;
+use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::{self, compose_ssh};
+use crate::manager::ledger::NoLedger;
+use crate::manager::{Parts, SandboxManager, Settings};
+use crate::store::catalogue::{Catalogue, Validated};
+use crate::store::json::JsonStores;
+use crate::transport::pool::Pool;
+use crate::transport::{Transports, ssh};
+
+/// The system's clock.
+pub fn now() -> Time {
+    Time::new(jiff::Timestamp::now())
+}
+
+/// The client that works in this process, on this configuration's data directory. Starts nothing and writes nothing.
+pub fn local_client(config: &Config) -> Result<(Arc<dyn Client>, SandboxManager), Fault> {
+    let stores = JsonStores::open(&config.paths.data_dir)?;
+    let user_ssh = config.paths.home.as_ref().map(|home| home.join(".ssh/config"));
+    let control = ssh::default_control_dir(config.paths.runtime_dir.as_deref().map(Path::as_os_str));
+    let transports: Arc<dyn Transports> = Arc::new(Pool::new(config.hosts.clone(), control, user_ssh));
+    let compose = ComposeSsh::new(Arc::clone(&transports), config.compose_cmd.clone(), now);
+    let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
+    extensions.insert(compose_ssh::ID.into(), Arc::new(compose));
+    let manager = SandboxManager::new(Parts {
+        sandboxes: stores.sandboxes,
+        operations: stores.operations,
+        events: stores.events,
+        locks: stores.locks,
+        installation: stores.installation,
+        recipes: stores.recipes,
+        catalogue: Arc::new(catalogue(config)),
+        extensions,
+        transports,
+        ledger: Arc::new(NoLedger),
+        clock: Arc::new(now),
+        dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
+        settings: settings(config)?,
+    });
+    Ok((Arc::new(LocalClient::new(manager.clone())), manager))
+}
+
+/// Reads and checks one profile or manifest file, as `profiles validate` does.
+pub fn validate_profile(config: &Config, path: &Path) -> Result<ProfileView, Problem> {
+    match catalogue(config).validate_file(path) {
+        Ok(Validated::Profile(entry)) => Ok(ProfileView::from(entry.as_ref())),
+        Ok(Validated::Manifest(entry)) => Ok(ProfileView {
+            id: entry.id.clone(),
+            version: entry.definition.as_ref().map(|manifest| manifest.version.to_string()),
+            summary: entry.definition.as_ref().map(|manifest| manifest.summary.clone()),
+            extension: None,
+            available: entry.available,
+            source: entry.source.to_string(),
+            path: entry.path.clone(),
+            overrides_builtin: entry.overrides_builtin,
+            error: None,
+            hash: None,
+            profile: None,
+        }),
+        Err(problems) => {
+            let mut problem = Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
+            problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
+            Err(problem)
+        }
+    }
+}
+
+fn available() -> BTreeSet<&'static str> {
+    extensions::AVAILABLE.iter().copied().collect()
+}
+
+fn catalogue(config: &Config) -> Catalogue {
+    Catalogue::load(Some(&config.paths.profiles_dir), Some(&config.paths.extensions_dir), &available())
+}
+
+fn settings(config: &Config) -> Result<Settings, Fault> {
+    let actor = match &config.actor {
+        Some(text) => Actor::parse(text)?,
+        None => default_actor(config.user.as_deref()),
+    };
+    Ok(Settings {
+        default_profile: config.default_profile.to_string(),
+        default_host: config.default_host.clone(),
+        environment_host: config.requested_host.as_ref().map(ToString::to_string),
+        compose_cmd: config.compose_cmd.clone(),
+        home: config.paths.home.clone(),
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        actor,
+        config_file: config.paths.config_file.display().to_string(),
+    })
+}
+
+/// `adm:$USER`; a name that an actor cannot have becomes `operator`.
+fn default_actor(user: Option<&str>) -> Actor {
+    let name = user.filter(|name| !name.is_empty()).unwrap_or("operator");
+    Actor::parse(&format!("adm:{name}")).unwrap_or(Actor { kind: ActorType::Adm, name: "operator".to_owned() })
+}

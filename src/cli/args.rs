@@ -1,0 +1,376 @@
+//! The command line: one clap tree, whose flags and verbs are the contract's (section 4).
+//!
+//! Environment variables and the configuration file are not read here: a flag that was not given is `None`, and
+//! `config` fills it in.
+
+#![allow(clippy::doc_markdown, reason = "the comments of fields are the help text, which is no markdown")]
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use super::usage::{ParseOutcome, outcome};
+use super::values::{Pair, Since, event_kind, pair, seconds, since, state};
+use crate::client::Problem;
+use crate::domain::profile::Seconds;
+use crate::domain::{Code, EventKind, State};
+
+/// Establishes isolated places to run things, watches them and cleans them up
+#[derive(Debug, Clone, Parser)]
+#[command(name = "sandboxer", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// Flags that every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// Flags of the dashboard, which is what runs without a command.
+    #[command(flatten)]
+    pub dashboard: DashboardArgs,
+    /// What to do; none means the dashboard.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+An ID is a sandbox's id, its name, or the beginning of its id (4 characters or more).
+Without a command and on a terminal the dashboard starts.
+
+Examples:
+  sandboxer create --profile compose-e2e --input repo=. --ttl 2h
+  sandboxer list --state ready
+  sandboxer destroy my-env
+  sandboxer events --follow --json";
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
+pub struct Global {
+    /// Print one JSON document on stdout; progress and errors as JSON lines on stderr
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Work against a sandboxer server: unix:PATH, http(s)://HOST or ssh://HOST
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// The configuration file [env: SANDBOXER_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where records, events and locks are kept [env: SANDBOXER_DATA_DIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The operator's profiles
+    #[arg(long, global = true, value_name = "DIR")]
+    pub profiles_dir: Option<PathBuf>,
+    /// The operator's extensions
+    #[arg(long, global = true, value_name = "DIR")]
+    pub extensions_dir: Option<PathBuf>,
+    /// The log file [filter in env: SANDBOXER_LOG]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log_file: Option<PathBuf>,
+    /// Who acts: adm:NAME (human), agt:NAME (agent) or atm:NAME (automation) [env: SANDBOXER_ACTOR]
+    #[arg(long, global = true, value_name = "ACTOR")]
+    pub actor: Option<String>,
+    /// No colours [env: NO_COLOR]
+    #[arg(long, global = true)]
+    pub no_color: bool,
+    /// No progress and no remarks on stderr; errors only
+    #[arg(long, global = true)]
+    pub quiet: bool,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+}
+
+/// Flags of the dashboard.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Dashboard options")]
+pub struct DashboardArgs {
+    /// The dashboard changes nothing
+    #[arg(long)]
+    pub read_only: bool,
+    /// The dashboard's colours
+    #[arg(long, value_name = "T")]
+    pub theme: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Watch and steer everything on one screen (also without a command)
+    Dashboard(DashboardArgs),
+    /// Establish a sandbox and wait until it is ready
+    Create(CreateArgs),
+    /// List sandboxes, oldest first
+    List(ListArgs),
+    /// Show one sandbox
+    Get(GetArgs),
+    /// Remove sandboxes and everything of theirs on their hosts
+    Destroy(DestroyArgs),
+    /// Remove a sandbox and make it again under the same id
+    Recreate(RecreateArgs),
+    /// Wait until a sandbox is ready, destroyed or patched
+    Wait(WaitArgs),
+    /// The recipes that sandboxes are made from
+    #[command(subcommand, arg_required_else_help = false)]
+    Profiles(ProfilesCommand),
+    /// The backends that make sandboxes
+    #[command(subcommand, arg_required_else_help = false)]
+    Extensions(ExtensionsCommand),
+    /// The places that sandboxes are put
+    #[command(subcommand, arg_required_else_help = false)]
+    Hosts(HostsCommand),
+    /// What happened, and with --follow what happens
+    Events(EventsArgs),
+}
+
+/// Flags of `create`.
+#[derive(Debug, Clone, Default, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
+pub struct CreateArgs {
+    /// The recipe, with or without "profile." [default: the configuration's default_profile]
+    #[arg(long, value_name = "P")]
+    pub profile: Option<String>,
+    /// An input of the profile; may be repeated
+    #[arg(long = "input", value_name = "K=V", value_parser = pair)]
+    pub inputs: Vec<Pair>,
+    /// The host [default: SANDBOXER_HOST, the profile's list, default_host]
+    #[arg(long, value_name = "H")]
+    pub host: Option<String>,
+    /// How long it lives once ready, such as 90m or 4h, or none [default: the profile's]
+    #[arg(long, value_name = "D|none")]
+    pub ttl: Option<String>,
+    /// Choose the id
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Give it a name
+    #[arg(long, value_name = "N")]
+    pub name: Option<String>,
+    /// A label; may be repeated (protect=true keeps sweeps and bulk verbs away)
+    #[arg(long = "label", value_name = "K=V", value_parser = pair)]
+    pub labels: Vec<Pair>,
+    /// The same key and request again returns the same sandbox
+    #[arg(long, value_name = "K")]
+    pub idempotency_key: Option<String>,
+    /// Keep a failed one for an hour, to look at
+    #[arg(long)]
+    pub keep_failed: bool,
+    /// Return before it is ready (with --server only)
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Touch nothing; print what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Agree to a large transfer
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Flags of `list`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ListArgs {
+    /// Only in this state; may be repeated
+    #[arg(long = "state", value_name = "S", value_parser = state)]
+    pub states: Vec<State>,
+    /// Only on this host
+    #[arg(long, value_name = "H")]
+    pub host: Option<String>,
+    /// Only of this profile
+    #[arg(long, value_name = "P")]
+    pub profile: Option<String>,
+    /// Only with this label; may be repeated, then with all of them
+    #[arg(long = "label", value_name = "K=V", value_parser = pair)]
+    pub labels: Vec<Pair>,
+    /// Destroyed ones too
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Flags of `get`.
+#[derive(Debug, Clone, Args)]
+pub struct GetArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// Flags of `destroy`.
+#[derive(Debug, Clone, Default, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
+pub struct DestroyArgs {
+    /// Ids, names, or beginnings of ids
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Give it up without looking at the host
+    #[arg(long)]
+    pub forget: bool,
+    /// Take no undo snapshot
+    #[arg(long)]
+    pub no_undo: bool,
+    /// Although it is labelled protect=true
+    #[arg(long)]
+    pub force_protected: bool,
+}
+
+/// Flags of `recreate`.
+#[derive(Debug, Clone, Args)]
+pub struct RecreateArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Take no undo snapshot
+    #[arg(long)]
+    pub no_undo: bool,
+    /// Although it is labelled protect=true
+    #[arg(long)]
+    pub force_protected: bool,
+}
+
+/// Flags of `wait`.
+#[derive(Debug, Clone, Args)]
+pub struct WaitArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// What to wait for
+    #[arg(long = "for", value_name = "WHAT", value_enum, default_value_t = WaitFor::Ready)]
+    pub what: WaitFor,
+    /// Give up after this long, such as 90s or 10m [default: never]
+    #[arg(long, value_name = "D", value_parser = seconds)]
+    pub timeout: Option<Seconds>,
+}
+
+/// What `wait` waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WaitFor {
+    /// It is ready.
+    #[value(help = None)]
+    Ready,
+    /// Nothing of it is left.
+    #[value(help = None)]
+    Destroyed,
+    /// It owes no patch.
+    #[value(help = None)]
+    Patched,
+}
+
+/// Verbs of `profiles`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ProfilesCommand {
+    /// List the shipped ones and the operator's
+    List,
+    /// Show one
+    Show {
+        /// With or without "profile."
+        #[arg(value_name = "P")]
+        id: String,
+    },
+    /// Check files without installing them
+    Validate {
+        /// Profile files
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Verbs of `extensions`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ExtensionsCommand {
+    /// List the shipped ones and the operator's
+    List,
+    /// Show one
+    Show {
+        /// With or without "ext."
+        #[arg(value_name = "E")]
+        id: String,
+    },
+}
+
+/// Verbs of `hosts`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum HostsCommand {
+    /// List the configured hosts as they were last seen; contacts none
+    List,
+    /// Connect to hosts and probe them
+    Check {
+        /// Hosts [default: all]
+        #[arg(value_name = "H")]
+        hosts: Vec<String>,
+        /// Try everything on it: canary, compose stack, snapshot, restore, destroy
+        #[arg(long)]
+        deep: bool,
+    },
+}
+
+/// Flags of `events`. Its `--actor` is the global flag: reading needs nobody who acts, so there it chooses.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "Here --actor ACTOR chooses: only this actor's events.")]
+pub struct EventsArgs {
+    /// Stay and print what happens, one line each
+    #[arg(long)]
+    pub follow: bool,
+    /// After this number, since this time (RFC 3339), or since this long ago (10m)
+    #[arg(long, value_name = "SEQ|TIME", value_parser = since)]
+    pub since: Option<Since>,
+    /// Only this sandbox's
+    #[arg(long, value_name = "ID")]
+    pub sandbox: Option<String>,
+    /// Only this kind, such as sandbox.ready; may be repeated
+    #[arg(long = "kind", value_name = "K", value_parser = event_kind)]
+    pub kinds: Vec<EventKind>,
+}
+
+/// Reads the command line; `args` begins with the program's name.
+///
+/// Errors: help and version texts, and wrong usage; [`ParseOutcome::finish`] prints either and says the status.
+pub fn parse<I, T>(args: I) -> Result<Cli, ParseOutcome>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString>,
+{
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let mut cli = Cli::try_parse_from(&args).map_err(|error| outcome(&error, &args))?;
+    match cli.settle_dashboard() {
+        Some(problem) => Err(ParseOutcome::usage(problem, cli.global.json)),
+        None => Ok(cli),
+    }
+}
+
+/// The tree itself, for help texts, completions and man pages.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+impl Cli {
+    /// The dashboard's flags when the dashboard is what was asked for: by name, or without a command on a terminal
+    /// (`interactive`: stdin and stdout are terminals).
+    pub fn wants_dashboard(&self, interactive: bool) -> Option<&DashboardArgs> {
+        match &self.command {
+            Some(Command::Dashboard(args)) => Some(args),
+            None if interactive && !self.global.json => Some(&self.dashboard),
+            _ => None,
+        }
+    }
+
+    /// `sandboxer --read-only dashboard` means the same as `sandboxer dashboard --read-only`; before another verb
+    /// such a flag would be silently ignored, so it is refused.
+    fn settle_dashboard(&mut self) -> Option<Problem> {
+        match &mut self.command {
+            Some(Command::Dashboard(args)) => {
+                args.read_only |= self.dashboard.read_only;
+                args.theme = args.theme.take().or_else(|| self.dashboard.theme.take());
+                let json = self.global.json;
+                json.then(|| Problem::new(Code::Usage, "the dashboard has no --json").hint("sandboxer list --json"))
+            }
+            Some(_) if self.dashboard != DashboardArgs::default() => {
+                Some(Problem::new(Code::Usage, "--read-only and --theme are the dashboard's"))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Destructive verbs ask on a terminal; off a terminal they proceed only when what they mean is beyond doubt.
+
+use std::io::{BufRead as _, Write as _};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+
+use super::output::{Face, Stop};
+use super::table::age;
+use crate::client::Problem;
+use crate::domain::{Code, SandboxRecord};
+
+/// How often the terminal is looked at for an answer.
+const GLANCE: Duration = Duration::from_millis(30);
+
+/// What is about to be done.
+pub(super) struct Question<'a> {
+    /// `destroy`, `recreate`.
+    pub verb: &'a str,
+    /// To which sandboxes.
+    pub records: &'a [&'a SandboxRecord],
+    /// `--yes`.
+    pub yes: bool,
+    /// Why this needs `--yes` off a terminal; none: it does not.
+    pub needs_yes: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Course {
+    Go,
+    Ask,
+    Refuse,
+}
+
+fn course(yes: bool, terminal: bool, needs_yes: bool) -> Course {
+    match (yes, terminal, needs_yes) {
+        (true, _, _) | (false, false, false) => Course::Go,
+        (false, true, _) => Course::Ask,
+        (false, false, true) => Course::Refuse,
+    }
+}
+
+/// Returns when the verb may go on; the answer is whether somebody was asked.
+///
+/// Errors: `usage` off a terminal where `--yes` is needed; `cancelled` when the answer is no, or Ctrl-C.
+pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Result<bool, Stop> {
+    // The question goes to stderr and its answer comes from stdin: both must be the person's. Under --json
+    // stderr is a stream of objects, so nobody can be asked there.
+    let terminal = face.io.terminals.stdin && face.io.terminals.stderr && !face.look.json;
+    match course(question.yes, terminal, question.needs_yes.is_some()) {
+        Course::Go => Ok(false),
+        Course::Refuse => {
+            let why = question.needs_yes.as_deref().unwrap_or_default();
+            Err(Problem::new(Code::Usage, format!("{why} needs --yes where nobody can be asked")).into())
+        }
+        Course::Ask if question.records.is_empty() => Ok(false),
+        Course::Ask => ask(face, question).await.map(|()| true),
+    }
+}
+
+async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
+    let text = wording(face, question);
+    write!(face.io.stderr, "{text}").and_then(|()| face.io.stderr.flush())?;
+    let mut answer = String::new();
+    let answered = face.io.answered;
+    tokio::select! {
+        () = async { while !answered() { tokio::time::sleep(GLANCE).await } } => {
+            // Neither the end of input nor what is no text is a yes.
+            let read = face.io.stdin.read_line(&mut answer);
+            if !answer.ends_with('\n') || read.is_err() {
+                let _ = writeln!(face.io.stderr);
+            }
+        }
+        Some(()) = face.io.interrupts.next() => {
+            let _ = writeln!(face.io.stderr);
+        }
+    }
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(Problem::new(Code::Cancelled, "nothing was changed").into())
+}
+
+/// The question, with the full id of everything it is about.
+fn wording(face: &Face<'_>, question: &Question<'_>) -> String {
+    let (look, now) = (face.look, face.now());
+    let mut text = String::new();
+    for record in question.records {
+        let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
+        let protected = if record.is_protected() { ", PROTECTED" } else { "" };
+        let about = format!(
+            "{}  ({name}{} on {}, {}, {} old{protected})",
+            record.id,
+            record.profile.id,
+            record.host,
+            record.state,
+            age(record.created_at, now)
+        );
+        text.push_str("  ");
+        text.push_str(&look.clean(&about, 400));
+        text.push('\n');
+    }
+    let what = match question.records {
+        [_] => "this sandbox".to_owned(),
+        many => format!("these {} sandboxes", many.len()),
+    };
+    format!("{text}{} {what}? [y/N] ", capital(question.verb))
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_goes_a_terminal_asks_and_a_script_must_be_exact() {
+        for (yes, terminal, needs_yes, expected) in [
+            (true, true, true, Course::Go),
+            (true, false, true, Course::Go),
+            (false, true, false, Course::Ask),
+            (false, true, true, Course::Ask),
+            (false, false, false, Course::Go),
+            (false, false, true, Course::Refuse),
+        ] {
+            assert_eq!(course(yes, terminal, needs_yes), expected, "{yes} {terminal} {needs_yes}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `create`: write the record, wait until it is ready, say how to get there.
+
+use std::io::Write as _;
+
+use super::args::CreateArgs;
+use super::interrupt::{Running, attend, look_on};
+use super::output::{Face, Outcome, Stop};
+use super::{record, sandboxes, table, values};
+use crate::client::{CreateRequest, Decision, Problem};
+use crate::domain::{Code, SandboxId, SandboxRecord};
+
+pub(super) async fn create(face: &mut Face<'_>, args: CreateArgs) -> Outcome {
+    if args.no_wait {
+        return Err(
+            Problem::new(Code::Usage, "--no-wait works with --server only: here this process does the work").into()
+        );
+    }
+    let dry_run = args.dry_run;
+    let request = request(args)?;
+    if dry_run {
+        return plan(face, request).await;
+    }
+    let client = face.client;
+    let running = Running::new(client);
+    let made = attend(face, &running, async {
+        let started = client.create(request).await.map_err(|problem| (problem, None))?;
+        let id = started.sandbox.id.clone();
+        running.finish(started).await.map_err(|problem| (problem, Some(id)))
+    });
+    match Box::pin(made).await? {
+        Ok(ready) => sandboxes::show(face, &ready).map(|()| 0),
+        Err((problem, None)) => Err(problem.into()),
+        Err((problem, Some(id))) => Err(failed(face, problem, &id).await),
+    }
+}
+
+fn request(args: CreateArgs) -> Result<CreateRequest, Stop> {
+    Ok(CreateRequest {
+        profile: args.profile,
+        inputs: values::map_of("--input", args.inputs)?,
+        host: args.host,
+        ttl: args.ttl,
+        id: args.id,
+        name: args.name,
+        labels: values::map_of("--label", args.labels)?,
+        idempotency_key: args.idempotency_key,
+        keep_failed: args.keep_failed,
+        yes: args.yes,
+    })
+}
+
+/// Shows the evidence of a failed establishment, and returns the problem to end with. With `--json` the evidence
+/// is in the problem's `details`.
+pub(super) async fn failed(face: &mut Face<'_>, mut problem: Problem, id: &SandboxId) -> Stop {
+    let Ok(left) = face.client.get(id.as_str()).await else { return problem.into() };
+    if face.look.json {
+        problem.details = details(problem.details, &left);
+    } else {
+        // Part of the error: shown with --quiet too.
+        for line in record::evidence(&left, face.look) {
+            let _ = writeln!(face.io.stderr, "{line}");
+        }
+    }
+    if problem.hint.is_none() {
+        problem.hint = Some(next_step(&left));
+    }
+    problem.into()
+}
+
+fn details(known: serde_json::Value, left: &SandboxRecord) -> serde_json::Value {
+    let mut map = match known {
+        serde_json::Value::Object(map) => map,
+        _ => serde_json::Map::new(),
+    };
+    let evidence = serde_json::json!({
+        "sandbox_id": left.id,
+        "state": left.state,
+        "failure": left.failure,
+        "leftovers": left.leftovers,
+    });
+    if let serde_json::Value::Object(evidence) = evidence {
+        map.extend(evidence);
+    }
+    serde_json::Value::Object(map)
+}
+
+fn next_step(left: &SandboxRecord) -> String {
+    match &left.reachability {
+        _ if !left.leftovers.is_empty() => format!("sandboxer destroy {} tries again to remove what is left", left.id),
+        Some(reach) if left.kept_failed => {
+            format!("it was kept: {}; sandboxer destroy {} when done", reach.ssh, left.id)
+        }
+        None if left.kept_failed => format!("it was kept on {}; sandboxer destroy {} when done", left.host, left.id),
+        _ => format!("nothing is left on {}; sandboxer get {} shows what was recorded", left.host, left.id),
+    }
+}
+
+/// Prints what a create would do. The status is the one that the create would end with.
+async fn plan(face: &mut Face<'_>, request: CreateRequest) -> Outcome {
+    let client = face.client;
+    let decision = look_on(face, client.plan_create(request)).await??;
+    if face.look.json {
+        face.document(&decision)?;
+    } else {
+        print_plan(face, &decision)?;
+    }
+    verdict(&decision).map_or(Ok(0), |problem| Err(problem.into()))
+}
+
+/// Why the create would be refused.
+fn verdict(decision: &Decision) -> Option<Problem> {
+    if decision.ok {
+        return None;
+    }
+    let refusals = decision.preview.refusals.len();
+    Some(if decision.route.is_none() {
+        Problem::new(Code::HostUnreachable, "no host can take it").hint("try --host local")
+    } else if refusals > 0 {
+        let what = if refusals == 1 { "one thing is".to_owned() } else { format!("{refusals} things are") };
+        Problem::new(Code::InvalidInput, format!("{what} refused; create would end the same way"))
+    } else {
+        Problem::new(Code::InvalidInput, "create would be refused")
+    })
+}
+
+fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
+    let mut fields = vec![
+        ("profile", format!("{} {}", decision.profile, decision.version)),
+        ("extension", decision.extension.clone()),
+    ];
+    if let Some(route) = &decision.route {
+        fields.push(("host", format!("{}: {}", route.host, route.reason)));
+    }
+    for verdict in &decision.verdicts {
+        let word = if verdict.ok { "yes" } else { "no" };
+        fields.push(("candidate", format!("{} ({word}): {}", verdict.host, verdict.reason)));
+    }
+    for (key, value) in &decision.inputs {
+        fields.push(("input", format!("{key}={value}")));
+    }
+    fields.push(("ttl", decision.ttl_s.map_or_else(|| "none".to_owned(), table::short)));
+    fields.extend(decision.quote_usd.map(|usd| ("quote", usd.to_string())));
+    let preview = &decision.preview;
+    fields.push(("transfer", format!("{} in {} files", table::size(preview.bytes), preview.files)));
+    if !preview.services.is_empty() {
+        fields.push(("services", preview.services.join(", ")));
+    }
+    for rewrite in &preview.rewrites {
+        fields.push(("rewritten", format!("{}: {}", rewrite.path, rewrite.what)));
+    }
+    for refusal in &preview.refusals {
+        let allow = refusal.allow.as_ref().map(|word| format!(" (compose.allow: {word})")).unwrap_or_default();
+        fields.push(("refused", format!("{}: {}{allow}", refusal.path, refusal.message)));
+    }
+    record::block(face, &fields)
+}

@@ -1,0 +1,114 @@
+//! `events`: what happened, and with `--follow` what happens.
+
+use futures_util::StreamExt as _;
+
+use super::args::EventsArgs;
+use super::output::{Face, Outcome, Stop};
+use super::values::Since;
+use crate::client::{EventQuery, Update};
+use crate::domain::{Actor, Event};
+
+/// The status of a command that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+pub(super) async fn events(face: &mut Face<'_>, args: &EventsArgs) -> Outcome {
+    let query = query(face, args).await?;
+    if args.follow {
+        return follow(face, query, args.since.is_some()).await;
+    }
+    let events = face.client.events(query).await?;
+    if face.look.json {
+        face.document(&events)?;
+    } else if events.is_empty() {
+        face.remark("no events");
+    }
+    if !face.look.json {
+        for event in &events {
+            show(face, event)?;
+        }
+    }
+    Ok(0)
+}
+
+async fn query(face: &Face<'_>, args: &EventsArgs) -> Result<EventQuery, Stop> {
+    let sandbox = match &args.sandbox {
+        Some(reference) => Some(face.client.get(reference).await?.id),
+        None => None,
+    };
+    let actor = match &face.global.actor {
+        Some(text) => Some(Actor::parse(text).map_err(crate::client::Problem::from)?.to_string()),
+        None => None,
+    };
+    let (after_seq, since) = match args.since {
+        None => (None, None),
+        Some(Since::Seq(seq)) => (Some(seq), None),
+        Some(Since::Time(time)) => (None, Some(time)),
+        Some(Since::Ago(ago)) => (None, Some(face.now().minus_seconds(ago.get()))),
+    };
+    Ok(EventQuery { after_seq, since, sandbox, kinds: args.kinds.clone(), actor })
+}
+
+/// Prints what is kept (only with `--since`), then what comes. Ends when nobody reads stdout, or with Ctrl-C.
+async fn follow(face: &mut Face<'_>, mut query: EventQuery, kept: bool) -> Outcome {
+    // Listening begins before the kept ones are read: what happens in between is then in both, and the numbers
+    // tell it apart.
+    let mut updates = face.client.subscribe().await?;
+    if kept {
+        catch_up(face, &mut query).await?;
+    }
+    loop {
+        let update = tokio::select! {
+            update = updates.next() => update,
+            Some(()) = face.io.interrupts.next() => return Ok(INTERRUPTED),
+        };
+        match update {
+            None => return Ok(0),
+            Some(Update::Event(event)) if passes(&query, &event) => {
+                query.after_seq = Some(event.seq);
+                show_one(face, &event)?;
+            }
+            // Without a number that was seen, everything ever kept would come.
+            Some(Update::Resync) if query.after_seq.is_some() || query.since.is_some() => {
+                catch_up(face, &mut query).await?;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+async fn catch_up(face: &mut Face<'_>, query: &mut EventQuery) -> Result<(), Stop> {
+    for event in face.client.events(query.clone()).await? {
+        query.after_seq = Some(event.seq);
+        show_one(face, &event)?;
+    }
+    Ok(())
+}
+
+fn passes(query: &EventQuery, event: &Event) -> bool {
+    query.after_seq.is_none_or(|seq| event.seq > seq)
+        && query.since.is_none_or(|since| event.time >= since)
+        && query.sandbox.as_ref().is_none_or(|id| event.sandbox_id.as_ref() == Some(id))
+        && (query.kinds.is_empty() || query.kinds.contains(&event.kind))
+        && query.actor.as_ref().is_none_or(|actor| event.actor.to_string() == *actor)
+}
+
+/// One event as it comes, written out at once.
+fn show_one(face: &mut Face<'_>, event: &Event) -> Result<(), Stop> {
+    if face.look.json {
+        return face.json_line(event);
+    }
+    show(face, event)?;
+    Ok(face.io.stdout.flush()?)
+}
+
+/// A line for a person. Fixed columns, since with `--follow` nobody knows the widest.
+fn show(face: &mut Face<'_>, event: &Event) -> Result<(), Stop> {
+    let data = match &event.data {
+        serde_json::Value::Null => String::new(),
+        data => data.to_string(),
+    };
+    let sandbox = event.sandbox_id.as_ref().map_or("-", |id| id.as_str());
+    let text = format!("{}  {:>6}  {:<20}  {sandbox:<8}  {}  {data}", event.time, event.seq, event.kind, event.actor);
+    let line = face.look.clean(text.trim_end(), face.io.width.unwrap_or(1000));
+    face.line(&line)
+}

@@ -1,0 +1,293 @@
+//! What leaves the process: documents on stdout, errors and remarks on stderr.
+//!
+//! The same reply is either one JSON document, exact, or text for a person, cleaned of everything that could move
+//! the cursor (semantics 11). Nothing here panics when a pipe is closed: writes are results.
+
+use std::io::{self, BufRead, Write};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::Global;
+use crate::client::{Client, Problem};
+use crate::domain::text::clean_line;
+use crate::domain::{Code, Progress, Time};
+
+/// The longest sentence of an error that is shown to a person, in columns; `--json` has all of it.
+const SENTENCE: usize = 2000;
+
+/// The world around a command; tests put their own in its place.
+pub struct Io {
+    /// Standard output.
+    pub stdout: Box<dyn Write + Send>,
+    /// Standard error.
+    pub stderr: Box<dyn Write + Send>,
+    /// Where the answer to a question comes from.
+    pub stdin: Box<dyn BufRead + Send>,
+    /// Whether `stdin` can be read without waiting. Asked before it is read, so that Ctrl-C is heard while the
+    /// answer is awaited: a blocking read is resumed after a signal that has a handler.
+    pub answered: fn() -> bool,
+    /// Which of the three are terminals.
+    pub terminals: Terminals,
+    /// Columns of the terminal; none: nothing is cut.
+    pub width: Option<usize>,
+    /// Whether the environment allows colours (`NO_COLOR`, `TERM`).
+    pub color: bool,
+    /// One item for each Ctrl-C (or SIGTERM).
+    pub interrupts: BoxStream<'static, ()>,
+    /// The clock.
+    pub now: fn() -> Time,
+    /// Set by a second Ctrl-C: whoever ends the process must not wait for the rollback.
+    pub leave_at_once: bool,
+}
+
+/// Which of the standard streams are terminals.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terminals {
+    /// Standard input.
+    pub stdin: bool,
+    /// Standard output.
+    pub stdout: bool,
+    /// Standard error.
+    pub stderr: bool,
+}
+
+impl Io {
+    /// The process's own.
+    pub fn process() -> Self {
+        use std::io::IsTerminal as _;
+        let terminals = Terminals {
+            stdin: io::stdin().is_terminal(),
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+        };
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let width = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        Self {
+            stdout: Box::new(io::stdout()),
+            stderr: Box::new(io::stderr()),
+            stdin: Box::new(io::BufReader::new(io::stdin())),
+            answered: stdin_is_readable,
+            terminals,
+            // A terminal of a serial line says 0 columns: it does not know.
+            width: width.filter(|columns| terminals.stdout && *columns >= 20),
+            color: !set("NO_COLOR") && !dumb,
+            interrupts: presses(),
+            now: || Time::new(jiff::Timestamp::now()),
+            leave_at_once: false,
+        }
+    }
+}
+
+fn stdin_is_readable() -> bool {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    // A hang-up or an error counts as readable: the read then says so. So does a poll that fails.
+    !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
+}
+
+/// Ctrl-C and SIGTERM. The handlers are installed when somebody first listens: until then (a `list`, say) Ctrl-C
+/// simply ends the process.
+fn presses() -> BoxStream<'static, ()> {
+    stream::once(async {
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return stream::pending().boxed();
+        };
+        stream::poll_fn(move |context| match interrupt.poll_recv(context) {
+            std::task::Poll::Pending => terminate.poll_recv(context),
+            ready @ std::task::Poll::Ready(_) => ready,
+        })
+        .boxed()
+    })
+    .flatten()
+    .boxed()
+}
+
+/// How things are shown.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
+pub(super) struct Look {
+    /// JSON instead of text.
+    pub json: bool,
+    /// Colours, where the stream is a terminal.
+    pub color: bool,
+    /// No characters of ours outside ASCII.
+    pub ascii: bool,
+    /// No progress, no remarks.
+    pub quiet: bool,
+}
+
+impl Look {
+    /// From the flags and the environment.
+    pub(super) fn of(global: &Global, io: &Io) -> Self {
+        Self {
+            json: global.json,
+            color: io.color && !global.no_color && !global.json,
+            ascii: global.ascii,
+            quiet: global.quiet,
+        }
+    }
+
+    /// Cleans text of others for one line of at most `limit` columns.
+    pub(super) fn clean(self, text: &str, limit: usize) -> String {
+        let line = clean_line(text, limit);
+        if self.ascii { line.replace('…', "~").replace('·', "?") } else { line }
+    }
+}
+
+/// How a text stands out on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Strong,
+    Faint,
+    Bad,
+    Busy,
+}
+
+impl Tone {
+    /// The text in this tone; `on` says whether the stream takes colours.
+    pub(super) fn paint(self, text: &str, on: bool) -> String {
+        let code = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Strong => "1",
+            Self::Faint => "2",
+            Self::Bad => "31",
+            Self::Busy => "33",
+        };
+        if on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// Why a verb ended early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// An error to be shown.
+    Problem(Box<Problem>),
+    /// Nobody reads stdout any more.
+    PipeClosed,
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::PipeClosed;
+        }
+        let mut problem = Problem::new(Code::Internal, "standard output cannot be written");
+        problem.causes.push(error.to_string());
+        problem.into()
+    }
+}
+
+/// What a verb returns: the exit status, or why it ended early.
+pub(super) type Outcome = Result<u8, Stop>;
+
+/// A verb's view of the world.
+pub(super) struct Face<'a> {
+    pub client: &'a dyn Client,
+    pub io: &'a mut Io,
+    pub look: Look,
+    pub global: &'a Global,
+}
+
+impl Face<'_> {
+    /// One JSON document; indented where a person looks at it.
+    pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Stop> {
+        let text =
+            if self.io.terminals.stdout { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+        self.line(&text.map_err(|error| encoding(&error))?)
+    }
+
+    /// One JSON object on one line, written out at once.
+    pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Stop> {
+        let text = serde_json::to_string(value).map_err(|error| encoding(&error))?;
+        self.line(&text)?;
+        Ok(self.io.stdout.flush()?)
+    }
+
+    /// A line on stdout. The text is ours or cleaned.
+    pub(super) fn line(&mut self, text: &str) -> Result<(), Stop> {
+        Ok(writeln!(self.io.stdout, "{text}")?)
+    }
+
+    /// A remark for a person on stderr; nothing with `--quiet` or `--json`. A closed stderr is no reason to stop.
+    pub(super) fn remark(&mut self, text: &str) {
+        if !self.look.quiet && !self.look.json {
+            let _ = writeln!(self.io.stderr, "{text}");
+        }
+    }
+
+    /// An error on stderr that does not end the command.
+    pub(super) fn error(&mut self, problem: &Problem) {
+        error(self.io, self.look, problem);
+    }
+
+    /// Whether stdout takes colours.
+    pub(super) fn paints(&self) -> bool {
+        self.look.color && self.io.terminals.stdout
+    }
+
+    /// The time.
+    pub(super) fn now(&self) -> Time {
+        (self.io.now)()
+    }
+}
+
+fn encoding(error: &serde_json::Error) -> Stop {
+    Problem::new(Code::Internal, format!("the answer cannot be written as JSON: {error}")).into()
+}
+
+/// The last line of stderr under `--json`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorLine {
+    /// What went wrong.
+    pub error: Problem,
+}
+
+/// A line of stderr under `--json` while an operation runs.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProgressLine {
+    /// What it is at.
+    pub progress: Progress,
+}
+
+/// Writes an error to stderr: a JSON line, or the sentence, its causes, evidence and a hint.
+pub(super) fn error(io: &mut Io, look: Look, problem: &Problem) {
+    let text = if look.json {
+        serde_json::to_string(&ErrorLine { error: problem.clone() }).unwrap_or_default()
+    } else {
+        error_text(problem, look, look.color && io.terminals.stderr)
+    };
+    // Where stderr is closed too there is nobody left to tell; the status still says it.
+    let _ = writeln!(io.stderr, "{text}").and_then(|()| io.stderr.flush());
+}
+
+fn error_text(problem: &Problem, look: Look, color: bool) -> String {
+    let mut text = format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
+    for cause in &problem.causes {
+        // ssh's own words have several lines: each is a line here too.
+        for line in cause.lines() {
+            text.push_str("\n  ");
+            text.push_str(&look.clean(line, SENTENCE));
+        }
+    }
+    if let Some(hint) = &problem.hint {
+        text.push('\n');
+        text.push_str(&Tone::Strong.paint("hint:", color));
+        text.push(' ');
+        text.push_str(&look.clean(hint, SENTENCE));
+    }
+    text
+}

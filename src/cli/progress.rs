@@ -1,0 +1,131 @@
+//! Progress on stderr: a bar on a terminal, a line per step elsewhere, an object a line with `--json`, nothing
+//! with `--quiet`.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::Instant;
+
+use super::output::{Face, Io, Look, ProgressLine};
+use super::table::size;
+use crate::client::Update;
+use crate::domain::Progress;
+
+/// Plain lines within one step come no oftener than this.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Shows what the running operations are at.
+pub(super) struct Meter {
+    look: Look,
+    form: Form,
+}
+
+enum Form {
+    Silent,
+    Json,
+    Lines { last: Option<(String, Instant)> },
+    Bar { bar: ProgressBar, width: usize },
+}
+
+impl Meter {
+    pub(super) fn new(face: &Face<'_>) -> Self {
+        let look = face.look;
+        let form = match (look.quiet, look.json, face.io.terminals.stderr) {
+            (true, _, _) => Form::Silent,
+            (_, true, _) => Form::Json,
+            (_, _, true) => Form::Bar { bar: bar(look), width: face.io.width.unwrap_or(80) },
+            _ => Form::Lines { last: None },
+        };
+        Self { look, form }
+    }
+
+    /// Whether it wants to be ticked. By hand: the library's own ticker is a thread.
+    pub(super) fn moves(&self) -> bool {
+        matches!(self.form, Form::Bar { .. })
+    }
+
+    pub(super) fn tick(&self) {
+        if let Form::Bar { bar, .. } = &self.form {
+            bar.tick();
+        }
+    }
+
+    /// Shows an update, if it is a report of progress.
+    pub(super) fn hear(&mut self, io: &mut Io, update: &Update) {
+        if let Update::Progress(progress) = update {
+            self.show(io, progress);
+        }
+    }
+
+    fn show(&mut self, io: &mut Io, progress: &Progress) {
+        match &mut self.form {
+            Form::Silent => {}
+            Form::Json => {
+                let line = ProgressLine { progress: progress.clone() };
+                if let Ok(text) = serde_json::to_string(&line) {
+                    let _ = writeln!(io.stderr, "{text}");
+                }
+            }
+            Form::Lines { last } => {
+                let step = format!("{} {}", progress.operation, progress.stage);
+                let due = last.as_ref().is_none_or(|(known, at)| *known != step || at.elapsed() >= PAUSE);
+                if due {
+                    *last = Some((step, Instant::now()));
+                    let _ = writeln!(io.stderr, "{}", self.look.clean(&sentence(progress), 400));
+                }
+            }
+            Form::Bar { bar, width } => {
+                match (progress.done, progress.of) {
+                    (Some(done), Some(of)) if of > 0 => {
+                        bar.set_length(of);
+                        bar.set_position(done.min(of));
+                    }
+                    _ => {
+                        bar.set_length(u64::from(progress.steps.max(1)));
+                        bar.set_position(u64::from(progress.step.saturating_sub(1)));
+                    }
+                }
+                // Spinner, bar and spaces take 29 columns. A line that wraps is drawn again and again.
+                bar.set_message(self.look.clean(&sentence(progress), width.saturating_sub(29)));
+                bar.tick();
+            }
+        }
+    }
+
+    /// Takes the bar off the screen, so that a line can be written.
+    pub(super) fn clear(&mut self) {
+        if let Form::Bar { bar, .. } = &self.form {
+            bar.finish_and_clear();
+            bar.reset();
+        }
+    }
+}
+
+fn bar(look: Look) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+    let (ticks, chars) = if look.ascii { ("|/-\\ ", "=> ") } else { ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ", "━╸─") };
+    let template = "{spinner} {bar:24} {msg}";
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.tick_chars(ticks).progress_chars(chars));
+    bar
+}
+
+/// `a1b2c3d4 2/5 transfer 12 MiB: what the program said`.
+fn sentence(progress: &Progress) -> String {
+    let mut words: Vec<String> = progress.sandbox_id.iter().map(ToString::to_string).collect();
+    if progress.steps > 0 {
+        words.push(format!("{}/{}", progress.step, progress.steps));
+    }
+    words.push(progress.stage.clone());
+    match (progress.bytes, progress.done, progress.of) {
+        (Some(bytes), _, _) => words.push(size(bytes)),
+        (None, Some(done), Some(of)) => words.push(format!("{done}/{of}")),
+        _ => {}
+    }
+    let text = words.join(" ");
+    match &progress.message {
+        Some(message) => format!("{text}: {message}"),
+        None => text,
+    }
+}

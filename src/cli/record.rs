@@ -1,0 +1,140 @@
+//! A sandbox record in words: the block that `get` and `create` print, the cells of `list`, a failure's evidence.
+
+use super::output::{Face, Look, Stop, Tone};
+use super::table::{Line, age, short};
+use crate::domain::text::{clean_block, last_lines};
+use crate::domain::{SandboxRecord, State, Time};
+
+/// Older observations than this are shown with their age: seconds.
+const FRESH: u64 = 300;
+/// Lines of a failed step that are shown; `get --json` has all that is kept.
+const EVIDENCE: usize = 20;
+/// The widest a value in a block gets, in columns.
+const VALUE: usize = 1000;
+
+/// The state and what qualifies it: what is being done now, dead services, and how old the observation is.
+pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
+    let mut words = vec![record.state.to_string()];
+    if record.degraded().next().is_some() {
+        words.push("degraded".to_owned());
+    }
+    if let Some(operation) = &record.operation {
+        // In these states the state itself says what is being done.
+        if !matches!(record.state, State::Requested | State::Provisioning | State::Destroying) {
+            words.push(operation.kind.to_string());
+        }
+    }
+    // A host that does not answer changes no state: then the state is only what was seen last.
+    if let Some(seen) = record.observed_at.filter(|_| !record.state.is_over())
+        && now.since(seen).as_secs() >= FRESH
+    {
+        words.push(format!("seen {} ago", age(seen, now)));
+    }
+    words.join(", ")
+}
+
+/// What is left of its time.
+pub(super) fn left(record: &SandboxRecord, now: Time) -> String {
+    match record.expires_at {
+        _ if record.state.is_over() => "-".to_owned(),
+        None => "no end".to_owned(),
+        Some(end) if end > now => short(end.since(now).as_secs()),
+        Some(end) => format!("over by {}", age(end, now)),
+    }
+}
+
+/// The row of `list`.
+pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
+    let tone = match record.state {
+        State::Failed | State::Lost => Tone::Bad,
+        State::Requested | State::Provisioning | State::Destroying => Tone::Busy,
+        State::Destroyed | State::Forgotten => Tone::Faint,
+        _ if record.degraded().next().is_some() => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let cells = vec![
+        record.id.to_string(),
+        record.name.clone().unwrap_or_else(|| "-".to_owned()),
+        state(record, now),
+        record.profile.id.as_str().trim_start_matches("profile.").to_owned(),
+        record.host.to_string(),
+        age(record.created_at, now),
+        left(record, now),
+    ];
+    Line { tone, cells }
+}
+
+/// Prints one record for a person.
+pub(super) fn print(face: &mut Face<'_>, record: &SandboxRecord) -> Result<(), Stop> {
+    let (look, now) = (face.look, face.now());
+    let mut fields = vec![("id", record.id.to_string())];
+    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    add("name", record.name.clone());
+    add("state", Some(state(record, now)));
+    add("reason", record.reason.as_ref().map(ToString::to_string));
+    add("message", record.message.clone());
+    add("profile", Some(format!("{} {}", record.profile.id, record.profile.version)));
+    add("host", Some(record.host.to_string()));
+    add("created", Some(format!("{} ({} ago)", record.created_at, age(record.created_at, now))));
+    add("expires", Some(expires(record, now)));
+    for (key, value) in &record.labels {
+        add("label", Some(format!("{key}={value}")));
+    }
+    add("workdir", record.workdir.clone());
+    add("ssh", record.reachability.as_ref().map(|reach| reach.ssh.clone()));
+    for service in &record.services {
+        let exit = service.exit_code.map(|code| format!(", exit status {code}")).unwrap_or_default();
+        add("service", Some(format!("{}: {}{exit}", service.name, service.state)));
+    }
+    for endpoint in record.reachability.iter().flat_map(|reach| &reach.endpoints) {
+        add("endpoint", Some(format!("{}:{}  {}", endpoint.service, endpoint.container_port, endpoint.url)));
+        add("tunnel", endpoint.tunnel.clone());
+    }
+    for rewrite in &record.rewrites {
+        add("rewritten", Some(format!("{}: {}", rewrite.path, rewrite.what)));
+    }
+    add("cost", record.cost_usd.map(|usd| usd.to_string()));
+    block(face, &fields)?;
+    for line in evidence(record, look) {
+        face.line(&line)?;
+    }
+    Ok(())
+}
+
+fn expires(record: &SandboxRecord, now: Time) -> String {
+    match record.expires_at {
+        Some(end) if record.state.is_over() => end.to_string(),
+        Some(end) => format!("{end} ({})", left(record, now)),
+        None => "never".to_owned(),
+    }
+}
+
+/// Prints names and values in two columns; values are cleaned.
+pub(super) fn block(face: &mut Face<'_>, fields: &[(&str, String)]) -> Result<(), Stop> {
+    let look = face.look;
+    let wide = fields.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
+    let paints = face.paints();
+    for (key, value) in fields {
+        let key = Tone::Faint.paint(&format!("{key:wide$}"), paints);
+        face.line(format!("{key}  {}", look.clean(value, VALUE)).trim_end())?;
+    }
+    Ok(())
+}
+
+/// What is known of a failure: the step, its last lines, what is left on the host. Cleaned.
+pub(super) fn evidence(record: &SandboxRecord, look: Look) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(failure) = &record.failure {
+        let status = failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
+        lines.push(format!("failed step: {}{status}", look.clean(&failure.step, VALUE)));
+        let output = clean_block(&last_lines(&failure.output, EVIDENCE));
+        lines.extend(output.lines().map(|line| format!("  | {}", look.clean(line, VALUE))));
+    }
+    if !record.leftovers.is_empty() {
+        lines.push(format!("left on {}:", look.clean(record.host.as_str(), VALUE)));
+        for resource in &record.leftovers {
+            lines.push(format!("  {} {}", look.clean(&resource.kind, VALUE), look.clean(&resource.id, VALUE)));
+        }
+    }
+    lines
+}

@@ -1,0 +1,42 @@
+//! `list` and `get`.
+
+use super::args::ListArgs;
+use super::output::{Face, Outcome, Stop};
+use super::{record, table, values};
+use crate::client::ListQuery;
+use crate::domain::SandboxRecord;
+
+pub(super) async fn list(face: &mut Face<'_>, args: ListArgs) -> Outcome {
+    let query = ListQuery {
+        states: args.states,
+        host: args.host,
+        profile: args.profile,
+        labels: values::map_of("--label", args.labels)?,
+        all: args.all,
+    };
+    let everything = query == ListQuery::default();
+    let records = face.client.list(query).await?;
+    if face.look.json {
+        face.document(&records)?;
+    } else if records.is_empty() && everything {
+        face.remark("no sandboxes; create one: sandboxer create --profile sandbox-canary");
+    } else if records.is_empty() {
+        face.remark("no sandbox matches");
+    } else {
+        let now = face.now();
+        let rows: Vec<_> = records.iter().map(|one| record::row(one, now)).collect();
+        table::print(face, &["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "LEFT!"], &rows)?;
+    }
+    Ok(0)
+}
+
+pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
+    let found = face.client.get(reference).await?;
+    show(face, &found)?;
+    Ok(0)
+}
+
+/// Prints one record, whole as JSON or as a block.
+pub(super) fn show(face: &mut Face<'_>, found: &SandboxRecord) -> Result<(), Stop> {
+    if face.look.json { face.document(found) } else { record::print(face, found) }
+}

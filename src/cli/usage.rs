@@ -1,0 +1,86 @@
+//! What clap says, as our own outcome: help on stdout, wrong usage as a problem of code `usage`.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+
+use super::output::{self, Io, Look};
+use crate::client::Problem;
+use crate::domain::Code;
+
+/// Why there is nothing to run.
+#[derive(Debug)]
+pub enum ParseOutcome {
+    /// Help or version was asked for.
+    Text(Box<clap::builder::StyledStr>),
+    /// The command line is wrong.
+    Usage {
+        /// How.
+        problem: Box<Problem>,
+        /// Whether `--json` is among the arguments, so that the error is JSON too.
+        json: bool,
+    },
+}
+
+impl ParseOutcome {
+    pub(super) fn usage(problem: Problem, json: bool) -> Self {
+        Self::Usage { problem: Box::new(problem), json }
+    }
+
+    /// Prints it and returns the exit status.
+    pub fn finish(&self, io: &mut Io) -> u8 {
+        match self {
+            Self::Text(text) => {
+                let text = if io.terminals.stdout && io.color { text.ansi().to_string() } else { text.to_string() };
+                // A reader that went away (`--help | head`) is no error.
+                let _ = io.stdout.write_all(text.as_bytes()).and_then(|()| io.stdout.flush());
+                0
+            }
+            Self::Usage { problem, json } => {
+                let look = Look { json: *json, ..Look::default() };
+                output::error(io, look, problem);
+                problem.exit_status()
+            }
+        }
+    }
+}
+
+/// Turns clap's error into ours.
+pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
+    let text = error.render();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return ParseOutcome::Text(Box::new(text));
+    }
+    ParseOutcome::usage(problem(&text.to_string(), &verbs(args)), asks_for_json(args))
+}
+
+/// Whether `--json` is given. Looked for by hand, since clap could not read these arguments.
+fn asks_for_json(args: &[OsString]) -> bool {
+    args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json")
+}
+
+/// The program and the verbs among the arguments, as far as they are known: whose help is meant.
+fn verbs(args: &[OsString]) -> String {
+    let mut command = super::args::command();
+    let mut words = vec!["sandboxer".to_owned()];
+    for arg in args.iter().skip(1).filter_map(|arg| arg.to_str()) {
+        if let Some(verb) = command.find_subcommand(arg) {
+            words.push(verb.get_name().to_owned());
+            command = verb.clone();
+        }
+    }
+    words.join(" ")
+}
+
+/// Reads clap's paragraphs: the sentence, then tips and a usage line.
+fn problem(text: &str, verbs: &str) -> Problem {
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines: Vec<_> = paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines.join(" ")
+    });
+    let sentence = paragraphs.next().unwrap_or_default();
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).to_owned();
+    let tips: Vec<_> = paragraphs.filter_map(|text| text.strip_prefix("tip: ").map(str::to_owned)).collect();
+    let hint = if tips.is_empty() { format!("{verbs} --help") } else { tips.join("; ").replace(" tip: ", "; ") };
+    Problem::new(Code::Usage, sentence).hint(hint)
+}

@@ -1,0 +1,115 @@
+//! Values on the command line: read here, once, so that a wrong one is a `usage` error with the flag's name.
+
+use std::collections::BTreeMap;
+
+use super::Stop;
+use crate::client::Problem;
+use crate::domain::profile::Seconds;
+use crate::domain::text::nearest;
+use crate::domain::{Code, EventKind, State, Time};
+
+/// `KEY=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Before the first `=`.
+    pub key: String,
+    /// After it; may be empty and may hold further ones.
+    pub value: String,
+}
+
+/// Where `events` begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Since {
+    /// After this number.
+    Seq(u64),
+    /// At or after this time.
+    Time(Time),
+    /// This long ago or later.
+    Ago(Seconds),
+}
+
+pub(super) fn pair(text: &str) -> Result<Pair, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok(Pair { key: key.to_owned(), value: value.to_owned() }),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+/// Pairs as a map. A key that is given twice is refused: whichever won, one of the two would be a silent mistake.
+pub(super) fn map_of(flag: &str, pairs: Vec<Pair>) -> Result<BTreeMap<String, String>, Stop> {
+    let mut map = BTreeMap::new();
+    for Pair { key, value } in pairs {
+        if map.contains_key(&key) {
+            return Err(Problem::new(Code::Usage, format!("{flag} {key}=... is given twice")).into());
+        }
+        map.insert(key, value);
+    }
+    Ok(map)
+}
+
+pub(super) fn seconds(text: &str) -> Result<Seconds, String> {
+    text.parse().map_err(|error: crate::domain::profile::QuantityError| error.to_string())
+}
+
+pub(super) fn state(text: &str) -> Result<State, String> {
+    match State::from_word(text) {
+        State::Other(_) => Err(unknown(text, State::ALL.iter().map(State::as_str))),
+        known => Ok(known),
+    }
+}
+
+pub(super) fn event_kind(text: &str) -> Result<EventKind, String> {
+    match EventKind::from_word(text) {
+        EventKind::Other(_) => Err(unknown(text, EventKind::ALL.iter().map(EventKind::as_str))),
+        known => Ok(known),
+    }
+}
+
+pub(super) fn since(text: &str) -> Result<Since, String> {
+    if let Ok(seq) = text.parse() {
+        return Ok(Since::Seq(seq));
+    }
+    if let Ok(time) = text.parse() {
+        return Ok(Since::Time(time));
+    }
+    text.parse().map(Since::Ago).map_err(|_| {
+        "write an event's number, a time such as 2026-01-31T14:00:00Z, or how long ago, such as 10m".to_owned()
+    })
+}
+
+fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match nearest(word, known.clone()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("one of {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_split_at_the_first_equals_sign() {
+        let read = |text: &str| pair(text).map(|pair| (pair.key, pair.value));
+        assert_eq!(read("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert_eq!(read("a="), Ok(("a".to_owned(), String::new())));
+        assert!(read("=b").is_err() && read("a").is_err() && read("").is_err());
+    }
+
+    #[test]
+    fn since_reads_numbers_times_and_durations() {
+        assert_eq!(since("17"), Ok(Since::Seq(17)));
+        assert_eq!(since("10m"), Ok(Since::Ago(Seconds(600))));
+        assert!(matches!(since("2026-01-31T14:00:00Z"), Ok(Since::Time(_))));
+        for wrong in ["", "-1", "yesterday", "99999999999999999999999"] {
+            assert!(since(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_word_names_the_nearest() {
+        assert_eq!(state("redy"), Err("did you mean ready?".to_owned()));
+        assert_eq!(event_kind("sandbox.redy"), Err("did you mean sandbox.ready?".to_owned()));
+        assert!(state("q").is_err_and(|text| text.starts_with("one of requested, ")));
+    }
+}

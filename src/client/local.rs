@@ -1,0 +1,116 @@
+//! The client over the manager of this process.
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+
+use crate::client::{Client, Problem};
+use crate::domain::event::{Actor, Event, Update};
+use crate::domain::facts::HostView;
+use crate::domain::name::OperationId;
+use crate::domain::operation::Operation;
+use crate::domain::request::{
+    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest, Started,
+};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::Code;
+use crate::manager::SandboxManager;
+
+/// Every verb, done by this process.
+pub struct LocalClient {
+    manager: SandboxManager,
+}
+
+impl LocalClient {
+    /// Over this manager.
+    pub fn new(manager: SandboxManager) -> Self {
+        Self { manager }
+    }
+}
+
+#[async_trait]
+impl Client for LocalClient {
+    async fn create(&self, request: CreateRequest) -> Result<Started, Problem> {
+        Ok(self.manager.create(request).await?)
+    }
+
+    async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Problem> {
+        Ok(self.manager.plan_create(&request).await?)
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem> {
+        Ok(self.manager.list(&query).await?)
+    }
+
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {
+        Ok(self.manager.get(reference).await?)
+    }
+
+    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem> {
+        Ok(self.manager.destroy(&request).await?)
+    }
+
+    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem> {
+        Ok(self.manager.recreate(&request).await?)
+    }
+
+    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
+        let (operation, record) = self.manager.finish(operation).await?;
+        if let Some(error) = operation.error {
+            let mut problem = Problem::from(error);
+            if let Some(record) = &record {
+                problem.details = serde_json::json!({"id": record.id, "state": record.state, "step":
+                    record.failure.as_ref().map(|failure| failure.step.as_str())});
+            }
+            return Err(problem);
+        }
+        record.ok_or_else(|| Problem::new(Code::Internal, "the operation has no sandbox"))
+    }
+
+    async fn cancel(&self, operation: &OperationId) -> Result<(), Problem> {
+        Ok(self.manager.cancel(operation).await?)
+    }
+
+    async fn operations(&self) -> Result<Vec<Operation>, Problem> {
+        Ok(self.manager.operations().await?)
+    }
+
+    async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {
+        Ok(self.manager.catalogue().profiles().iter().map(ProfileView::from).collect())
+    }
+
+    async fn profile(&self, id: &str) -> Result<ProfileView, Problem> {
+        Ok(ProfileView::from(self.manager.catalogue().profile(id)?))
+    }
+
+    async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem> {
+        Ok(self.manager.catalogue().extensions().iter().map(ExtensionView::from).collect())
+    }
+
+    async fn extension(&self, id: &str) -> Result<ExtensionView, Problem> {
+        Ok(ExtensionView::from(self.manager.catalogue().extension(id)?))
+    }
+
+    async fn hosts(&self) -> Result<Vec<HostView>, Problem> {
+        Ok(self.manager.hosts().await?)
+    }
+
+    async fn check_host(&self, name: &str) -> Result<HostView, Problem> {
+        Ok(self.manager.check_host(name).await?)
+    }
+
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {
+        Ok(self.manager.events(&query).await?)
+    }
+
+    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem> {
+        Ok(self.manager.subscribe().await?)
+    }
+
+    fn actor(&self) -> Actor {
+        self.manager.actor()
+    }
+
+    async fn close(&self) {
+        self.manager.close().await;
+    }
+}

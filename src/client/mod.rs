@@ -1,0 +1,68 @@
+//! The one door for every face: a trait with every verb, its requests and replies.
+//!
+//! [`local::LocalClient`] works on the manager of this process. Errors are [`Problem`]s; what a face prints and
+//! which status it ends with follows from them alone.
+
+pub mod local;
+pub mod problem;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+
+pub use problem::Problem;
+
+pub use crate::domain::event::Update;
+pub use crate::domain::request::{
+    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest, Started,
+};
+
+use crate::domain::event::{Actor, Event};
+use crate::domain::facts::HostView;
+use crate::domain::name::OperationId;
+use crate::domain::operation::Operation;
+use crate::domain::sandbox::SandboxRecord;
+
+/// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
+#[async_trait]
+pub trait Client: Send + Sync {
+    /// Writes the record, starts the work, and returns at once.
+    async fn create(&self, request: CreateRequest) -> Result<Started, Problem>;
+    /// What a create would do; touches nothing.
+    async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Problem>;
+    /// Sandboxes, oldest first.
+    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem>;
+    /// The sandbox that an exact id, an exact name or a unique prefix of an id (4 or more) means, destroyed ones
+    /// and the history included. `not_found`, or `conflict` for an ambiguous prefix, naming the matches.
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem>;
+    /// Starts a removal and returns at once.
+    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem>;
+    /// Starts a recreate and returns at once.
+    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem>;
+    /// Waits until an operation of this process ended; the record as it is then, or the operation's error.
+    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem>;
+    /// Asks an operation to roll back. Returns at once; `finish` tells the end.
+    async fn cancel(&self, operation: &OperationId) -> Result<(), Problem>;
+    /// Operations that run and the last day's, oldest first.
+    async fn operations(&self) -> Result<Vec<Operation>, Problem>;
+    /// All profiles.
+    async fn profiles(&self) -> Result<Vec<ProfileView>, Problem>;
+    /// One profile (with or without `profile.`).
+    async fn profile(&self, id: &str) -> Result<ProfileView, Problem>;
+    /// All extensions.
+    async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem>;
+    /// One extension (with or without `ext.`).
+    async fn extension(&self, id: &str) -> Result<ExtensionView, Problem>;
+    /// All configured hosts as last seen; contacts none.
+    async fn hosts(&self) -> Result<Vec<HostView>, Problem>;
+    /// Connects to one host and probes it. A host that is down is a view that says so, not an error; only an
+    /// unknown name is `not_found`.
+    async fn check_host(&self, name: &str) -> Result<HostView, Problem>;
+    /// Kept events that pass, in order.
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem>;
+    /// Everything that happens from now on, in this process and in others.
+    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem>;
+    /// The actor that this client acts as.
+    fn actor(&self) -> Actor;
+    /// Ends background work: waits for running operations (or rolls them back), closes connections.
+    async fn close(&self);
+}

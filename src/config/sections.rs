@@ -1,0 +1,137 @@
+//! The sections of the configuration, each with its defaults.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::domain::profile::{Bytes, Seconds};
+use crate::domain::words::string_enum;
+
+/// Who hears of every event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateHub {
+    /// Where events are posted: `http://` or `https://`.
+    pub url: String,
+    /// The variable that holds the bearer token; `None` means no token.
+    pub token_env: Option<String>,
+    /// What is posted.
+    pub format: HubFormat,
+}
+
+string_enum! {
+    /// What the State Hub gets.
+    pub enum HubFormat {
+        /// `CloudEvents` 1.0.
+        CloudEvents = "cloudevents",
+        /// The event as it is stored.
+        Plain = "plain",
+    }
+}
+
+/// Undo snapshots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoSettings {
+    /// How long one is kept.
+    pub window: Seconds,
+    /// Above this workspace size none is taken.
+    pub max_bytes: Bytes,
+    /// What all of a host may take; the oldest go first.
+    pub max_total: Bytes,
+}
+
+impl Default for UndoSettings {
+    fn default() -> Self {
+        Self { window: Seconds::hours(24), max_bytes: Bytes::gib(1), max_total: Bytes::gib(5) }
+    }
+}
+
+/// When something is stale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaleSettings {
+    /// How long a failed sandbox is kept.
+    pub failed_after: Seconds,
+    /// How young something unknown may be without being called an orphan.
+    pub grace: Seconds,
+}
+
+impl Default for StaleSettings {
+    fn default() -> Self {
+        Self { failed_after: Seconds::hours(24), grace: Seconds(60) }
+    }
+}
+
+/// The sweep of a dashboard or server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepSettings {
+    /// How often it judges.
+    pub interval: Seconds,
+    /// Whether it ends what is over; else it only shows.
+    pub reap: bool,
+}
+
+impl Default for SweepSettings {
+    fn default() -> Self {
+        Self { interval: Seconds(5), reap: true }
+    }
+}
+
+/// The HTTP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeSettings {
+    /// The largest upload.
+    pub max_upload: Bytes,
+    /// Directories of the server's disk that inputs may name; absolute.
+    pub input_roots: Vec<PathBuf>,
+}
+
+impl Default for ServeSettings {
+    fn default() -> Self {
+        Self { max_upload: Bytes::gib(2), input_roots: Vec::new() }
+    }
+}
+
+/// The dashboard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dashboard {
+    /// Its colours.
+    pub theme: Theme,
+    /// Actions by name, and the key each gets instead of its own. The keymap judges them.
+    pub keys: BTreeMap<String, String>,
+    /// How often hosts are asked.
+    pub refresh: Seconds,
+    /// How it calls for attention.
+    pub notify: Notify,
+}
+
+impl Default for Dashboard {
+    fn default() -> Self {
+        Self { theme: Theme::Terminal, keys: BTreeMap::new(), refresh: Seconds(2), notify: Notify::Bell }
+    }
+}
+
+string_enum! {
+    /// The dashboard's colours.
+    pub enum Theme {
+        /// The terminal's own 16 colours.
+        Terminal = "terminal",
+        /// For a dark background.
+        Dark = "dark",
+        /// For a light background.
+        Light = "light",
+        /// The strongest contrast.
+        HighContrast = "high-contrast",
+        /// No colours.
+        Mono = "mono",
+    }
+}
+
+string_enum! {
+    /// How the dashboard calls for attention.
+    pub enum Notify {
+        /// The terminal's bell.
+        Bell = "bell",
+        /// A desktop notification, by the terminal (OSC 9).
+        Osc9 = "osc9",
+        /// Not at all.
+        None = "none",
+    }
+}

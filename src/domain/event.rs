@@ -1,0 +1,240 @@
+//! Events (what happened, numbered and kept) and progress (what is happening, streamed and forgotten).
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::Time;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{EventId, OperationId, SandboxId};
+use crate::domain::facts::HostView;
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::words::string_enum;
+
+string_enum! {
+    /// What kind of actor acts.
+    pub enum ActorType {
+        /// A human.
+        Adm = "adm",
+        /// An agent.
+        Agt = "agt",
+        /// An automation.
+        Atm = "atm",
+    }
+}
+
+/// Who asked for something.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Actor {
+    /// Human, agent or automation.
+    #[serde(rename = "type")]
+    pub kind: ActorType,
+    /// Its name.
+    pub name: String,
+}
+
+impl Actor {
+    /// Reads `adm:NAME`, `agt:NAME` or `atm:NAME`.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let wrong = || {
+            Fault::new(Code::Usage, "an actor is written adm:NAME, agt:NAME or atm:NAME")
+                .hint("adm is a human, agt an agent, atm an automation")
+                .detail("field", "actor")
+        };
+        let (kind, name) = text.split_once(':').ok_or_else(wrong)?;
+        let kind = ActorType::from_word(kind);
+        let printable = !name.is_empty() && name.len() <= 63 && !name.chars().any(|c| c.is_control() || c == ':');
+        if matches!(kind, ActorType::Other(_)) || !printable {
+            return Err(wrong());
+        }
+        Ok(Self { kind, name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.name)
+    }
+}
+
+string_enum! {
+    /// The kinds of events of the contract (section 3).
+    pub enum EventKind {
+        /// A create was written down.
+        SandboxRequested = "sandbox.requested",
+        /// Work on a host began.
+        SandboxProvisioning = "sandbox.provisioning",
+        /// It is ready.
+        SandboxReady = "sandbox.ready",
+        /// Its establishment failed.
+        SandboxFailed = "sandbox.failed",
+        /// It was put to sleep.
+        SandboxSleeping = "sandbox.sleeping",
+        /// It was woken.
+        SandboxWoken = "sandbox.woken",
+        /// It was made again.
+        SandboxRecreated = "sandbox.recreated",
+        /// It was restored from a snapshot.
+        SandboxRestored = "sandbox.restored",
+        /// It was adopted from a host.
+        SandboxAdopted = "sandbox.adopted",
+        /// Its host says it is gone.
+        SandboxLost = "sandbox.lost",
+        /// Its deadline is near.
+        SandboxExpiring = "sandbox.expiring",
+        /// Its deadline was moved.
+        SandboxExtended = "sandbox.extended",
+        /// Its labels changed.
+        SandboxLabelled = "sandbox.labelled",
+        /// Its removal began.
+        SandboxDestroying = "sandbox.destroying",
+        /// It is gone.
+        SandboxDestroyed = "sandbox.destroyed",
+        /// It was given up.
+        SandboxForgotten = "sandbox.forgotten",
+        /// A snapshot is ready.
+        SnapshotReady = "snapshot.ready",
+        /// A snapshot failed.
+        SnapshotFailed = "snapshot.failed",
+        /// A snapshot was copied to another host.
+        SnapshotCopied = "snapshot.copied",
+        /// A snapshot was deleted.
+        SnapshotDeleted = "snapshot.deleted",
+        /// A patch was added.
+        PatchAdded = "patch.added",
+        /// A patch was removed.
+        PatchRemoved = "patch.removed",
+        /// A patch was applied.
+        PatchApplied = "patch.applied",
+        /// A patch failed.
+        PatchFailed = "patch.failed",
+        /// Credits were held.
+        CreditsHeld = "credits.held",
+        /// Credits were charged.
+        CreditsCharged = "credits.charged",
+        /// A hold was released.
+        CreditsReleased = "credits.released",
+        /// Credits were granted.
+        CreditsGranted = "credits.granted",
+        /// A charge was higher than its hold.
+        CreditsShortfall = "credits.shortfall",
+        /// A reap was planned.
+        ReapPlanned = "reap.planned",
+        /// A reap was applied.
+        ReapApplied = "reap.applied",
+        /// A host stopped answering.
+        HostDown = "host.down",
+        /// A host answers again.
+        HostUp = "host.up",
+        /// A host is another one than before.
+        HostChanged = "host.changed",
+    }
+}
+
+/// Something that happened, numbered per installation and per sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Its place in the installation's order.
+    pub seq: u64,
+    /// Its place in the sandbox's order.
+    pub sandbox_seq: Option<u64>,
+    /// Its id; derived from the record's write that caused it.
+    pub id: EventId,
+    /// When it happened.
+    pub time: Time,
+    /// What happened.
+    pub kind: EventKind,
+    /// To which sandbox.
+    pub sandbox_id: Option<SandboxId>,
+    /// Who caused it.
+    pub actor: Actor,
+    /// Particulars, by kind.
+    #[serde(default)]
+    pub data: serde_json::Value,
+}
+
+/// An event that a record's write caused and that still has to be appended to the log, which numbers it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PendingEvent {
+    /// Derived from (record id, revision, kind), so that a second append is recognised.
+    pub id: EventId,
+    /// Its place in the sandbox's order: the record's revision.
+    pub sandbox_seq: Option<u64>,
+    /// When it happened.
+    pub time: Time,
+    /// What happened.
+    pub kind: EventKind,
+    /// To which sandbox.
+    pub sandbox_id: Option<SandboxId>,
+    /// Who caused it.
+    pub actor: Actor,
+    /// Particulars, by kind.
+    #[serde(default)]
+    pub data: serde_json::Value,
+}
+
+impl PendingEvent {
+    /// The event, once the log gave it a number.
+    pub fn numbered(self, seq: u64) -> Event {
+        Event {
+            seq,
+            sandbox_seq: self.sandbox_seq,
+            id: self.id,
+            time: self.time,
+            kind: self.kind,
+            sandbox_id: self.sandbox_id,
+            actor: self.actor,
+            data: self.data,
+        }
+    }
+}
+
+/// The namespace of event ids (a random UUID, fixed for ever).
+const EVENT_NAMESPACE: uuid::Uuid = uuid::Uuid::from_u128(0x7d1c_41f2_93a8_4c55_9f0e_2b8a_64d0_11c3);
+
+/// The id of the event of this kind that the write of `record` at `revision` causes.
+pub fn derived_event_id(record: &str, revision: u64, kind: &EventKind) -> EventId {
+    let name = format!("{record}\n{revision}\n{kind}");
+    EventId::new(uuid::Uuid::new_v5(&EVENT_NAMESPACE, name.as_bytes()).to_string())
+}
+
+/// What a running operation is at. Streamed to every face, never stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Progress {
+    /// The operation.
+    pub operation: OperationId,
+    /// What it does.
+    pub kind: OperationKind,
+    /// On which sandbox.
+    pub sandbox_id: Option<SandboxId>,
+    /// The step's name, such as `transfer`.
+    pub stage: String,
+    /// The step's number, from 1.
+    pub step: u32,
+    /// How many steps there are.
+    pub steps: u32,
+    /// How much of the step is done, in the step's unit (bytes where `bytes` is set).
+    pub done: Option<u64>,
+    /// Out of how much.
+    pub of: Option<u64>,
+    /// Bytes moved so far.
+    pub bytes: Option<u64>,
+    /// A line that the step's program wrote, or a sentence.
+    pub message: Option<String>,
+}
+
+/// What a face hears while it listens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Update {
+    /// Something happened: this process's or another's.
+    Event(Event),
+    /// An operation of this process moved.
+    Progress(Progress),
+    /// An operation of this process ended.
+    Ended(Operation),
+    /// A host's state changed.
+    Host(Box<HostView>),
+    /// The listener was too slow, or events are older than kept: read everything again.
+    Resync,
+}

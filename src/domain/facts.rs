@@ -1,0 +1,195 @@
+//! What a host says of itself.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::Time;
+use crate::domain::name::HostName;
+use crate::domain::words::string_enum;
+
+/// What proves that a host is still the same one (semantics 1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostIdentity {
+    /// `/etc/machine-id`.
+    pub machine_id: String,
+    /// `docker` or `podman`; null where the sandbox needs no engine.
+    pub engine: Option<String>,
+    /// Docker's `ID`; for podman the graph root and its inode.
+    pub engine_id: Option<String>,
+}
+
+string_enum! {
+    /// A way to run a compose file.
+    pub enum Flavour {
+        /// `docker compose` v2 and later.
+        DockerComposeV2 = "docker-compose-v2",
+        /// `docker-compose` v1 (Python).
+        DockerComposeV1 = "docker-compose-v1",
+        /// `podman-compose`.
+        PodmanCompose = "podman-compose",
+    }
+}
+
+/// A compose runtime on a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Runtime {
+    /// Which kind.
+    pub flavour: Flavour,
+    /// The compose tool's version.
+    pub version: String,
+    /// The command's words, such as `["docker", "compose"]`.
+    pub command: Vec<String>,
+    /// `docker` or `podman`: the program that is asked what runs.
+    pub engine: String,
+    /// The engine's version.
+    pub engine_version: Option<String>,
+    /// What identifies the engine (see [`HostIdentity`]).
+    pub engine_id: Option<String>,
+    /// Whether the engine runs without root.
+    pub rootless: bool,
+    /// `override` where the configuration or the environment named the command, else `detected`.
+    pub chosen: String,
+}
+
+/// A file system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Disk {
+    /// The path that was asked about.
+    pub path: String,
+    /// Its size in bytes.
+    pub total_bytes: u64,
+    /// What the account can still write, in bytes.
+    pub available_bytes: u64,
+}
+
+/// What a host said when it was probed. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// When.
+    pub at: Time,
+    /// `/etc/machine-id`, empty where there is none.
+    pub machine_id: String,
+    /// `uname -n`.
+    pub hostname: String,
+    /// `uname -sr`.
+    pub kernel: String,
+    /// `PRETTY_NAME` of `/etc/os-release`.
+    pub os: Option<String>,
+    /// The account.
+    pub user: String,
+    /// Its numeric id.
+    pub uid: u32,
+    /// Processors.
+    pub cpus: u32,
+    /// Load of the last minute.
+    pub load1: f64,
+    /// Memory.
+    pub mem_total_bytes: u64,
+    /// Memory that programs can still have.
+    pub mem_available_bytes: u64,
+    /// The workspace root's file system.
+    pub disk: Option<Disk>,
+    /// The workspace root as the host resolved it.
+    pub workspace_root: String,
+    /// Seconds that the host's clock is ahead of ours (negative: behind).
+    pub clock_offset_s: Option<f64>,
+    /// Tools that are there, with their path: tar, rsync, zstd, gzip, ...
+    #[serde(default)]
+    pub tools: BTreeMap<String, String>,
+    /// Compose runtimes that were found, the preferred one first.
+    #[serde(default)]
+    pub runtimes: Vec<Runtime>,
+    /// What of ours (or another installation's) is there.
+    pub inventory: Option<Inventory>,
+}
+
+/// Sandboxes found on a host, by what carries our labels or manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Inventory {
+    /// One entry per sandbox id.
+    pub sandboxes: Vec<InventoryItem>,
+}
+
+/// What of one sandbox is on a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InventoryItem {
+    /// The id, from a directory's name or a label.
+    pub sandbox_id: String,
+    /// The owner that its manifest or label names.
+    pub owner: Option<String>,
+    /// Its directory, where there is one.
+    pub directory: Option<String>,
+    /// Its containers' names, whatever their state.
+    #[serde(default)]
+    pub containers: Vec<String>,
+    /// Its networks' names.
+    #[serde(default)]
+    pub networks: Vec<String>,
+    /// Its volumes' names.
+    #[serde(default)]
+    pub volumes: Vec<String>,
+}
+
+/// What a host's compose runtime was found to be worth, by the canary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Certificate {
+    /// When it was examined.
+    pub at: Time,
+    /// The runtime that was examined; null where there is none.
+    pub runtime: Option<Runtime>,
+    /// Whether its exit status tells failure from success.
+    pub exit_codes_trusted: Option<bool>,
+    /// `json-array`, `json-lines`, `none` (no `ps --format json`).
+    pub ps_format: Option<String>,
+    /// What was tried and what came of it, a sentence each.
+    #[serde(default)]
+    pub findings: Vec<String>,
+}
+
+string_enum! {
+    /// Whether a host answers.
+    pub enum HostState {
+        /// Nobody has asked it yet.
+        Unknown = "unknown",
+        /// A connection is being made.
+        Connecting = "connecting",
+        /// It answers.
+        Up = "up",
+        /// It answers late.
+        Slow = "slow",
+        /// It does not answer.
+        Down = "down",
+        /// The configuration forbids it.
+        Forbidden = "forbidden",
+    }
+}
+
+/// A host as a face shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostView {
+    /// Its name.
+    pub name: HostName,
+    /// How it is reached: ssh's target; null for `local`.
+    pub ssh: Option<String>,
+    /// Whether it answers.
+    pub state: HostState,
+    /// The last round trip, in milliseconds.
+    pub latency_ms: Option<u64>,
+    /// When it was asked last.
+    pub checked_at: Option<Time>,
+    /// Why it is down, in ssh's own words, or why it is forbidden.
+    pub message: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Sandboxes on it by our records.
+    pub sandboxes: u32,
+    /// How many it may hold.
+    pub max_sandboxes: Option<u32>,
+    /// Its labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// What it said when it was probed.
+    pub facts: Option<HostFacts>,
+}

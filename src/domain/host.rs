@@ -1,0 +1,236 @@
+//! A host as the configuration describes it. What it is in truth (facts, inventory) is asked of the host.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::name::{HostName, check_label};
+use crate::domain::profile::FieldProblem;
+use crate::domain::recipe_yaml::{FromYaml, Node, Reader, shown};
+
+/// Where sandboxes live on a host when nothing else is said.
+pub const DEFAULT_ROOT: &str = "~/sandboxes";
+
+/// One host of the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSpec {
+    /// Its name; compared without case.
+    pub name: HostName,
+    /// What `ssh` is called with: an alias, `user@host` or `ssh://user@host:port`; `null` means the name.
+    pub ssh: Option<String>,
+    /// Passed to ssh as `-F`; `null` means the user's own configuration.
+    #[schemars(with = "Option<String>")]
+    pub ssh_config: Option<PathBuf>,
+    /// Where sandboxes live: absolute, or under the account's home with `~/`.
+    pub workspace_root: String,
+    /// The compose command; `null` means detected.
+    pub compose_cmd: Option<String>,
+    /// How many sandboxes it takes; `null` means no limit.
+    pub max_sandboxes: Option<u32>,
+    /// Free labels.
+    pub labels: BTreeMap<String, String>,
+    /// Above these nothing is placed on it.
+    pub limits: Limits,
+    /// What to run when its credentials are refused.
+    pub login_hint: Option<String>,
+    /// Who is asked for tunnels.
+    pub reach: Option<Reach>,
+    /// Why it is out of bounds; such a host is never placed on, probed or reaped.
+    pub forbid: Option<String>,
+}
+
+/// Limits above which nothing is placed on a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Disk used, in percent.
+    pub disk_used_pct: f64,
+    /// Memory used, in percent.
+    pub mem_used_pct: f64,
+    /// Load average of one minute, per core.
+    pub load_per_core: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { disk_used_pct: 90.0, mem_used_pct: 90.0, load_per_core: 4.0 }
+    }
+}
+
+/// A program that is asked for tunnels and answers JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reach {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+}
+
+impl HostSpec {
+    /// A host of which only the name is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: HostName::new(name),
+            ssh: None,
+            ssh_config: None,
+            workspace_root: DEFAULT_ROOT.to_owned(),
+            compose_cmd: None,
+            max_sandboxes: None,
+            labels: BTreeMap::new(),
+            limits: Limits::default(),
+            login_hint: None,
+            reach: None,
+            forbid: None,
+        }
+    }
+
+    /// The host that always exists: this machine, without SSH.
+    pub fn local() -> Self {
+        Self::named(HostName::LOCAL)
+    }
+
+    /// What `ssh` is called with; `None` for this machine.
+    pub fn ssh_target(&self) -> Option<&str> {
+        (!self.name.is_local()).then(|| self.ssh.as_deref().unwrap_or(self.name.as_str()))
+    }
+
+    /// Whether it is out of bounds.
+    pub fn is_forbidden(&self) -> bool {
+        self.forbid.is_some()
+    }
+
+    /// Every rule that one host can break; paths are within the host, such as `limits.load_per_core`.
+    pub fn validate(&self) -> Vec<FieldProblem> {
+        let mut found = Vec::new();
+        let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
+        if let Some(ssh) = &self.ssh {
+            if self.name.is_local() {
+                refuse("ssh", "the host 'local' is this machine and has no 'ssh'".to_owned());
+            } else if ssh.is_empty() || ssh.starts_with('-') || ssh.chars().any(|c| c.is_whitespace() || c.is_control())
+            {
+                // A leading dash would be an option of ssh.
+                refuse("ssh", format!("{} is not a host that ssh takes", shown(ssh)));
+            }
+        }
+        if self.ssh_config.is_some() && self.name.is_local() {
+            refuse("ssh_config", "the host 'local' is this machine and has no 'ssh_config'".to_owned());
+        }
+        if let Err(message) = check_root(&self.workspace_root) {
+            refuse("workspace_root", message);
+        }
+        if self.max_sandboxes == Some(0) {
+            refuse(
+                "max_sandboxes",
+                "'max_sandboxes' is at least 1; write forbid: with a reason to use no host".to_owned(),
+            );
+        }
+        if self.compose_cmd.as_ref().is_some_and(|command| command.trim().is_empty()) {
+            refuse("compose_cmd", "'compose_cmd' is empty".to_owned());
+        }
+        for (key, value) in [("disk_used_pct", self.limits.disk_used_pct), ("mem_used_pct", self.limits.mem_used_pct)] {
+            if !(value > 0.0 && value <= 100.0) {
+                refuse(&format!("limits.{key}"), format!("'{key}' is above 0 and at most 100"));
+            }
+        }
+        if !(self.limits.load_per_core > 0.0 && self.limits.load_per_core <= 1000.0) {
+            refuse("limits.load_per_core", "'load_per_core' is above 0 and at most 1000".to_owned());
+        }
+        if self.reach.as_ref().is_some_and(|reach| reach.command.first().is_none_or(String::is_empty)) {
+            refuse("reach.command", "'command' names a program and its arguments".to_owned());
+        }
+        for (key, value) in &self.labels {
+            if let Err(fault) = check_label(key, value) {
+                refuse(&format!("labels.{key}"), fault.message);
+            }
+        }
+        found
+    }
+}
+
+/// Checks a host's name: letters, digits, `.`, `_` and `-`, at most 255, no leading `-` (ssh would take an option).
+pub fn check_host_name(text: &str) -> Result<(), String> {
+    let head = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let body = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if head && body && text.len() <= 255 {
+        Ok(())
+    } else {
+        Err(format!(
+            "{} is not a host's name: letters, digits, '.', '_' and '-', beginning with a letter or digit",
+            shown(text)
+        ))
+    }
+}
+
+/// Checks a workspace root: absolute or under `~/`, below `/` and the home itself, without `..`.
+pub fn check_root(text: &str) -> Result<(), String> {
+    let inner = text.strip_prefix("~/").or_else(|| text.strip_prefix('/'));
+    let Some(inner) = inner else {
+        return Err(format!("{} must be absolute, or begin with '~/'", shown(text)));
+    };
+    if text.len() > 1024 || text.chars().any(char::is_control) {
+        return Err("a workspace root is one line of at most 1024 bytes".to_owned());
+    }
+    let mut parts = inner.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
+    if parts.peek().is_none() {
+        return Err(format!("{} is no place for sandboxes: name a directory below it", shown(text)));
+    }
+    if parts.any(|part| part == "..") {
+        return Err(format!("{} must not hold '..'", shown(text)));
+    }
+    Ok(())
+}
+
+/// The keys of a host.
+const KEYS: &[&str] = &[
+    "ssh",
+    "ssh_config",
+    "workspace_root",
+    "compose_cmd",
+    "max_sandboxes",
+    "labels",
+    "limits",
+    "login_hint",
+    "reach",
+    "forbid",
+];
+
+impl FromYaml for HostSpec {
+    /// Reads a host; its name is not part of the mapping and is set by the caller.
+    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
+        let fields = r.fields(node, path, KEYS)?;
+        Some(Self {
+            ssh: fields.optional(r, "ssh"),
+            ssh_config: fields.optional::<String>(r, "ssh_config").map(PathBuf::from),
+            workspace_root: fields.or(r, "workspace_root", DEFAULT_ROOT.to_owned()),
+            compose_cmd: fields.optional(r, "compose_cmd"),
+            max_sandboxes: fields.optional(r, "max_sandboxes"),
+            labels: fields.optional(r, "labels").unwrap_or_default(),
+            limits: fields.or(r, "limits", Limits::default()),
+            login_hint: fields.optional(r, "login_hint"),
+            reach: fields.optional(r, "reach"),
+            forbid: fields.optional(r, "forbid"),
+            ..Self::named("")
+        })
+    }
+}
+
+impl FromYaml for Limits {
+    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
+        let fields = r.fields(node, path, &["disk_used_pct", "mem_used_pct", "load_per_core"])?;
+        let default = Self::default();
+        Some(Self {
+            disk_used_pct: fields.or(r, "disk_used_pct", default.disk_used_pct),
+            mem_used_pct: fields.or(r, "mem_used_pct", default.mem_used_pct),
+            load_per_core: fields.or(r, "load_per_core", default.load_per_core),
+        })
+    }
+}
+
+impl FromYaml for Reach {
+    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
+        let fields = r.fields(node, path, &["command"])?;
+        fields.required(r, "command").map(|command| Self { command })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Rules of manifests, and of a profile's `config`.
+
+use super::{Capability, ExtensionManifest};
+use crate::domain::usd::Usd;
+
+const HEAD: &str = "id: ext.x\nversion: 1.0.0\nkind: builtin\n";
+
+fn refusal(source: &str) -> String {
+    let problems = ExtensionManifest::from_yaml_text("ext.yaml", source).unwrap_err();
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn mistakes_have_their_place() {
+    for (rest, wanted) in [
+        ("capabilites: []\n", "ext.yaml:4:1: unknown key 'capabilites', did you mean 'capabilities'?"),
+        (
+            "capabilities: [snapshot]\n",
+            "ext.yaml:4:16: 'snapshot' is not one of snapshots, patches, sleep, exec, logs, adopt, metered, did you mean 'snapshots'?",
+        ),
+        ("capabilities: [patches]\n", "ext.yaml:4:15: the capability 'patches' needs 'snapshots'"),
+        ("command: [x]\n", "ext.yaml:4:10: 'command' is for extensions of kind process"),
+        ("env: [HOME]\n", "ext.yaml:4:6: 'env' is for extensions of kind process"),
+        ("rates: {per_second_usd: 1}\n", "ext.yaml:4:8: 'rates' needs the capability 'metered'"),
+        ("rates: {per_secnd_usd: 1}\n", "ext.yaml:4:9: unknown key 'per_secnd_usd', did you mean 'per_second_usd'?"),
+        ("config_schema: 5\n", "ext.yaml:4:16: 'config_schema' must be a mapping"),
+    ] {
+        assert_eq!(refusal(&format!("{HEAD}{rest}")), wanted, "{rest}");
+    }
+    let typed = refusal(&format!("{HEAD}config_schema:\n  type: objekt\n"));
+    assert!(typed.starts_with("ext.yaml:5:9: not a JSON Schema: \"objekt\""), "{typed}");
+    let process = "id: ext.x\nversion: 1.0.0\nkind: process\n";
+    assert_eq!(refusal(process), "ext.yaml:1:1: an extension of kind process needs 'command'");
+    assert_eq!(
+        refusal(&format!("{process}command: [a]\nenv: [A=B]\n")),
+        "ext.yaml:5:7: 'A=B' is not the name of a variable"
+    );
+    assert_eq!(
+        refusal("id: x\nversion: 1.0.0\nkind: builtn\n"),
+        "ext.yaml:1:5: 'x' is not 'ext.' and a name of a-z, 0-9 and '-'\n\
+         ext.yaml:3:7: 'builtn' is not one of builtin, process, did you mean 'builtin'?"
+    );
+}
+
+#[test]
+fn a_schema_reaches_for_nothing_outside() {
+    for target in ["http://127.0.0.1:1/s.json", "file:///etc/passwd"] {
+        let text = refusal(&format!("{HEAD}config_schema: {{properties: {{a: {{$ref: '{target}'}}}}}}\n"));
+        assert!(text.contains("not a JSON Schema"), "{text}");
+    }
+}
+
+#[test]
+fn config_is_checked_with_paths_and_nearest_names() {
+    let schema = "config_schema:
+  type: object
+  additionalProperties: false
+  required: [root]
+  properties:
+    root: {type: string}
+    list: {type: array, items: {type: object, properties: {k: {type: integer}}}}
+    inner: {type: object, additionalProperties: false, properties: {speed: {type: integer}}}
+";
+    let manifest = ExtensionManifest::from_yaml_text("ext.yaml", &format!("{HEAD}{schema}")).unwrap();
+    assert!(manifest.check_config("config", &serde_json::json!({"root": "/build"})).is_empty());
+    let config = serde_json::json!({"rot": 1, "list": [{}, {"k": "x"}], "inner": {"sped": 1}});
+    let mut found: Vec<String> = manifest
+        .check_config("config", &config)
+        .iter()
+        .map(|p| format!("{}: {} {:?}", p.path, p.message, p.suggestion))
+        .collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "config.inner.sped: ext.x has no setting 'sped' Some(\"speed\")",
+            "config.list[1].k: \"x\" is not of type \"integer\" None",
+            "config.rot: ext.x has no setting 'rot' Some(\"root\")",
+            "config: ext.x needs the setting 'root' None",
+        ]
+    );
+}
+
+#[test]
+fn rates_are_exact_and_json_reads_back() {
+    let source = "id: ext.x\nversion: 1.2.3\nkind: process\ncommand: [python3, x.py]\ncapabilities: [metered]\n\
+                  rates: {per_second_usd: 0.0001, minimum_usd: 1}\n";
+    let manifest = ExtensionManifest::from_yaml_text("ext.yaml", source).unwrap();
+    assert_eq!(manifest.rates.per_second_usd, Some(Usd::from_micros(100)));
+    assert_eq!(manifest.rates.minimum_usd, Some(Usd::from_micros(1_000_000)));
+    assert!(manifest.has(&Capability::Metered) && !manifest.has(&Capability::Exec));
+    let json = serde_json::to_string(&manifest).unwrap();
+    assert_eq!(serde_json::from_str::<ExtensionManifest>(&json).unwrap(), manifest);
+}

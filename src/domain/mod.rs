@@ -1,0 +1,31 @@
+//! Nouns and rules. No I/O, no clock, no async runtime, no colours: time comes in as an argument.
+//!
+//! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
+
+pub mod event;
+pub mod extension;
+pub mod fault;
+pub mod facts;
+pub mod host;
+pub mod manifest;
+pub mod name;
+pub mod operation;
+pub mod profile;
+pub mod recipe_yaml;
+pub mod request;
+pub mod sandbox;
+pub mod text;
+pub mod time;
+pub mod usd;
+pub mod words;
+
+pub use event::{Actor, ActorType, Event, EventKind, Progress};
+pub use fault::{Code, Fault};
+pub use name::{EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId};
+pub use operation::{Operation, OperationKind, OperationState};
+pub use sandbox::{SandboxRecord, State};
+pub use time::Time;
+pub use usd::Usd;
+
+
+

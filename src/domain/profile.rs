@@ -1,0 +1,312 @@
+//! A profile: the recipe a sandbox is made from.
+//!
+//! In YAML durations are texts (`ttl: 4h`); in JSON they are integer seconds under names that end in `_s`. The two
+//! forms are read by different hands: [`crate::domain::recipe_yaml`] reads an operator's file strictly and with
+//! places, serde reads and writes the JSON.
+
+mod check;
+mod inputs;
+mod quantity;
+mod read;
+
+pub use check::FieldProblem;
+pub(crate) use check::is_recipe_id;
+pub use inputs::{InputKind, InputProblem, InputSpec, Inputs, MAX_INPUT_BYTES};
+pub use quantity::{Bytes, QuantityError, Seconds};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::domain::name::{ExtensionId, HostName, ProfileId};
+use crate::domain::usd::Usd;
+use crate::domain::words::string_enum;
+
+/// The recipe of a sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Profile {
+    /// `profile.` and a name.
+    pub id: ProfileId,
+    /// Its version (semver); a sandbox records it beside the content hash.
+    #[schemars(with = "String")]
+    pub version: semver::Version,
+    /// One line for lists.
+    pub summary: String,
+    /// What makes the sandbox.
+    pub extension: ExtensionId,
+    /// Where it may go.
+    #[serde(default)]
+    pub placement: Placement,
+    /// How long a sandbox lives after `ready`; `null` means for ever.
+    #[serde(rename = "ttl_s")]
+    pub ttl: Option<Seconds>,
+    /// The latest a sandbox can be extended to, from `ready`; `null` means without limit.
+    #[serde(rename = "max_ttl_s")]
+    pub max_ttl: Option<Seconds>,
+    /// How long establishment may take.
+    #[serde(rename = "ready_timeout_s")]
+    pub ready_timeout: Seconds,
+    /// How long a container has between TERM and KILL.
+    #[serde(rename = "stop_grace_s")]
+    pub stop_grace: Seconds,
+    /// Whether destroy, recreate and reap take an undo snapshot first.
+    #[serde(default)]
+    pub undo: bool,
+    /// What a create may or must give, in the file's order.
+    #[serde(default)]
+    pub inputs: Inputs,
+    /// What of a directory is sent.
+    #[serde(default)]
+    pub sync: Sync,
+    /// What a compose stack may do.
+    #[serde(default)]
+    pub compose: Compose,
+    /// How snapshots are taken.
+    #[serde(default)]
+    pub snapshot: SnapshotPolicy,
+    /// How long patches may take.
+    #[serde(default)]
+    pub patches: PatchLimits,
+    /// Alternative backends, for a profile that routes.
+    #[serde(default)]
+    pub routing: Routing,
+    /// For the extension, checked against its manifest's schema.
+    #[serde(default = "empty_object")]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub config: serde_json::Value,
+}
+
+fn empty_object() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
+}
+
+/// Where a sandbox may go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// Hosts in order of preference; empty means `default_host`.
+    #[serde(default)]
+    pub hosts: Vec<HostName>,
+    /// How one of them is chosen.
+    #[serde(default)]
+    pub strategy: Strategy,
+}
+
+string_enum! {
+    /// How a host is chosen from a profile's list.
+    #[derive(Default)]
+    pub enum Strategy {
+        /// The first that qualifies, in the list's order.
+        #[default]
+        FirstAvailable = "first-available",
+        /// Of those that qualify, the one with the most room.
+        LeastLoaded = "least-loaded",
+    }
+}
+
+/// What of a directory is sent to the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sync {
+    /// Patterns as in a `.gitignore`, beside the tree's `.sandboxerignore` files.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+}
+
+/// What a compose stack may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compose {
+    /// Which ports of the host it gets.
+    #[serde(default)]
+    pub ports: PortPolicy,
+    /// What may leave the sandbox, by name.
+    #[serde(default)]
+    pub allow: Vec<Allowance>,
+}
+
+string_enum! {
+    /// Which ports of the host a stack's services get.
+    #[derive(Default)]
+    pub enum PortPolicy {
+        /// A free port on the host's 127.0.0.1.
+        #[default]
+        Ephemeral = "ephemeral",
+        /// A free port on every interface.
+        Public = "public",
+        /// The ports that the compose file says.
+        Keep = "keep",
+    }
+}
+
+string_enum! {
+    /// What leaves the sandbox, and is refused unless a profile allows it by name.
+    pub enum Allowance {
+        /// Privileged containers.
+        Privileged = "privileged",
+        /// The host's network.
+        HostNetwork = "host-network",
+        /// Bind mounts from outside the workspace.
+        BindMounts = "bind-mounts",
+        /// Networks and volumes that exist already.
+        External = "external",
+        /// The host's devices.
+        Devices = "devices",
+    }
+}
+
+/// How snapshots are taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotPolicy {
+    /// What happens to the containers meanwhile; `null` means the best the runtime can.
+    #[serde(default)]
+    pub mode: Option<SnapshotMode>,
+    /// Patterns that are left out, as in a `.gitignore`.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// How many of a sandbox's snapshots are kept; `null` means all.
+    #[serde(default)]
+    pub keep: Option<u32>,
+}
+
+string_enum! {
+    /// What happens to the containers while a snapshot is taken.
+    pub enum SnapshotMode {
+        /// Nothing: files may change while they are read.
+        Live = "live",
+        /// They are paused.
+        Pause = "pause",
+        /// They are stopped and started again.
+        Stop = "stop",
+    }
+}
+
+/// How long patches may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchLimits {
+    /// One patch.
+    #[serde(rename = "timeout_s")]
+    pub timeout: Seconds,
+    /// All patches of one pass.
+    #[serde(rename = "pass_timeout_s")]
+    pub pass_timeout: Seconds,
+}
+
+impl Default for PatchLimits {
+    fn default() -> Self {
+        Self { timeout: Seconds(300), pass_timeout: Seconds(600) }
+    }
+}
+
+/// Alternative backends, tried in order. Empty: the profile's own extension, always.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Routing {
+    /// Backends in order of preference.
+    #[serde(default)]
+    pub candidates: Vec<Candidate>,
+    /// Named conditions that candidates refer to: a name, and what must hold.
+    #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub conditions: std::collections::BTreeMap<String, serde_json::Value>,
+    /// A quote above this is refused; `null` means no limit.
+    #[serde(default)]
+    pub max_cost_usd: Option<Usd>,
+}
+
+/// One backend of a route.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// What makes the sandbox, if this one is taken.
+    pub extension: ExtensionId,
+    /// Hosts in order of preference; empty means the profile's.
+    #[serde(default)]
+    pub hosts: Vec<HostName>,
+    /// Names of conditions that must all hold.
+    #[serde(default)]
+    pub when: Vec<String>,
+    /// For this extension; `null` means the profile's `config` where the extension is the profile's own, else
+    /// nothing.
+    #[serde(default)]
+    pub config: Option<serde_json::Value>,
+}
+
+/// One extension that a profile may come to use, and what it would be given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExtensionUse<'p> {
+    /// The extension.
+    pub extension: &'p ExtensionId,
+    /// Where the profile names it, such as `routing.candidates[1].extension`.
+    pub path: String,
+    /// What it gets as `config`.
+    pub config: std::borrow::Cow<'p, serde_json::Value>,
+    /// Where the profile says so.
+    pub config_path: String,
+}
+
+impl Profile {
+    /// The profile's own extension, then its routes'.
+    pub fn uses(&self) -> Vec<ExtensionUse<'_>> {
+        use std::borrow::Cow;
+        let own = ExtensionUse {
+            extension: &self.extension,
+            path: "extension".to_owned(),
+            config: Cow::Borrowed(&self.config),
+            config_path: "config".to_owned(),
+        };
+        let routes = self.routing.candidates.iter().enumerate().map(|(at, candidate)| {
+            let (config, config_path) = match &candidate.config {
+                Some(config) => (Cow::Borrowed(config), format!("routing.candidates[{at}].config")),
+                None if candidate.extension == self.extension => (own.config.clone(), own.config_path.clone()),
+                None => (Cow::Owned(empty_object()), format!("routing.candidates[{at}]")),
+            };
+            let path = format!("routing.candidates[{at}].extension");
+            ExtensionUse { extension: &candidate.extension, path, config, config_path }
+        });
+        let routes: Vec<_> = routes.collect();
+        std::iter::once(own).chain(routes).collect()
+    }
+
+    /// The content hash that a sandbox records: SHA-256, in hex, of the JSON with sorted keys.
+    pub fn hash(&self) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        write_canonical(&serde_json::to_value(self).unwrap_or_default(), &mut text);
+        let mut hex = String::with_capacity(64);
+        for byte in Sha256::digest(text.as_bytes()) {
+            // Writing to a String cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
+    }
+}
+
+/// JSON without spaces and with sorted keys, so that the order of a file's keys does not count.
+fn write_canonical(value: &serde_json::Value, out: &mut String) {
+    match value {
+        serde_json::Value::Object(map) => {
+            let mut keys: Vec<_> = map.iter().collect();
+            keys.sort_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (index, (key, inner)) in keys.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&serde_json::Value::from(key.as_str()).to_string());
+                out.push(':');
+                write_canonical(inner, out);
+            }
+            out.push('}');
+        }
+        serde_json::Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

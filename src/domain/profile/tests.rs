@@ -1,0 +1,262 @@
+//! Rules of profiles: what they may say, what a create may give.
+
+use std::collections::BTreeMap;
+
+use super::{Bytes, InputKind, Profile, Seconds};
+use crate::domain::fault::Code;
+
+const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
+
+fn profile(rest: &str) -> Profile {
+    Profile::from_yaml_text("x.yaml", &format!("{HEAD}{rest}")).unwrap()
+}
+
+fn refusal(rest: &str) -> String {
+    let problems = Profile::from_yaml_text("x.yaml", &format!("{HEAD}{rest}")).unwrap_err();
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn durations_read_and_print() {
+    for (text, seconds, shown) in [
+        ("90s", 90, "1m30s"),
+        ("4h", 14_400, "4h"),
+        ("1h30m", 5_400, "1h30m"),
+        ("1h 30m", 5_400, "1h30m"),
+        ("2d", 172_800, "2d"),
+        ("1w", 604_800, "7d"),
+        ("0s", 0, "0s"),
+        (" 5m ", 300, "5m"),
+        ("300 seconds", 300, "5m"),
+    ] {
+        let read: Seconds = text.parse().unwrap();
+        assert_eq!((read.get(), read.to_string().as_str()), (seconds, shown), "{text}");
+        assert_eq!(read.to_string().parse::<Seconds>().unwrap(), read);
+    }
+    for bad in ["", "4", "h", "-1h", "4x", "1y", "1mo", "1.5s", "4h ago", "PT4H", "none", "1:30", "4H\n5", "١h"] {
+        assert!(bad.parse::<Seconds>().is_err(), "{bad}");
+    }
+    assert!("9".repeat(10_000).parse::<Seconds>().is_err());
+    assert!("99999999999999999999h".parse::<Seconds>().is_err());
+}
+
+#[test]
+fn sizes_read_and_print() {
+    for (text, bytes, shown) in [
+        ("1GiB", 1 << 30, "1GiB"),
+        ("500MB", 500_000_000, "476.8MiB"),
+        ("1.5GiB", 3 << 29, "1.5GiB"),
+        ("2 gib", 2 << 30, "2GiB"),
+        ("1024", 1024, "1KiB"),
+        ("7B", 7, "7B"),
+        ("0", 0, "0B"),
+    ] {
+        let read: Bytes = text.parse().unwrap();
+        assert_eq!((read.get(), read.to_string().as_str()), (bytes, shown), "{text}");
+    }
+    for bad in ["", "GiB", "-1", "1e3", "1.2.3GiB", "1XiB", "99999999999TiB", "1GiB\0", "1,5GiB"] {
+        assert!(bad.parse::<Bytes>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn defaults_are_the_contracts() {
+    let profile = profile("");
+    assert_eq!(profile.ttl, Some(Seconds::hours(4)));
+    assert_eq!((profile.max_ttl, profile.ready_timeout, profile.stop_grace), (None, Seconds(180), Seconds(2)));
+    assert_eq!((profile.patches.timeout, profile.patches.pass_timeout), (Seconds(300), Seconds(600)));
+    assert!(!profile.undo);
+    assert_eq!(self::profile("ttl: none\n").ttl, None);
+    assert_eq!(self::profile("max_ttl: 1h\n").ttl, Some(Seconds::hours(1)));
+}
+
+#[test]
+fn meaning_is_checked_with_its_place() {
+    for (rest, wanted) in [
+        ("ttl: 2d\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' (2d) is above 'max_ttl' (1d)"),
+        ("ttl: none\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set"),
+        ("ttl: 0s\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
+        ("stop_grace: 11m\n", "x.yaml:4:13: 'stop_grace' is at most 10m"),
+        ("ready_timeout: 0s\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
+        ("ready_timeout: 25h\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
+        ("patches: {timeout: 20m}\n", "x.yaml:4:10: 'pass_timeout' (10m) is below 'timeout' (20m)"),
+        ("placement: {hosts: [a, b, A]}\n", "x.yaml:4:27: host 'A' is named twice"),
+        (
+            "placement: {hosts: ['-oProxyCommand=x']}\n",
+            "x.yaml:4:21: '-oProxyCommand=x' is not a host's name: letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        ),
+        ("placement: {strategy: first}\n", "x.yaml:4:23: 'first' is not one of first-available, least-loaded"),
+        (
+            "compose: {ports: publik}\n",
+            "x.yaml:4:18: 'publik' is not one of ephemeral, public, keep, did you mean 'public'?",
+        ),
+        (
+            "compose: {allow: [privilegd]}\n",
+            "x.yaml:4:19: 'privilegd' is not one of privileged, host-network, bind-mounts, external, devices, did you mean 'privileged'?",
+        ),
+        ("inputs: {a-b: {}}\n", "x.yaml:4:15: the input name 'a-b' is not a-z, 0-9 and '_', beginning with a letter"),
+        (
+            "inputs: {sandbox_id: {}}\n",
+            "x.yaml:4:22: the input 'sandbox_id' exists in every profile and cannot be declared",
+        ),
+        (
+            "inputs: {a: {kind: dirctory}}\n",
+            "x.yaml:4:20: 'dirctory' is not one of string, directory, integer, boolean, choice, did you mean 'directory'?",
+        ),
+        ("inputs: {a: {kind: choice}}\n", "x.yaml:4:13: input 'a' of kind choice needs 'choices'"),
+        ("inputs: {a: {choices: [x]}}\n", "x.yaml:4:23: input 'a' has 'choices' but is not of kind choice"),
+        (
+            "inputs: {a: {kind: choice, choices: [eu, us], default: ue}}\n",
+            "x.yaml:4:56: the default of input 'a' must be one of eu, us, not 'ue', did you mean 'eu'?",
+        ),
+        (
+            "inputs: {a: {kind: integer, default: x1}}\n",
+            "x.yaml:4:38: the default of input 'a' must be a whole number, not 'x1'",
+        ),
+        (
+            "inputs: {a: {required: true, default: x}}\n",
+            "x.yaml:4:39: input 'a' is required, so its default never applies",
+        ),
+        (
+            "inputs: {a: {default: 1.10}}\n",
+            "x.yaml:4:23: 'inputs.a.default' must be a text, not a number; put it in quotes",
+        ),
+        ("inputs: [a]\n", "x.yaml:4:9: 'inputs' must be a mapping, not a list"),
+        ("config: {root: /a/../..}\n", "x.yaml:4:16: '/a/../..' must not hold '..'"),
+        ("config: [1]\n", "x.yaml:4:9: 'config' must be a mapping"),
+        ("snapshot: {keep: 0}\n", "x.yaml:4:18: 'keep' is at least 1, or null to keep all"),
+        ("sync: {exclude: ['']}\n", "x.yaml:4:18: a pattern is one line and not empty"),
+        (
+            "routing: {candidates: [{extension: ext.a, when: [ful]}], conditions: {full: 1}}\n",
+            "x.yaml:4:50: unknown condition 'ful', did you mean 'full'?",
+        ),
+        ("routing: {candidates: [{when: []}]}\n", "x.yaml:4:24: missing key 'extension' in 'routing.candidates[0]'"),
+    ] {
+        assert_eq!(refusal(rest), wanted, "{rest}");
+    }
+    let ids = ["x", "profile.", "profile.-x", "profile.X", "profile.a b", "profile.a/../b", "prof\u{fc}l.x"];
+    for id in ids.map(str::to_owned).into_iter().chain([format!("profile.{}", "x".repeat(10_000))]) {
+        let source = format!("id: '{id}'\nversion: 1.0.0\nextension: ext.x\n");
+        let problems = Profile::from_yaml_text("x.yaml", &source).unwrap_err();
+        let text = problems[0].to_string();
+        assert!(
+            text.starts_with("x.yaml:1:5: ") && text.ends_with("is not 'profile.' and a name of a-z, 0-9 and '-'"),
+            "{text}"
+        );
+        assert!(text.len() < 300);
+    }
+}
+
+#[test]
+fn numbers_and_truth_are_defaults_of_their_kinds() {
+    let profile = profile("inputs: {port: {kind: integer, default: 8080}, fast: {kind: boolean, default: true}}\n");
+    assert_eq!(profile.inputs.get("port").unwrap().default.as_deref(), Some("8080"));
+    assert_eq!(profile.inputs.get("fast").unwrap().default.as_deref(), Some("true"));
+}
+
+#[test]
+fn json_has_integer_seconds_the_files_order_and_reads_back() {
+    let profile =
+        profile("ttl: 1h\nmax_ttl: 2h\ninputs: {zeta: {}, alpha: {kind: boolean}}\nrouting: {max_cost_usd: 0.1}\n");
+    let json = serde_json::to_value(&profile).unwrap();
+    assert_eq!((json["ttl_s"].as_u64(), json["max_ttl_s"].as_u64()), (Some(3600), Some(7200)));
+    assert_eq!(json["ready_timeout_s"], 180);
+    assert_eq!(json["stop_grace_s"], 2);
+    assert_eq!(
+        (json["patches"]["timeout_s"].as_u64(), json["patches"]["pass_timeout_s"].as_u64()),
+        (Some(300), Some(600))
+    );
+    assert_eq!(json["inputs"].as_object().unwrap().keys().collect::<Vec<_>>(), ["zeta", "alpha"]);
+    let back: Profile = serde_json::from_str(&json.to_string()).unwrap();
+    assert_eq!(back, profile);
+    assert_eq!(back.hash(), profile.hash());
+    // A reader takes a newer version's fields and words.
+    let mut newer = json;
+    newer["new_field"] = 1.into();
+    newer["placement"]["strategy"] = "by-moon".into();
+    assert_eq!(serde_json::from_value::<Profile>(newer).unwrap().placement.strategy.as_str(), "by-moon");
+}
+
+#[test]
+fn the_hash_follows_the_content_and_not_the_layout() {
+    let one = profile("undo: true\nconfig: {a: 1, b: {c: 2, d: 3}}\n");
+    let other = profile("# a comment\nconfig:\n  b: {d: 3, c: 2}\n  a: 1\nundo:   true\n");
+    assert_eq!(one.hash(), other.hash());
+    assert_eq!(one.hash().len(), 64);
+    assert!(one.hash().chars().all(|c| c.is_ascii_hexdigit() && !c.is_ascii_uppercase()));
+    assert_ne!(one.hash(), profile("undo: false\nconfig: {a: 1, b: {c: 2, d: 3}}\n").hash());
+}
+
+fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+const INPUTS: &str = "inputs:
+  repo: {required: true, kind: directory, help: Repository to deploy}
+  compose_file: {default: docker-compose.yml}
+  port: {kind: integer}
+  fast: {kind: boolean}
+  region: {kind: choice, choices: [eu, us]}
+";
+
+#[test]
+fn inputs_are_checked_and_filled_in() {
+    let profile = profile(INPUTS);
+    let resolved = profile.check_inputs(&given(&[("repo", "."), ("sandbox_id", "e2e-1"), ("fast", "true")])).unwrap();
+    assert_eq!(resolved, given(&[("compose_file", "docker-compose.yml"), ("fast", "true"), ("repo", ".")]));
+    let value = "v".repeat(4096);
+    assert!(profile.check_inputs(&given(&[("repo", "."), ("compose_file", &value)])).is_ok());
+    assert_eq!(profile.inputs.get("port").unwrap().kind, InputKind::Integer);
+}
+
+#[test]
+fn every_refused_input_is_named_at_once() {
+    let profile = profile(INPUTS);
+    let long = "v".repeat(4097);
+    let problems = profile
+        .check_inputs(&given(&[
+            ("compose_fil", "x"),
+            ("compose_file", &long),
+            ("fast", "yes"),
+            ("port", "80 80"),
+            ("region", "ue"),
+            ("zzzzzz", "1"),
+        ]))
+        .unwrap_err();
+    let shown: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.field, problem.message)).collect();
+    assert_eq!(
+        shown,
+        [
+            "compose_fil: unknown input 'compose_fil', did you mean 'compose_file'?",
+            "compose_file: input 'compose_file' is 4097 bytes long, at most 4096 are allowed",
+            "fast: input 'fast' must be true or false, not 'yes'",
+            "port: input 'port' must be a whole number, not '80 80'",
+            "region: input 'region' must be one of eu, us, not 'ue', did you mean 'eu'?",
+            "zzzzzz: unknown input 'zzzzzz'; profile.x takes repo, compose_file, port, fast, region",
+            "repo: input 'repo' is required by profile.x (Repository to deploy)",
+        ]
+    );
+    let problems = profile.check_inputs(&given(&[("repo", ""), ("compose_file", "a\0b")])).unwrap_err();
+    assert_eq!(problems[0].message, "input 'compose_file' holds a NUL character");
+    assert_eq!(problems[1].message, "input 'repo' must name a directory");
+    let none = self::profile("").check_inputs(&given(&[("repo", ".")])).unwrap_err();
+    assert_eq!(none[0].message, "unknown input 'repo'; profile.x takes no inputs");
+}
+
+#[test]
+fn a_time_to_live_is_refused_by_rule() {
+    let bounded = profile("ttl: 1h\nmax_ttl: 1d\n");
+    assert_eq!(bounded.parse_ttl(None).unwrap(), Some(Seconds::hours(1)));
+    assert_eq!(bounded.parse_ttl(Some("1d")).unwrap(), Some(Seconds::hours(24)));
+    for (asked, message) in [
+        ("none", "profile.x allows at most 1d, so 'none' is refused"),
+        ("25h", "1d1h is above the 1d that profile.x allows"),
+        ("0s", "a sandbox cannot live for 0 seconds"),
+        ("soon", "'soon' is not a duration: write for example 90s, 30m, 1h30m or 2d"),
+    ] {
+        let fault = bounded.parse_ttl(Some(asked)).unwrap_err();
+        assert_eq!((fault.code, fault.message.as_str()), (Code::InvalidInput, message));
+        assert_eq!(fault.details["field"], "ttl");
+    }
+    assert_eq!(profile("").parse_ttl(Some("none")).unwrap(), None);
+}

@@ -1,0 +1,183 @@
+//! Requests and replies: what every face asks for and is told, above and below the client.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::extension::Preview;
+use crate::domain::manifest::ExtensionManifest;
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::profile::Profile;
+use crate::domain::sandbox::{Route, SandboxRecord};
+use crate::domain::{EventKind, State, Time, Usd};
+
+/// What a create asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CreateRequest {
+    /// The profile's id; none: the configuration's `default_profile`.
+    pub profile: Option<String>,
+    /// Inputs by name.
+    pub inputs: BTreeMap<String, String>,
+    /// The host; none: the placement order of the contract.
+    pub host: Option<String>,
+    /// Time to live as written (`4h`, `none`); none: the profile's.
+    pub ttl: Option<String>,
+    /// A chosen id.
+    pub id: Option<String>,
+    /// A name.
+    pub name: Option<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Against a second create of the same request.
+    pub idempotency_key: Option<String>,
+    /// Whether a failed one is kept for looking at.
+    pub keep_failed: bool,
+    /// Whether the operator agreed to a transfer above the limits.
+    pub yes: bool,
+}
+
+/// What a create would do, found without touching anything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Decision {
+    /// The profile's id.
+    pub profile: String,
+    /// Its version.
+    pub version: String,
+    /// The extension's id.
+    pub extension: String,
+    /// Inputs with defaults filled in.
+    pub inputs: BTreeMap<String, String>,
+    /// The chosen host, and each candidate's verdict; null when none can take it.
+    pub route: Option<Route>,
+    /// Each candidate's verdict, also when none can take it.
+    pub verdicts: Vec<crate::domain::sandbox::Verdict>,
+    /// The price.
+    pub quote_usd: Option<Usd>,
+    /// Time to live in seconds; null means none.
+    pub ttl_s: Option<u64>,
+    /// Files and bytes to transfer, rewrites, refusals.
+    pub preview: Preview,
+    /// Whether a create would go ahead.
+    pub ok: bool,
+}
+
+/// An operation that was started, and the record it works on as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Started {
+    /// The operation; null when there was nothing to do (a repeated create).
+    pub operation: Option<OperationId>,
+    /// The record.
+    pub sandbox: SandboxRecord,
+}
+
+/// Which sandboxes to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListQuery {
+    /// Only these states; empty: all.
+    pub states: Vec<State>,
+    /// Only on this host.
+    pub host: Option<String>,
+    /// Only of this profile (with or without `profile.`).
+    pub profile: Option<String>,
+    /// Only with all of these labels.
+    pub labels: BTreeMap<String, String>,
+    /// Destroyed and forgotten ones too.
+    pub all: bool,
+}
+
+/// What a destroy asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DestroyRequest {
+    /// Exact id (resolve names and prefixes first).
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+    /// Give it up without looking at the host.
+    pub forget: bool,
+    /// Take no undo snapshot.
+    pub no_undo: bool,
+    /// Although it is labelled `protect=true`.
+    pub force_protected: bool,
+}
+
+/// What a recreate asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecreateRequest {
+    /// Exact id.
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+    /// Take no undo snapshot.
+    pub no_undo: bool,
+    /// Although it is labelled `protect=true`.
+    pub force_protected: bool,
+}
+
+/// A profile as the catalogue has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileView {
+    /// Its id.
+    pub id: String,
+    /// Its version; null when the file is broken.
+    pub version: Option<String>,
+    /// What it is for.
+    pub summary: Option<String>,
+    /// Its extension.
+    pub extension: Option<String>,
+    /// Whether this build can create with it.
+    pub available: bool,
+    /// `builtin` or `operator`.
+    pub source: String,
+    /// The operator's file.
+    pub path: Option<String>,
+    /// Whether it takes the place of a shipped one.
+    pub overrides_builtin: bool,
+    /// What is wrong with its file, with file, line and column.
+    pub error: Option<String>,
+    /// SHA-256 of the recipe.
+    pub hash: Option<String>,
+    /// The recipe.
+    pub profile: Option<Profile>,
+}
+
+/// An extension as the catalogue has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExtensionView {
+    /// Its id.
+    pub id: String,
+    /// Its version; null when the file is broken.
+    pub version: Option<String>,
+    /// Whether this build has it.
+    pub available: bool,
+    /// `builtin` or `operator`.
+    pub source: String,
+    /// The operator's file.
+    pub path: Option<String>,
+    /// Whether it takes the place of a shipped one.
+    pub overrides_builtin: bool,
+    /// What is wrong with its file.
+    pub error: Option<String>,
+    /// Its manifest.
+    pub manifest: Option<ExtensionManifest>,
+}
+
+/// Which events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EventQuery {
+    /// Only after this number.
+    pub after_seq: Option<u64>,
+    /// Only at or after this time.
+    pub since: Option<Time>,
+    /// Only this sandbox's (exact id).
+    pub sandbox: Option<SandboxId>,
+    /// Only these kinds; empty: all.
+    pub kinds: Vec<EventKind>,
+    /// Only this actor's (`adm:NAME`).
+    pub actor: Option<String>,
+}

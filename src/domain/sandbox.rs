@@ -1,0 +1,449 @@
+//! The sandbox record: what is known of one sandbox, and the moves its state may make.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::event::{Actor, PendingEvent};
+use crate::domain::extension::{Handle, Resource, TeardownLine};
+use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
+use crate::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId};
+use crate::domain::operation::OperationKind;
+use crate::domain::words::string_enum;
+use crate::domain::{Time, Usd};
+
+string_enum! {
+    /// What was observed last (at `observed_at`).
+    pub enum State {
+        /// Written down; nothing was done on a host yet.
+        Requested = "requested",
+        /// Being made.
+        Provisioning = "provisioning",
+        /// The backend said that every long-running service runs.
+        Ready = "ready",
+        /// Stopped, to be woken.
+        Sleeping = "sleeping",
+        /// An establishment ended without a sandbox.
+        Failed = "failed",
+        /// The recorded host says that all of it is gone.
+        Lost = "lost",
+        /// Being removed.
+        Destroying = "destroying",
+        /// A read-back showed that nothing is left.
+        Destroyed = "destroyed",
+        /// Given up without looking; a tombstone waits for the host.
+        Forgotten = "forgotten",
+    }
+}
+
+string_enum! {
+    /// Why a state was entered.
+    pub enum Reason {
+        /// Somebody asked for it.
+        User = "user",
+        /// Its deadline passed.
+        TtlExpired = "ttl_expired",
+        /// A reap plan named it.
+        Reaped = "reaped",
+        /// A step of the establishment failed.
+        ProvisionFailed = "provision_failed",
+        /// The host did not answer.
+        HostLost = "host_lost",
+        /// The balance ran out.
+        Credits = "credits",
+        /// The operation was cancelled.
+        Cancelled = "cancelled",
+        /// The process that worked on it died.
+        CrashRecovered = "crash_recovered",
+        /// A later one took its place.
+        Replaced = "replaced",
+    }
+}
+
+string_enum! {
+    /// How far the patches that a sandbox owes have come.
+    pub enum PatchState {
+        /// It owes none.
+        None = "none",
+        /// Some wait for the next wake.
+        Pending = "pending",
+        /// A pass runs.
+        Applying = "applying",
+        /// All are in.
+        Applied = "applied",
+        /// A script failed.
+        Failed = "failed",
+        /// A crash left it open whether a script ran.
+        Unknown = "unknown",
+    }
+}
+
+impl Default for PatchState {
+    fn default() -> Self {
+        Self::None
+    }
+}
+
+impl State {
+    /// Whether a transition from this state to `next` is legal (semantics 1). Staying is always legal.
+    pub fn may_become(&self, next: &Self) -> bool {
+        use State::{Destroyed, Destroying, Failed, Forgotten, Lost, Provisioning, Ready, Requested, Sleeping};
+        if self == next {
+            return true;
+        }
+        match self {
+            Requested => matches!(next, Provisioning | Failed | Destroying | Forgotten),
+            Provisioning => matches!(next, Ready | Failed | Destroying | Forgotten),
+            Ready => matches!(next, Sleeping | Lost | Provisioning | Destroying | Forgotten),
+            Sleeping => matches!(next, Ready | Lost | Provisioning | Destroying | Forgotten),
+            Failed => matches!(next, Provisioning | Destroying | Forgotten),
+            Lost => matches!(next, Ready | Sleeping | Failed | Provisioning | Destroying | Forgotten),
+            Destroying => matches!(next, Destroyed | Forgotten),
+            Forgotten => matches!(next, Destroyed),
+            Destroyed => false,
+            Self::Other(_) => matches!(next, Destroying | Forgotten),
+        }
+    }
+
+    /// Whether the sandbox is over: nothing is left, or nobody will look again.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Destroyed | Self::Forgotten)
+    }
+
+    /// Whether it may be destroyed: from every state except `destroyed`.
+    pub fn may_be_destroyed(&self) -> bool {
+        *self != Self::Destroyed
+    }
+
+    /// Whether `recreate` is legal from here.
+    pub fn may_be_recreated(&self) -> bool {
+        matches!(self, Self::Ready | Self::Sleeping | Self::Failed | Self::Lost)
+    }
+}
+
+/// Which recipe a sandbox was made from, to the byte.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileRef {
+    /// The profile's id.
+    pub id: ProfileId,
+    /// Its semantic version.
+    pub version: String,
+    /// SHA-256 (hex) of its canonical JSON.
+    pub hash: String,
+}
+
+/// One service as the engine reported it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Service {
+    /// The service's name in the compose file.
+    pub name: String,
+    /// The engine's word: `running`, `exited`, `created`, `paused`, or `missing`.
+    pub state: String,
+    /// Exit status of a container that ended.
+    pub exit_code: Option<i32>,
+    /// How often the engine started it again.
+    pub restarts: Option<u32>,
+    /// The engine's word on a health check, where there is one. Shown, never waited for.
+    pub health: Option<String>,
+}
+
+impl Service {
+    /// Whether a long-running service is no longer there: neither running nor a one-shot that ended well.
+    pub fn is_degraded(&self) -> bool {
+        match self.state.as_str() {
+            "running" => false,
+            "exited" => self.exit_code != Some(0),
+            _ => true,
+        }
+    }
+}
+
+/// A published port and the ways to reach it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Endpoint {
+    /// The service that listens.
+    pub service: String,
+    /// The port inside the container.
+    pub container_port: u16,
+    /// The port on the host.
+    pub host_port: u16,
+    /// `tcp` or `udp`.
+    pub protocol: String,
+    /// How it is reached from the host itself.
+    pub url: String,
+    /// An `ssh -L` command to paste; null on `local`.
+    pub tunnel: Option<String>,
+}
+
+/// A tunnel that another service holds for us.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Attachment {
+    /// Who holds it.
+    pub provider: String,
+    /// Its id there.
+    pub id: String,
+    /// The local end.
+    pub local: String,
+    /// The provider's word on it.
+    pub state: String,
+}
+
+/// How to get to a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reachability {
+    /// The host's name.
+    pub host: HostName,
+    /// A command to paste that opens a shell in the workspace.
+    pub ssh: String,
+    /// The workspace on the host.
+    pub workdir: String,
+    /// Published ports.
+    #[serde(default)]
+    pub endpoints: Vec<Endpoint>,
+    /// Tunnels that another service holds.
+    #[serde(default)]
+    pub attachments: Vec<Attachment>,
+}
+
+/// The operation that works on a sandbox now, and who runs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Running {
+    /// The operation.
+    pub id: OperationId,
+    /// What it does.
+    pub kind: OperationKind,
+    /// When it began.
+    pub started_at: Time,
+    /// The process that runs it.
+    pub pid: u32,
+    /// The machine that process is on.
+    pub host: String,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// Set by another process that wants it rolled back.
+    #[serde(default)]
+    pub cancel_requested: bool,
+}
+
+/// The evidence of a failed step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The step's name.
+    pub step: String,
+    /// The program's exit status, where one ran.
+    pub exit_status: Option<i32>,
+    /// The last lines it wrote (at most 200), exactly.
+    pub output: String,
+}
+
+/// Why a host was or was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The host.
+    pub host: HostName,
+    /// Whether it can take the sandbox.
+    pub ok: bool,
+    /// One sentence.
+    pub reason: String,
+}
+
+/// Which host was chosen and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Route {
+    /// The host that was chosen.
+    pub host: HostName,
+    /// One sentence.
+    pub reason: String,
+    /// What was found for each candidate.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// A change the renderer made to what the user wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rewrite {
+    /// Where, such as `services.web.container_name`.
+    pub path: String,
+    /// One sentence.
+    pub what: String,
+}
+
+/// One patch on one sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppliedPatch {
+    /// The patch.
+    pub id: crate::domain::name::PatchId,
+    /// Its place in the order.
+    pub sequence: u64,
+    /// How far it came.
+    pub state: PatchState,
+    /// When its script began.
+    pub started_at: Option<Time>,
+    /// How long it ran, in seconds.
+    pub duration_s: Option<u64>,
+    /// Its script's exit status.
+    pub exit_status: Option<i32>,
+    /// The last 64 KiB it wrote.
+    pub output: Option<String>,
+}
+
+/// What is known of one sandbox (contract, section 3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SandboxRecord {
+    /// Its id.
+    pub id: SandboxId,
+    /// Its name, unique among those that are not destroyed.
+    pub name: Option<String>,
+    /// Free labels; `protect=true` keeps every sweep and bulk verb away.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// The recipe.
+    pub profile: ProfileRef,
+    /// The backend.
+    pub extension: ExtensionId,
+    /// The place.
+    pub host: HostName,
+    /// What the host proved to be at the first contact.
+    pub host_identity: Option<HostIdentity>,
+    /// `<workspace_root>/sbx-<id>` as the host resolved it.
+    pub workdir: Option<String>,
+    /// What was observed last.
+    pub state: State,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// A sentence for a person.
+    pub message: Option<String>,
+    /// When the state was entered.
+    pub since: Time,
+    /// When the host last said so.
+    pub observed_at: Option<Time>,
+    /// Grows by one with each write; the compare-and-set's key.
+    pub revision: u64,
+    /// What is being done now.
+    pub operation: Option<Running>,
+    /// The inputs, with defaults filled in.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, String>,
+    /// What the extension needs to find it again; cleanup works without.
+    pub handle: Option<Handle>,
+    /// How to get there.
+    pub reachability: Option<Reachability>,
+    /// Its services as the engine reported them.
+    #[serde(default)]
+    pub services: Vec<Service>,
+    /// When the record was written.
+    pub created_at: Time,
+    /// When it became ready; TTL counts from here.
+    pub ready_at: Option<Time>,
+    /// Its deadline; null means none.
+    pub expires_at: Option<Time>,
+    /// What no `extend` passes.
+    pub max_expires_at: Option<Time>,
+    /// The time to live that was asked for, in seconds; null means none.
+    #[serde(default)]
+    pub ttl_s: Option<u64>,
+    /// The snapshot it was restored from.
+    pub based_on_snapshot: Option<SnapshotId>,
+    /// Its patches.
+    #[serde(default)]
+    pub applied_patches: Vec<AppliedPatch>,
+    /// The highest sequence it has.
+    #[serde(default)]
+    pub last_patch_sequence: u64,
+    /// How far its patches have come.
+    #[serde(default)]
+    pub patch_state: PatchState,
+    /// Which patch failed and how to go on.
+    pub patch_error: Option<String>,
+    /// The destroyed sandbox that this one brings back.
+    pub undo_of: Option<SandboxId>,
+    /// The price that was quoted.
+    pub quote_usd: Option<Usd>,
+    /// What is held for it.
+    pub hold_usd: Option<Usd>,
+    /// What it has cost.
+    pub cost_usd: Option<Usd>,
+    /// Why this host.
+    pub route: Option<Route>,
+    /// Hosts that were tried.
+    #[serde(default)]
+    pub attempts: Vec<Verdict>,
+    /// What the renderer changed.
+    #[serde(default)]
+    pub rewrites: Vec<Rewrite>,
+    /// The evidence of a failed step.
+    pub failure: Option<Failure>,
+    /// What the last teardown did, a line per resource.
+    #[serde(default)]
+    pub teardown: Vec<TeardownLine>,
+    /// What it could not remove.
+    #[serde(default)]
+    pub leftovers: Vec<Resource>,
+    /// What a restore could not set on the target, counted by kind.
+    #[serde(default)]
+    pub not_preserved: BTreeMap<String, u64>,
+    /// The host's facts when the sandbox was made (the canary's inventory).
+    pub telemetry: Option<HostFacts>,
+    /// What the host's compose runtime was found to be worth (the canary's).
+    pub certificate: Option<Certificate>,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// The installation that made it.
+    pub owner: OwnerId,
+    /// The caller's key against a second create.
+    pub idempotency_key: Option<String>,
+    /// SHA-256 of the request under that key, to tell a repeat from another request.
+    #[serde(default)]
+    pub request_hash: Option<String>,
+    /// A failed establishment that was kept for looking at (`--keep-failed`).
+    #[serde(default)]
+    pub kept_failed: bool,
+    /// Events that this record's last write caused and that nobody has appended yet.
+    #[serde(default)]
+    pub pending: Vec<PendingEvent>,
+}
+
+impl SandboxRecord {
+    /// Services that should run and do not.
+    pub fn degraded(&self) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(|service| self.state == State::Ready && service.is_degraded())
+    }
+
+    /// Whether no sweep, reap or bulk verb may touch it.
+    pub fn is_protected(&self) -> bool {
+        self.labels.get("protect").is_some_and(|value| value == "true")
+    }
+
+    /// The name, or the id where it has none.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.id.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destroy_is_legal_from_every_state_but_destroyed() {
+        for state in State::ALL {
+            assert_eq!(state.may_be_destroyed(), *state != State::Destroyed, "{state}");
+            if !state.is_over() {
+                assert!(state.may_become(&State::Destroying), "{state}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_establishment_ends_in_failed() {
+        let into_failed: Vec<_> =
+            State::ALL.iter().filter(|s| **s != State::Failed && s.may_become(&State::Failed)).collect();
+        assert_eq!(into_failed, [&State::Requested, &State::Provisioning, &State::Lost]);
+    }
+
+    #[test]
+    fn an_unknown_state_is_kept_as_it_was_read() {
+        let state: State = serde_json::from_str("\"hibernating\"").unwrap();
+        assert_eq!(serde_json::to_string(&state).unwrap(), "\"hibernating\"");
+    }
+}

@@ -1,0 +1,144 @@
+//! Text from hosts and users, made safe for a screen or a table (semantics 11). Never applied to `--json`.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Whether a character can move the cursor, hide or reorder text.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}' | '\u{fff9}'..='\u{fffb}')
+}
+
+/// One line for a screen: escape sequences are removed, other control and bidi characters replaced by `·`, line
+/// breaks and tabs by a space, and what is beyond `limit` columns cut with `…`.
+pub fn clean_line(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut width = 0;
+    // A line of 90,000 characters must not cost 90,000: stop as soon as the width is full.
+    let stripped = strip_escapes(text);
+    for grapheme in stripped.graphemes(true) {
+        let shown = if grapheme.chars().any(is_unsafe) {
+            if matches!(grapheme, "\n" | "\t" | "\r\n" | "\r") { " " } else { "·" }
+        } else {
+            grapheme
+        };
+        let cells = shown.width();
+        if width + cells > limit {
+            while width + 1 > limit {
+                let Some(last) = out.graphemes(true).next_back().map(str::len) else { return out };
+                width -= out[out.len() - last..].width();
+                out.truncate(out.len() - last);
+            }
+            out.push('…');
+            return out;
+        }
+        width += cells;
+        out.push_str(shown);
+    }
+    out
+}
+
+/// Several lines, each cleaned as by [`clean_line`] without a limit on its width.
+pub fn clean_block(text: &str) -> String {
+    text.lines().map(|line| clean_line(line, usize::MAX - 1)).collect::<Vec<_>>().join("\n")
+}
+
+/// Columns that a text takes on a terminal.
+pub fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// Removes ANSI escape sequences (CSI, OSC, DCS and two-character ones); an unfinished one is removed to the end.
+fn strip_escapes(text: &str) -> String {
+    if !text.contains(['\u{1b}', '\u{9b}', '\u{9d}', '\u{90}']) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let introducer = match c {
+            '\u{1b}' => chars.next(),
+            '\u{9b}' => Some('['),
+            '\u{9d}' | '\u{90}' => Some(']'),
+            other => {
+                out.push(other);
+                continue;
+            }
+        };
+        match introducer {
+            Some('[') => {
+                for c in chars.by_ref() {
+                    if ('\u{40}'..='\u{7e}').contains(&c) {
+                        break;
+                    }
+                }
+            }
+            Some(']' | 'P' | 'X' | '^' | '_') => {
+                while let Some(c) = chars.next() {
+                    if c == '\u{7}' || c == '\u{9c}' {
+                        break;
+                    }
+                    if c == '\u{1b}' {
+                        chars.next_if_eq(&'\\');
+                        break;
+                    }
+                }
+            }
+            Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => {
+                chars.next();
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The last `count` lines of a text.
+pub fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+/// The nearest of the `known` words, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word: String = word.chars().take(64).collect();
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.len().max(word.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_the_cursor_survives() {
+        for (raw, clean) in [
+            ("plain", "plain"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}x", "x"),
+            ("\u{1b}]8;;http://a\u{1b}\\link", "link"),
+            ("a\u{202e}b", "a·b"),
+            ("a\nb\tc", "a b c"),
+            ("\u{9b}2Jx", "x"),
+            ("unfinished\u{1b}[31", "unfinished"),
+            ("\u{7}\u{0}", "··"),
+        ] {
+            assert_eq!(clean_line(raw, 80), clean, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn cut_by_columns_not_by_characters() {
+        assert_eq!(clean_line("日本語テキスト", 7), "日本語…");
+        assert_eq!(clean_line("日本語テキスト", 6), "日本…");
+        assert_eq!(clean_line("abc", 3), "abc");
+        assert_eq!(clean_line("abcd", 3), "ab…");
+        assert_eq!(clean_line("abcd", 0), "");
+        assert!(columns(&clean_line(&"x".repeat(90_000), 20)) <= 20);
+    }
+}

@@ -1,0 +1,113 @@
+//! Money: integer micro-dollars inside, a JSON number with at most six decimals outside.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Neg, Sub};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An amount in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Usd(i64);
+
+impl Usd {
+    /// No money.
+    pub const ZERO: Self = Self(0);
+
+    /// From integer micro-dollars.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Integer micro-dollars.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+}
+
+impl Add for Usd {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Usd {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Usd {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl fmt::Display for Usd {
+    /// `$41.20`: at least two decimals, at most six.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let micros = self.0.unsigned_abs();
+        let decimals = format!("{:06}", micros % 1_000_000);
+        let short = decimals.trim_end_matches('0');
+        write!(f, "{sign}${}.{short:0<2}", micros / 1_000_000)
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Shortest representation of the nearest double: exact to six decimals up to 9 billion dollars.
+        serializer.serialize_f64(self.0 as f64 / 1_000_000.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        let micros = (dollars * 1_000_000.0).round();
+        if !micros.is_finite() || micros.abs() > 9.0e15 {
+            return Err(serde::de::Error::custom("an amount in USD is out of range"));
+        }
+        Ok(Self(micros as i64))
+    }
+}
+
+impl schemars::JsonSchema for Usd {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Usd".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "number", "description": "US dollars, at most six decimals"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_and_reads_back_to_the_micro_dollar() {
+        for (micros, text, json) in [
+            (41_200_000, "$41.20", "41.2"),
+            (1, "$0.000001", "0.000001"),
+            (-800_000, "-$0.80", "-0.8"),
+            (0, "$0.00", "0.0"),
+            (123_456_789, "$123.456789", "123.456789"),
+        ] {
+            let usd = Usd::from_micros(micros);
+            assert_eq!(usd.to_string(), text);
+            let written = serde_json::to_string(&usd).unwrap();
+            assert_eq!(serde_json::from_str::<f64>(&written).unwrap(), json.parse::<f64>().unwrap());
+            assert_eq!(serde_json::from_str::<Usd>(&written).unwrap(), usd);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What this extension needs to find a sandbox again, beyond its id.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::facts::Runtime;
+use crate::domain::fault::Fault;
+use crate::domain::extension::Handle;
+
+/// A service that should be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Expected {
+    /// Its name.
+    pub(super) name: String,
+    /// How many containers.
+    pub(super) replicas: u32,
+    /// The restart policy.
+    pub(super) restart: String,
+    /// Whether another service waits for it to end.
+    pub(super) one_shot: bool,
+}
+
+/// The handle's content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stack {
+    /// The runtime that started it; none for a workspace alone.
+    pub(super) runtime: Option<Runtime>,
+    /// What should run.
+    #[serde(default)]
+    pub(super) services: Vec<Expected>,
+    /// Images that were built for it, removed with it.
+    #[serde(default)]
+    pub(super) built: Vec<String>,
+    /// The last lines that `up` wrote, as evidence where its exit status says nothing.
+    #[serde(default)]
+    pub(super) up_output: String,
+}
+
+impl Stack {
+    pub(super) fn to_handle(&self) -> Result<Handle, Fault> {
+        serde_json::to_value(self).map_err(|error| Fault::internal("the handle cannot be written").because(error))
+    }
+
+    pub(super) fn from_handle(handle: Option<&Handle>) -> Option<Self> {
+        handle.and_then(|handle| serde_json::from_value(handle.clone()).ok())
+    }
+}

@@ -1,0 +1,400 @@
+//! From a workspace's compose file to the one that is started: interpolated, self-contained, labelled, and
+//! without a way out of the sandbox that the profile does not permit.
+//!
+//! Pure: a workspace is read through [`Tree`], nothing is written, no clock, no environment. The rendered file
+//! lies beside the workspace and names every path absolutely, so no project directory has to be given to the
+//! engine's compose, and the workspace's `.env` is not read a second time there.
+
+mod anchor;
+mod builds;
+mod document;
+mod dotenv;
+mod engine;
+mod environment;
+mod findings;
+mod include;
+mod interpolate;
+mod keys;
+mod labels;
+mod load;
+mod merge;
+mod mounts;
+mod paths;
+mod policy;
+mod ports;
+mod resources;
+mod services;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+
+use serde_json::{Map, Value};
+
+use crate::domain::profile::{Allowance, Compose};
+use crate::domain::sandbox::Rewrite;
+
+pub use findings::{Place, Refusal};
+pub use ports::ContainerPort;
+pub use services::ServicePlan;
+pub use tree::{Entry, LocalTree, Tree};
+
+use findings::Findings;
+use interpolate::Variables;
+use load::Loader;
+use paths::{Target, Workspace};
+
+/// Most services of one sandbox.
+const MAX_SERVICES: usize = 500;
+
+/// What the compose on the host understands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// `docker compose`, `docker-compose` 1.29, podman-compose from 1.1 on.
+    #[default]
+    Full,
+    /// podman-compose 1.0: no aliases, no configs, no `network_mode`.
+    Narrow,
+}
+
+/// Everything that decides what is rendered, beside the workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderInput<'a> {
+    /// The sandbox's id, for labels, the project and image names.
+    pub sandbox_id: &'a str,
+    /// The installation's id, for the label.
+    pub owner: &'a str,
+    /// The profile's id, for the label.
+    pub profile_id: &'a str,
+    /// Absolute path of the workspace on the host.
+    pub workdir: &'a str,
+    /// The compose file, relative to the workspace.
+    pub compose_file: &'a str,
+    /// What happens to published ports, and what the profile permits by name.
+    pub compose: &'a Compose,
+    /// Variables of the profile; they win over `.env`.
+    pub variables: &'a BTreeMap<String, String>,
+    /// What the compose on the host understands.
+    pub dialect: Dialect,
+}
+
+/// A compose file ready to start, and what is known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The file's text: JSON under a comment, which every YAML reader takes alike.
+    pub yaml: String,
+    /// The services that are started, in the file's order.
+    pub services: Vec<ServicePlan>,
+    /// What was changed.
+    pub rewrites: Vec<Rewrite>,
+    /// Images that are pulled, sorted; built ones are not among them.
+    pub images: Vec<String>,
+    /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
+    /// links: look again on the host before each start.
+    pub sources: Vec<String>,
+}
+
+/// Why nothing was rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// The compose file does not exist.
+    #[error("{file} is not in the workspace{}", hint(.near.as_ref()))]
+    Missing {
+        /// The file that was asked for.
+        file: String,
+        /// A compose file that does exist in its folder.
+        near: Option<String>,
+    },
+    /// The compose file is not in the workspace.
+    #[error("{file} {why}; name a compose file of the workspace")]
+    Outside {
+        /// The file that was asked for.
+        file: String,
+        /// Why it does not count as inside.
+        why: String,
+    },
+    /// The workspace could not be read.
+    #[error("cannot read {file}")]
+    Unreadable {
+        /// The path at which it failed.
+        file: String,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// A file is no YAML, or no compose file.
+    #[error("{file}{}: {message}", at(*.place))]
+    NotYaml {
+        /// The file, relative to the workspace.
+        file: String,
+        /// What is wrong with it.
+        message: String,
+        /// 1-based line and column.
+        place: Option<(u64, u64)>,
+    },
+    /// A file, or what its aliases and variables expand to, is beyond any honest size.
+    #[error("{file} is too large: {message}")]
+    TooLarge {
+        /// The file, relative to the workspace.
+        file: String,
+        /// Which limit it met.
+        message: String,
+    },
+    /// The compose file asks for what it does not get. All refusals, in the file's order.
+    #[error("the compose file asks for what a sandbox does not give: {}", Listed(.0))]
+    Refused(Vec<Refusal>),
+}
+
+fn hint(near: Option<&String>) -> String {
+    near.map_or_else(
+        || "; name one with the input `compose_file`".to_owned(),
+        |near| format!(", did you mean {near}? Set the input `compose_file`"),
+    )
+}
+
+fn at(place: Option<(u64, u64)>) -> String {
+    place.map(|(line, column)| format!(" line {line} column {column}")).unwrap_or_default()
+}
+
+struct Listed<'a>(&'a [Refusal]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, refusal) in self.0.iter().enumerate() {
+            write!(f, "{}{refusal}", if index == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+/// One rendering under way.
+struct Pass<'a> {
+    input: &'a RenderInput<'a>,
+    loader: Loader<'a>,
+    variables: Variables,
+    images: BTreeSet<String>,
+    sources: BTreeSet<String>,
+}
+
+impl Pass<'_> {
+    fn findings(&mut self) -> &mut Findings {
+        self.loader.findings
+    }
+
+    /// Refuses at `path` unless the profile permits `allow`; is it permitted?
+    fn guard(&mut self, allow: Allowance, path: &str, message: impl Into<String>) -> bool {
+        let permitted = self.input.compose.allow.contains(&allow);
+        if !permitted {
+            self.findings().refuse(path, Some(allow), message);
+        }
+        permitted
+    }
+
+    fn locate(&self, anchored: &str) -> Result<Target, RenderError> {
+        self.loader
+            .workspace
+            .locate(anchored)
+            .map_err(|source| RenderError::Unreadable { file: anchored.to_owned(), source })
+    }
+
+    fn labels(&self) -> [(String, Value); 3] {
+        [
+            ("sandboxer.id", self.input.sandbox_id),
+            ("sandboxer.owner", self.input.owner),
+            ("sandboxer.profile", self.input.profile_id),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.into()))
+    }
+
+    /// The name of an image that the sandbox builds.
+    fn image_of(&self, service: &str) -> String {
+        format!("sbx-{}-{}", self.input.sandbox_id, service.to_ascii_lowercase())
+    }
+
+    /// Takes note of an image to pull. One that looks like an option would become one of podman's.
+    fn image(&mut self, image: &str, path: &str) {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
+        if image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal) {
+            self.images.insert(image.to_owned());
+        } else if image.is_empty() {
+            self.findings().refuse(
+                path,
+                None,
+                "the service has neither an image nor a build; add `image:` or `build:`",
+            );
+        } else {
+            self.findings().refuse(path, None, format!("`{image}` is no name of an image; write `name:tag`"));
+        }
+    }
+}
+
+/// Renders the workspace's compose file.
+///
+/// # Errors
+/// [`RenderError`]: the file cannot be read or understood, or it asks for what the profile does not permit.
+pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
+    let mut findings = Findings::default();
+    let workspace = Workspace::new(tree, input.workdir);
+    let mut loader = Loader::new(&workspace, &mut findings, input.compose.allow.contains(&Allowance::BindMounts));
+    let variables = variables(&mut loader, input)?;
+    let project = loader.main(input.compose_file, &variables)?;
+    loader.mention_override(input.compose_file);
+    let mut pass = Pass { input, loader, variables, images: BTreeSet::new(), sources: BTreeSet::new() };
+    let (project, services) = assemble(project, &mut pass)?;
+    let Pass { loader, images, sources, .. } = pass;
+    let documents = loader.documents;
+    findings.locate(&documents);
+    if !findings.refusals.is_empty() {
+        return Err(RenderError::Refused(findings.refusals));
+    }
+    let yaml = print(project);
+    Ok(Rendered {
+        yaml,
+        services,
+        rewrites: findings.rewrites,
+        images: images.into_iter().collect(),
+        sources: sources.into_iter().collect(),
+    })
+}
+
+/// The workspace's `.env`, over it the one beside the compose file, over both the profile's variables.
+fn variables(loader: &mut Loader<'_>, input: &RenderInput<'_>) -> Result<Variables, RenderError> {
+    let mut outer = input.variables.clone();
+    outer.insert("COMPOSE_PROJECT_NAME".to_owned(), format!("sbx-{}", input.sandbox_id));
+    let mut variables = loader.environment_file(".env", &outer)?;
+    let folder = paths::normalize(paths::parent(input.compose_file));
+    if !folder.is_empty() && !folder.starts_with(['/', '.']) {
+        variables.extend(loader.environment_file(&format!("{folder}/.env"), &outer)?);
+    }
+    variables.extend(outer);
+    Ok(variables)
+}
+
+fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Value, Vec<ServicePlan>), RenderError> {
+    if !project.get("services").is_some_and(keys::is_on) {
+        pass.findings().refuse("services", None, "no service is defined; a compose file starts with `services:`");
+    }
+    keys::keep_known(&mut project, keys::PROJECT, "", pass.findings());
+    project.shift_remove("version");
+    if project.shift_remove("name").is_some() {
+        let id = pass.input.sandbox_id;
+        pass.findings().rewrite("name", format!("is left out: the project is called `sbx-{id}`"));
+    }
+    if project.contains_key("models") {
+        pass.guard(Allowance::External, "models", "models run outside the sandbox; use an image");
+    }
+    let mut take = |name: &str| load::section(&mut project, name, pass.loader.findings);
+    let (services, networks, volumes) = (take("services"), take("networks"), take("volumes"));
+    let (secrets, configs) = (take("secrets"), take("configs"));
+    let services = started(services, pass);
+    let names = |map: &Map<String, Value>| map.keys().cloned().collect::<BTreeSet<_>>();
+    let declared = services::Declared {
+        services: names(&services),
+        volumes: names(&volumes),
+        networks: names(&networks),
+        secrets: names(&secrets),
+        configs: names(&configs),
+        built: built(&services, pass),
+    };
+    let (services, plans, used) = services_of(services, &declared, pass)?;
+    let sections = [
+        ("services", services),
+        ("networks", resources::networks(networks, &used, pass)),
+        ("volumes", resources::volumes(volumes, pass)?),
+        ("secrets", resources::files("secrets", secrets, pass)?),
+        ("configs", resources::files("configs", configs, pass)?),
+    ];
+    let kept = sections.into_iter().filter(|(_, content)| !content.is_empty());
+    project.extend(kept.map(|(name, content)| (name.to_owned(), Value::Object(content))));
+    Ok((Value::Object(project), plans))
+}
+
+/// The services without a profile, or with one that `COMPOSE_PROFILES` enables. podman-compose 1.0.3 would start
+/// the others too, so they leave the file.
+fn started(services: Map<String, Value>, pass: &mut Pass<'_>) -> Map<String, Value> {
+    let enabled = pass.variables.get("COMPOSE_PROFILES").cloned().unwrap_or_default();
+    let enabled: BTreeSet<&str> = enabled.split(',').map(str::trim).collect();
+    if services.len() > MAX_SERVICES {
+        pass.findings().refuse("services", None, format!("a sandbox has at most {MAX_SERVICES} services; start fewer"));
+        return Map::new();
+    }
+    let mut kept = Map::new();
+    for (name, service) in services {
+        let profiles: Vec<String> =
+            merge::list(service.get("profiles").cloned().unwrap_or_default()).iter().map(merge::scalar).collect();
+        let path = format!("services.{name}");
+        if !keys::is_name(&name) {
+            pass.findings().refuse(
+                &path,
+                None,
+                "a service's name has letters, digits, `.`, `_` and `-`, and starts with a letter or digit",
+            );
+        } else if profiles.is_empty()
+            || enabled.contains("*")
+            || profiles.iter().any(|profile| enabled.contains(profile.as_str()))
+        {
+            kept.insert(name, service);
+        } else {
+            pass.findings()
+                .rewrite(&path, format!("is left out: it starts only with the profile `{}`", profiles.join("` or `")));
+        }
+    }
+    kept
+}
+
+/// Image names that the project builds itself, and what they are called in the sandbox.
+fn built(services: &Map<String, Value>, pass: &Pass<'_>) -> BTreeMap<String, String> {
+    let building = services.iter().filter(|(_, service)| service.get("build").is_some_and(|build| !build.is_null()));
+    building.filter_map(|(name, service)| Some((merge::scalar(service.get("image")?), pass.image_of(name)))).collect()
+}
+
+type Assembled = (Map<String, Value>, Vec<ServicePlan>, BTreeSet<String>);
+
+fn services_of(
+    services: Map<String, Value>,
+    declared: &services::Declared,
+    pass: &mut Pass<'_>,
+) -> Result<Assembled, RenderError> {
+    let mut rendered = Map::new();
+    let mut plans: Vec<ServicePlan> = Vec::new();
+    let mut used = BTreeSet::new();
+    let mut awaited = BTreeSet::new();
+    for (name, service) in services {
+        let Value::Object(service) = service else { continue };
+        let (service, plan, networks) = services::render(&name, service, declared, pass)?;
+        if let Some(Value::Object(dependencies)) = service.get("depends_on") {
+            let ended = dependencies.iter().filter(|(_, on)| {
+                on.get("condition").and_then(Value::as_str) == Some("service_completed_successfully")
+            });
+            awaited.extend(ended.map(|(name, _)| name.clone()));
+        }
+        used.extend(networks);
+        plans.push(plan);
+        rendered.insert(name, Value::Object(service));
+    }
+    for plan in &mut plans {
+        plan.one_shot = awaited.contains(&plan.name);
+    }
+    Ok((rendered, plans, used))
+}
+
+/// JSON, because it leaves no reader a guess about types: every string is quoted. What `PyYAML` refuses to see
+/// raw is escaped.
+fn print(mut project: Value) -> String {
+    interpolate::escape(&mut project);
+    let json = format!("{project:#}");
+    let mut text = String::from("# Written by sandboxer from the workspace's compose file. Changes here are lost.\n");
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                let code = format!("\\u{:04x}", u32::from(c));
+                text.push_str(&code);
+            }
+            _ => text.push(c),
+        }
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,264 @@
+//! The keys the renderer understands. One it does not know could do anything, so it is refused.
+
+use serde_json::{Map, Value};
+
+use super::document::child;
+use super::findings::Findings;
+
+/// Top-level keys.
+pub(super) const PROJECT: &[&str] =
+    &["version", "name", "services", "networks", "volumes", "secrets", "configs", "include", "models"];
+
+/// Keys of a service.
+pub(super) const SERVICE: &[&str] = &[
+    "annotations",
+    "attach",
+    "blkio_config",
+    "build",
+    "cap_add",
+    "cap_drop",
+    "cgroup",
+    "cgroup_parent",
+    "command",
+    "configs",
+    "container_name",
+    "cpu_count",
+    "cpu_percent",
+    "cpu_period",
+    "cpu_quota",
+    "cpu_rt_period",
+    "cpu_rt_runtime",
+    "cpu_shares",
+    "cpus",
+    "cpuset",
+    "credential_spec",
+    "depends_on",
+    "deploy",
+    "develop",
+    "device_cgroup_rules",
+    "devices",
+    "dns",
+    "dns_opt",
+    "dns_search",
+    "domainname",
+    "entrypoint",
+    "env_file",
+    "environment",
+    "expose",
+    "extends",
+    "external_links",
+    "extra_hosts",
+    "gpus",
+    "group_add",
+    "healthcheck",
+    "hostname",
+    "image",
+    "init",
+    "ipc",
+    "isolation",
+    "label_file",
+    "labels",
+    "links",
+    "logging",
+    "mac_address",
+    "mem_limit",
+    "mem_reservation",
+    "mem_swappiness",
+    "memswap_limit",
+    "models",
+    "network_mode",
+    "networks",
+    "oom_kill_disable",
+    "oom_score_adj",
+    "pid",
+    "pids_limit",
+    "platform",
+    "ports",
+    "post_start",
+    "pre_stop",
+    "privileged",
+    "profiles",
+    "provider",
+    "pull_policy",
+    "pull_refresh_after",
+    "read_only",
+    "restart",
+    "runtime",
+    "scale",
+    "secrets",
+    "security_opt",
+    "shm_size",
+    "stdin_open",
+    "stop_grace_period",
+    "stop_signal",
+    "storage_opt",
+    "sysctls",
+    "tmpfs",
+    "tty",
+    "ulimits",
+    "use_api_socket",
+    "user",
+    "userns_mode",
+    "uts",
+    "volumes",
+    "volumes_from",
+    "working_dir",
+];
+
+/// Keys of a build.
+pub(super) const BUILD: &[&str] = &[
+    "additional_contexts",
+    "args",
+    "cache_from",
+    "cache_to",
+    "context",
+    "dockerfile",
+    "dockerfile_inline",
+    "entitlements",
+    "extra_hosts",
+    "isolation",
+    "labels",
+    "network",
+    "no_cache",
+    "no_cache_filter",
+    "platforms",
+    "privileged",
+    "provenance",
+    "pull",
+    "sbom",
+    "secrets",
+    "shm_size",
+    "ssh",
+    "tags",
+    "target",
+    "ulimits",
+];
+
+/// Keys of a network.
+pub(super) const NETWORK: &[&str] = &[
+    "attachable",
+    "driver",
+    "driver_opts",
+    "enable_ipv4",
+    "enable_ipv6",
+    "external",
+    "internal",
+    "ipam",
+    "labels",
+    "name",
+];
+
+/// Keys of a volume.
+pub(super) const VOLUME: &[&str] = &["driver", "driver_opts", "external", "labels", "name"];
+
+/// Keys of a secret or config.
+pub(super) const FILE: &[&str] =
+    &["content", "driver", "driver_opts", "environment", "external", "file", "labels", "name", "template_driver"];
+
+/// Keys of a mount in the long syntax.
+pub(super) const MOUNT: &[&str] =
+    &["bind", "consistency", "image", "read_only", "source", "target", "tmpfs", "type", "volume"];
+
+/// Keys of a port in the long syntax.
+pub(super) const PORT: &[&str] = &["app_protocol", "host_ip", "mode", "name", "protocol", "published", "target"];
+
+/// Drops `x-` keys and nulls, refuses unknown keys. (podman-compose 1.0.3 ends in a traceback on a null.)
+pub(super) fn keep_known(map: &mut Map<String, Value>, known: &[&str], path: &str, findings: &mut Findings) {
+    map.retain(|key, value| {
+        if key.starts_with("x-") {
+            return false;
+        }
+        if !known.contains(&key.as_str()) {
+            let hint = nearest(key, known).map_or_else(
+                || "; remove it, or move it under an `x-` key".to_owned(),
+                |name| format!(", did you mean `{name}`?"),
+            );
+            findings.refuse(&child(path, key), None, format!("unknown key `{key}`{hint}"));
+            return false;
+        }
+        !value.is_null()
+    });
+}
+
+/// The known name that `word` is most likely meant to be.
+pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let scored = known.iter().map(|name| (strsim::jaro_winkler(word, name), *name));
+    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// Refuses every one of `keys` that is not a mapping: what cannot be judged must not pass.
+pub(super) fn want_mappings(map: &Map<String, Value>, keys: &[&str], path: &str, findings: &mut Findings) {
+    for key in keys {
+        if map.get(*key).is_some_and(|value| !value.is_object()) {
+            findings.refuse(&child(path, key), None, format!("`{key}` is a mapping; write `{key}: {{NAME: VALUE}}`"));
+        }
+    }
+}
+
+/// Names of services, networks and volumes: what every compose and engine accepts, and no option of a command.
+pub(super) fn is_name(name: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && name.chars().all(legal) && name.len() <= 63
+}
+
+/// Is a switch on? Anything that is not clearly off counts as on, also text from a variable.
+pub(super) fn is_on(value: &Value) -> bool {
+    match value {
+        Value::Bool(on) => *on,
+        Value::Null => false,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => {
+            !matches!(text.trim().to_ascii_lowercase().as_str(), "" | "false" | "no" | "n" | "off" | "0" | "f")
+        }
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn unknown_keys_are_refused_with_the_nearest_name() {
+        let mut findings = Findings::default();
+        let Value::Object(mut map) = json!({"prots": [], "image": "a", "x-mine": 1, "tty": null, "zzzzqq": 1}) else {
+            unreachable!()
+        };
+        keep_known(&mut map, SERVICE, "services.web", &mut findings);
+        assert_eq!(Value::Object(map), json!({"image": "a"}));
+        assert_eq!(findings.refusals[0].path, "services.web.prots");
+        assert!(findings.refusals[0].message.contains("did you mean `ports`?"));
+        assert!(findings.refusals[1].message.contains("remove it"));
+    }
+
+    #[test]
+    fn switches_are_on_unless_clearly_off() {
+        for off in [json!(false), json!("false"), json!("No"), json!(""), json!(0), json!(null), json!([])] {
+            assert!(!is_on(&off), "{off}");
+        }
+        for on in [
+            json!(true),
+            json!("true"),
+            json!("yes"),
+            json!("1"),
+            json!(1),
+            json!("what"),
+            json!(["x"]),
+            json!({"a": 1}),
+        ] {
+            assert!(is_on(&on), "{on}");
+        }
+    }
+
+    #[test]
+    fn names_are_no_options_and_have_no_odd_characters() {
+        for name in ["web", "a.b_c-d", "9", "_x"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "-x", "--privileged", "a b", "a/b", "ä", ".", "..", &"x".repeat(64)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

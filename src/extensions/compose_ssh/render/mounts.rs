@@ -1,0 +1,196 @@
+//! Mounts of a service: where each really points.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::domain::profile::Allowance;
+
+use super::document::child;
+use super::engine::reaches_engine;
+use super::merge::scalar;
+use super::paths::Target;
+use super::{Pass, RenderError, anchor, keys};
+
+/// Options of a short mount that change nothing outside the sandbox.
+const MODES: &[&str] = &[
+    "",
+    "ro",
+    "rw",
+    "z",
+    "Z",
+    "cached",
+    "delegated",
+    "consistent",
+    "nocopy",
+    "private",
+    "rprivate",
+    "slave",
+    "rslave",
+    "noexec",
+    "exec",
+    "nodev",
+    "nosuid",
+    "bind",
+    "rbind",
+    "U",
+];
+
+/// Judges and renders `volumes` of a service; `declared` are the project's named volumes.
+pub(super) fn apply(
+    volumes: Vec<Value>,
+    path: &str,
+    declared: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) -> Result<Vec<Value>, RenderError> {
+    let mut rendered = Vec::new();
+    for (index, volume) in volumes.into_iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        let mount = match volume {
+            Value::String(text) => short(&text, &path, declared, pass)?.map(Value::String),
+            Value::Object(map) => long(map, &path, declared, pass)?.map(Value::Object),
+            _ => {
+                pass.findings().refuse(
+                    &path,
+                    None,
+                    "a mount is written as `./source:/target` or as a mapping with `type:` and `target:`",
+                );
+                None
+            }
+        };
+        rendered.extend(mount);
+    }
+    Ok(rendered)
+}
+
+fn short(
+    text: &str,
+    path: &str,
+    declared: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) -> Result<Option<String>, RenderError> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let (source, target, mode) = match parts.as_slice() {
+        [target] => (None, *target, ""),
+        [target, mode] if target.starts_with('/') && MODES.contains(mode) => (None, *target, *mode),
+        [source, target] => (Some(*source), *target, ""),
+        [source, target, mode] => (Some(*source), *target, *mode),
+        _ => {
+            pass.findings().refuse(path, None, format!("`{text}` is no mount; write `source:/target[:ro]`"));
+            return Ok(None);
+        }
+    };
+    if !target.starts_with('/') {
+        pass.findings().refuse(
+            path,
+            None,
+            format!("`{target}` is no absolute path in the container; write `source:/target[:ro]`"),
+        );
+        return Ok(None);
+    }
+    options(mode, path, pass);
+    let suffix = if mode.is_empty() { String::new() } else { format!(":{mode}") };
+    let Some(source) = source else { return Ok(Some(format!("{target}{suffix}"))) };
+    let source = if anchor::is_path(source) {
+        match bind(source, path, pass)? {
+            Some(source) => source,
+            None => return Ok(None),
+        }
+    } else {
+        named(source, path, declared, pass);
+        source.to_owned()
+    };
+    Ok(Some(format!("{source}:{target}{suffix}")))
+}
+
+fn options(mode: &str, path: &str, pass: &mut Pass<'_>) {
+    for option in mode.split(',') {
+        if matches!(option, "shared" | "rshared") {
+            pass.guard(
+                Allowance::Privileged,
+                path,
+                format!("`{option}` lets mounts of the container appear on the host; remove it"),
+            );
+        } else if !MODES.contains(&option) {
+            pass.findings().refuse(path, None, format!("`{option}` is no known mount option; use `ro` or `rw`"));
+        }
+    }
+}
+
+fn named(source: &str, path: &str, declared: &BTreeSet<String>, pass: &mut Pass<'_>) {
+    if !declared.contains(source) {
+        pass.findings().refuse(
+            path,
+            None,
+            format!(
+                "the volume `{source}` is not declared; add it under `volumes:`, or write `./{source}` for a folder"
+            ),
+        );
+    }
+}
+
+/// Judges the source of a bind mount. `None` if it was refused.
+pub(super) fn bind(source: &str, path: &str, pass: &mut Pass<'_>) -> Result<Option<String>, RenderError> {
+    let (rendered, permitted) = match pass.locate(source)? {
+        // The real path, so that a link that is changed later is not followed.
+        Target::Inside(inside, _) | Target::Missing(inside) => {
+            let absolute = pass.loader.workspace.absolute(&inside);
+            pass.sources.insert(inside);
+            (absolute, true)
+        }
+        Target::Outside(why) => {
+            let permitted = pass.guard(
+                Allowance::BindMounts,
+                path,
+                format!("`{source}` {why}; copy it into the workspace or use a named volume"),
+            );
+            (source.to_owned(), permitted)
+        }
+    };
+    let harmless = !(reaches_engine(source) || reaches_engine(&rendered))
+        || pass.guard(
+            Allowance::Privileged,
+            path,
+            format!("`{source}` hands the container engine to the container; remove the mount"),
+        );
+    Ok(Some(rendered).filter(|_| permitted && harmless))
+}
+
+fn long(
+    mut map: Map<String, Value>,
+    path: &str,
+    declared: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) -> Result<Option<Map<String, Value>>, RenderError> {
+    keys::keep_known(&mut map, keys::MOUNT, path, pass.findings());
+    let kind = map.get("type").map(scalar).unwrap_or_default();
+    let source = map.get("source").map(scalar).unwrap_or_default();
+    if !map.get("target").map(scalar).unwrap_or_default().starts_with('/') {
+        pass.findings().refuse(path, None, "a mount needs `target:` with an absolute path in the container");
+        return Ok(None);
+    }
+    match kind.as_str() {
+        "bind" => {
+            let propagation = map.get("bind").and_then(|bind| bind.get("propagation")).map(scalar).unwrap_or_default();
+            options(&propagation, &child(path, "bind.propagation"), pass);
+            let Some(source) = bind(&source, &child(path, "source"), pass)? else { return Ok(None) };
+            map.insert("source".to_owned(), source.into());
+        }
+        "volume" if source.is_empty() => {}
+        "volume" if anchor::is_path(&source) => {
+            pass.findings().refuse(path, None, format!("`{source}` is a path; write `type: bind`"));
+        }
+        "volume" => named(&source, path, declared, pass),
+        "tmpfs" => {}
+        "image" => pass.image(&source, &child(path, "source")),
+        "cluster" => {
+            pass.guard(Allowance::External, path, "a cluster volume is not the sandbox's own; use a named volume");
+        }
+        _ => pass.findings().refuse(
+            path,
+            None,
+            format!("`{kind}` is no kind of mount; write `type: bind`, `volume` or `tmpfs`"),
+        ),
+    }
+    Ok(Some(map))
+}

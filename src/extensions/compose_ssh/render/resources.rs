@@ -1,0 +1,209 @@
+//! Top-level networks, volumes, secrets and configs.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::profile::Allowance;
+
+use super::document::child;
+use super::keys::{self, is_on};
+use super::merge::scalar;
+use super::{Pass, RenderError, anchor, labels, mounts};
+
+/// Renders the networks that services use. (podman-compose 1.0.3 stops at one that none uses.)
+pub(super) fn networks(
+    mut declared: Map<String, Value>,
+    used: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) -> Map<String, Value> {
+    if used.contains("default") && !declared.contains_key("default") {
+        declared.insert("default".to_owned(), Value::Null);
+    }
+    let mut rendered = Map::new();
+    for (name, network) in declared {
+        let path = format!("networks.{name}");
+        let Some(mut network) = definition(&name, network, keys::NETWORK, &path, pass) else { continue };
+        if external(&mut network, &name, &path, "network", pass) {
+            if network.get("name").is_some_and(|name| name == "host") {
+                pass.guard(
+                    Allowance::HostNetwork,
+                    &child(&path, "name"),
+                    "this is the network of the host; publish ports instead",
+                );
+            }
+            if used.contains(&name) {
+                rendered.insert(name, Value::Object(network));
+            }
+            continue;
+        }
+        own(&mut network, &path, pass);
+        let driver = network.get("driver").map(scalar).unwrap_or_default();
+        if !matches!(driver.as_str(), "" | "bridge" | "default" | "none") {
+            pass.guard(
+                Allowance::HostNetwork,
+                &child(&path, "driver"),
+                format!("`{driver}` reaches networks of the host; remove it"),
+            );
+        }
+        let options = network.get("driver_opts").and_then(Value::as_object);
+        let fixed = ["com.docker.network.bridge.name", "parent"]
+            .iter()
+            .any(|key| options.is_some_and(|options| options.contains_key(*key)));
+        if fixed {
+            pass.guard(
+                Allowance::HostNetwork,
+                &child(&path, "driver_opts"),
+                "this names an interface of the host; remove it",
+            );
+        }
+        if used.contains(&name) {
+            rendered.insert(name, Value::Object(network));
+        }
+    }
+    rendered
+}
+
+/// Renders the named volumes.
+pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Result<Map<String, Value>, RenderError> {
+    let mut rendered = Map::new();
+    for (name, volume) in declared {
+        let path = format!("volumes.{name}");
+        let Some(mut volume) = definition(&name, volume, keys::VOLUME, &path, pass) else { continue };
+        if !external(&mut volume, &name, &path, "volume", pass) {
+            own(&mut volume, &path, pass);
+            let driver = volume.get("driver").map(scalar).unwrap_or_default();
+            if !matches!(driver.as_str(), "" | "local" | "default") {
+                pass.guard(
+                    Allowance::External,
+                    &child(&path, "driver"),
+                    format!("`{driver}` keeps data outside the sandbox; remove it"),
+                );
+            }
+            driver_options(&mut volume, &child(&path, "driver_opts"), pass)?;
+        }
+        rendered.insert(name, Value::Object(volume));
+    }
+    Ok(rendered)
+}
+
+/// The local driver mounts whatever its options say: a folder of the host, a disk, a share.
+fn driver_options(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Result<(), RenderError> {
+    let Some(Value::Object(options)) = volume.get_mut("driver_opts") else { return Ok(()) };
+    let text = |key: &str| options.get(key).map(scalar).unwrap_or_default();
+    let (kind, device) = (text("type"), text("device"));
+    if anchor::is_bind(options) {
+        if let Some(source) = mounts::bind(&device, &child(path, "device"), pass)? {
+            options.insert("device".to_owned(), source.into());
+        }
+    } else if kind == "tmpfs" || (kind.is_empty() && device.is_empty()) {
+        // Memory, or a plain volume.
+    } else if device.starts_with("/dev/") {
+        pass.guard(
+            Allowance::Devices,
+            &child(path, "device"),
+            format!("`{device}` is a disk of the host; use a plain volume"),
+        );
+    } else {
+        pass.guard(
+            Allowance::External,
+            path,
+            format!("`{kind}` mounts something that is not the sandbox's; use a plain volume"),
+        );
+    }
+    Ok(())
+}
+
+/// Renders secrets or configs.
+pub(super) fn files(
+    section: &str,
+    declared: Map<String, Value>,
+    pass: &mut Pass<'_>,
+) -> Result<Map<String, Value>, RenderError> {
+    let mut rendered = Map::new();
+    for (name, file) in declared {
+        let path = format!("{section}.{name}");
+        let Some(mut file) = definition(&name, file, keys::FILE, &path, pass) else { continue };
+        if external(&mut file, &name, &path, section.trim_end_matches('s'), pass) {
+            rendered.insert(name, Value::Object(file));
+            continue;
+        }
+        if file.shift_remove("name").is_some() {
+            pass.findings().rewrite(&child(&path, "name"), "is left out: names belong to the sandbox");
+        }
+        file.shift_remove("labels");
+        for key in ["driver", "template_driver", "driver_opts"] {
+            if file.contains_key(key) {
+                pass.guard(
+                    Allowance::External,
+                    &child(&path, key),
+                    "a driver keeps this outside the sandbox; use `file:` in the workspace",
+                );
+            }
+        }
+        if file.contains_key("environment") {
+            pass.findings().refuse(
+                &child(&path, "environment"),
+                None,
+                "its value would come from the account on the host; use `file:` in the workspace",
+            );
+        } else if let Some(source) = file.get("file").map(scalar) {
+            match mounts::bind(&source, &child(&path, "file"), pass)? {
+                Some(real) => drop(file.insert("file".to_owned(), real.into())),
+                None => continue,
+            }
+        } else if !file.contains_key("content") {
+            pass.findings().refuse(&path, None, "it has no source; add `file:` with a file of the workspace");
+        }
+        rendered.insert(name, Value::Object(file));
+    }
+    Ok(rendered)
+}
+
+fn definition(name: &str, value: Value, known: &[&str], path: &str, pass: &mut Pass<'_>) -> Option<Map<String, Value>> {
+    if !keys::is_name(name) {
+        pass.findings().refuse(
+            path,
+            None,
+            "a name has letters, digits, `.`, `_` and `-`, and starts with a letter or digit",
+        );
+        return None;
+    }
+    match value {
+        Value::Null => Some(Map::new()),
+        Value::Object(mut map) => {
+            keys::keep_known(&mut map, known, path, pass.findings());
+            keys::want_mappings(&map, &["driver_opts", "ipam"], path, pass.findings());
+            Some(map)
+        }
+        _ => {
+            pass.findings().refuse(path, None, "it is a mapping; write `{}` for the defaults");
+            None
+        }
+    }
+}
+
+/// Settles `external`. An external one is named outright: podman-compose 1.0.3 would add the project to its name.
+fn external(map: &mut Map<String, Value>, name: &str, path: &str, what: &str, pass: &mut Pass<'_>) -> bool {
+    let Some(external) = map.shift_remove("external").filter(is_on) else { return false };
+    let real = external.get("name").or_else(|| map.get("name")).map_or_else(|| name.to_owned(), scalar);
+    pass.guard(
+        Allowance::External,
+        &child(path, "external"),
+        format!("the {what} `{real}` is not the sandbox's own; remove `external:`"),
+    );
+    *map = Map::from_iter([("external".to_owned(), json!(true)), ("name".to_owned(), real.into())]);
+    true
+}
+
+/// Makes a network or volume the sandbox's own: no fixed name, our labels.
+fn own(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+    if let Some(name) = map.shift_remove("name") {
+        pass.findings()
+            .rewrite(&child(path, "name"), format!("`{}` is left out: names belong to the sandbox", scalar(&name)));
+    }
+    let mut kept =
+        labels::mapping(map.shift_remove("labels").unwrap_or_default(), &child(path, "labels"), pass.findings());
+    kept.extend(pass.labels());
+    map.insert("labels".to_owned(), Value::Object(kept));
+}

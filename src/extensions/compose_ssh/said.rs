@@ -1,0 +1,70 @@
+//! What our scripts say: `key=value` lines, and a few ways in which a host cannot do what is asked.
+
+use crate::domain::extension::ExtensionError;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::sandbox::Failure;
+use crate::transport::Transport;
+use crate::transport::probe::lines::{Entry, entries};
+
+/// The lines of one script.
+pub(super) struct Said<'a>(Vec<Entry<'a>>);
+
+impl<'a> Said<'a> {
+    pub(super) fn read(text: &'a str) -> Self {
+        Self(entries(text))
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry<'a>> {
+        self.0.iter()
+    }
+
+    /// The value of the first line with this key.
+    pub(super) fn value(&self, key: &str) -> Option<&'a str> {
+        self.0.iter().find(|entry| entry.key == key).map(|entry| entry.value)
+    }
+
+    /// The text beneath the first line with this key.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        self.0.iter().find(|entry| entry.key == key).map(Entry::text)
+    }
+
+    /// The error that the script named, as a fault that says what to do.
+    pub(super) fn check(&self, step: &str, transport: &dyn Transport) -> Result<(), ExtensionError> {
+        let host = &transport.spec().name;
+        let missing: Vec<&str> =
+            self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();
+        if !missing.is_empty() {
+            let list = missing.join(", ");
+            return Err(Fault::new(Code::MissingDependency, format!("host {host} lacks {list}"))
+                .hint(format!("install {list} on {host}; nothing is installed there by sandboxer"))
+                .detail("missing", missing)
+                .detail("step", step)
+                .into());
+        }
+        let Some(kind) = self.value("error") else { return Ok(()) };
+        let words = self.text("words").unwrap_or_default();
+        let fault = describe(kind, host.as_str(), &transport.spec().workspace_root);
+        let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
+        let fault = fault.detail("step", step);
+        let fault = if words.is_empty() { fault } else { fault.because(words) };
+        Err(ExtensionError { fault, failure: Some(failure), learnt: None })
+    }
+}
+
+fn describe(kind: &str, host: &str, root: &str) -> Fault {
+    match kind {
+        "root" => Fault::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))
+            .hint("set the host's workspace_root to a directory that the account can write"),
+        "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the transfer"))
+            .hint("destroy something there, exclude files, or use another host"),
+        "taken" => Fault::new(Code::Conflict, format!("something with this sandbox's id is on {host} already"))
+            .hint("choose another id, or remove what is there by hand"),
+        "directory" => Fault::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be made"))
+            .hint(format!("is the disk of {host} full, or {root} not writable?")),
+        "identity" => Fault::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
+            .hint("nothing was touched; check what the host's name points to"),
+        "engine" => Fault::new(Code::OperationFailed, format!("the container engine of {host} does not answer"))
+            .hint("start it, then try again"),
+        other => Fault::new(Code::OperationFailed, format!("host {host} reported {other:?}")),
+    }
+}

@@ -1,0 +1,13 @@
+# Writes the rendered file and starts it. Parameters: the sandbox's directory, the project, the file's text (empty: it is
+# there already), then the words of the compose command.
+umask 077
+cd -P -- "$1" || exit 72
+sbx_project=$2
+if [ -n "$3" ]; then
+  { printf '%s' "$3" >.compose.yaml.new && mv .compose.yaml.new compose.yaml; } || exit 73
+fi
+shift 3
+# The account's own settings must not choose files, profiles or a project.
+unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR COMPOSE_DISABLE_ENV_FILE
+umask 022
+exec "$@" -p "$sbx_project" -f compose.yaml up -d

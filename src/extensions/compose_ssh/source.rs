@@ -1,0 +1,122 @@
+//! The repository on this side: what would be transferred, and what its compose file asks for.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::profile::Profile;
+use crate::domain::sandbox::Rewrite;
+use crate::extensions::compose_ssh::render::{self, Dialect, LocalTree, RenderError, RenderInput, Rendered};
+use crate::extensions::compose_ssh::workspace_only;
+use crate::transport::transfer::{self, Limits, Plan};
+
+/// The input that names the repository.
+pub(super) const REPO: &str = "repo";
+
+/// The input that names the compose file in it.
+const COMPOSE_FILE: &str = "compose_file";
+
+/// The repository, if the inputs name one.
+pub(super) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
+    inputs.get(REPO).map(PathBuf::from)
+}
+
+/// What would be transferred from it.
+pub(super) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Fault> {
+    let Some(source) = repository(&request.inputs) else { return Ok(None) };
+    let limits = if request.allow_large { Limits::none() } else { Limits::contract() };
+    transfer::plan(&source, &request.profile.sync.exclude, limits).await.map(Some)
+}
+
+/// What provision would do and refuse, without touching a host.
+pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
+    let mut preview = Preview::default();
+    match plan(request).await {
+        Ok(Some(plan)) => {
+            preview.files = plan.files;
+            preview.bytes = plan.bytes;
+        }
+        Ok(None) => {}
+        Err(fault) if fault.code == Code::InvalidInput => {
+            let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            preview.refusals.push(Refusal { path: REPO.to_owned(), message: format!("{fault}{hint}"), allow: None });
+        }
+        Err(fault) => return Err(fault),
+    }
+    if workspace_only(&request.profile) {
+        return Ok(preview);
+    }
+    match render(request, "/workspace", Dialect::Full).await? {
+        Ok(rendered) => {
+            preview.services = rendered.services.iter().map(|service| service.name.clone()).collect();
+            preview.rewrites = rewrites(&rendered);
+        }
+        Err(error) => preview.refusals.extend(refusals(&error)),
+    }
+    Ok(preview)
+}
+
+/// Renders the repository's compose file for a workspace at `workdir` on the host. The inner error is the file's.
+pub(super) async fn render(
+    request: &ProvisionRequest,
+    workdir: &str,
+    dialect: Dialect,
+) -> Result<Result<Rendered, RenderError>, Fault> {
+    let Some(source) = repository(&request.inputs) else {
+        return Err(Fault::invalid_input(REPO, "this profile needs the input `repo`"));
+    };
+    let (id, owner) = (request.id.clone(), request.owner.owner.clone());
+    let profile = request.profile.clone();
+    let file = request.inputs.get(COMPOSE_FILE).cloned().unwrap_or_else(|| "docker-compose.yml".to_owned());
+    let workdir = workdir.to_owned();
+    // A tree on a slow disk must not hold a runtime's thread.
+    tokio::task::spawn_blocking(move || {
+        render::render(
+            &LocalTree::new(source),
+            &RenderInput {
+                sandbox_id: id.as_str(),
+                owner: owner.as_str(),
+                profile_id: profile.id.as_str(),
+                workdir: &workdir,
+                compose_file: &file,
+                compose: &profile.compose,
+                variables: &variables(&profile),
+                dialect,
+            },
+        )
+    })
+    .await
+    .map_err(|error| Fault::internal("the compose file's renderer ended by a fault").because(error))
+}
+
+/// What the renderer changed, as the record keeps it.
+pub(super) fn rewrites(rendered: &Rendered) -> Vec<Rewrite> {
+    rendered.rewrites.iter().map(|r| Rewrite { path: r.path.clone(), what: r.what.clone() }).collect()
+}
+
+/// A renderer's error as refusals: all of them, each with its place.
+pub(super) fn refusals(error: &RenderError) -> Vec<Refusal> {
+    match error {
+        RenderError::Refused(list) => list
+            .iter()
+            .map(|refusal| {
+                let place = refusal.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+                Refusal {
+                    path: refusal.path.clone(),
+                    message: format!("{}{place}", refusal.message),
+                    allow: refusal.allow.as_ref().map(ToString::to_string),
+                }
+            })
+            .collect(),
+        other => {
+            let cause = std::error::Error::source(other).map(|cause| format!(": {cause}")).unwrap_or_default();
+            vec![Refusal { path: COMPOSE_FILE.to_owned(), message: format!("{other}{cause}"), allow: None }]
+        }
+    }
+}
+
+fn variables(profile: &Profile) -> BTreeMap<String, String> {
+    let Some(map) = profile.config["environment"].as_object() else { return BTreeMap::new() };
+    map.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}

@@ -1,0 +1,108 @@
+//! teardown: one script that removes by label, then the directory, then reads back (semantics 3).
+
+use std::time::Duration;
+
+use crate::domain::extension::{ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport};
+use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::compose_ssh::said::Said;
+use crate::extensions::compose_ssh::{ComposeSsh, failed};
+use crate::failpoint;
+use crate::transport::Command;
+
+const TEARDOWN_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("scripts/common.sh"),
+    include_str!("scripts/teardown.sh")
+);
+
+/// How long a teardown may take beyond the grace that containers get.
+const LIMIT: Duration = Duration::from_secs(120);
+
+pub(super) async fn teardown(
+    extension: &ComposeSsh,
+    target: &Target,
+    reporter: &dyn Reporter,
+) -> Result<TeardownReport, ExtensionError> {
+    let report = Report { stage: "teardown", step: 1, steps: 1, ..Report::default() };
+    reporter.report(report.clone());
+    let transport = extension.open(&target.host).await?;
+    let transport = transport.as_ref();
+    let identity = target.host_identity.as_ref();
+    let stack = Stack::from_handle(target.handle.as_ref());
+    let grace = target.profile.stop_grace.get();
+    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
+    let command = Command::script(TEARDOWN_SH)
+        .arg(root(target, &transport.spec().workspace_root))
+        .arg(target.id.as_str())
+        .arg(owners.join(" "))
+        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
+        .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
+        .arg(grace.to_string())
+        .args(stack.map(|stack| stack.built).unwrap_or_default());
+    let mut on_line = |_: crate::transport::Source, line: &[u8]| {
+        if let Some(done) = line.strip_prefix(b"done=") {
+            let message = Some(String::from_utf8_lossy(done).into_owned());
+            reporter.report(Report { message, ..report.clone() });
+        }
+    };
+    let limit = LIMIT + Duration::from_secs(grace * 2);
+    let output = transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
+    failpoint::reached("compose.torn_down");
+    let text = output.text();
+    let said = Said::read(&text);
+    said.check("teardown", transport)?;
+    if said.value("finished") != Some("yes") {
+        let message = format!("the removal on {} did not come to its end", transport.spec().name);
+        return Err(failed("teardown", message, &output));
+    }
+    Ok(read(&said))
+}
+
+/// `<root>` of `<root>/sbx-<id>`: as recorded, else as the profile or the host says.
+fn root<'a>(target: &'a Target, configured: &'a str) -> &'a str {
+    let recorded = target.workdir.as_deref().and_then(|path| path.rsplit_once('/')).map(|(root, _)| root);
+    let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
+    recorded.or_else(|| target.profile.config["root"].as_str()).unwrap_or(configured)
+}
+
+fn read(said: &Said<'_>) -> TeardownReport {
+    let mut report = TeardownReport::default();
+    for entry in said.entries() {
+        match entry.key {
+            "done" => {
+                let (kind, outcome) = entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
+                report.lines.push(TeardownLine {
+                    resource: Resource { kind: kind.to_owned(), id: entry.text() },
+                    outcome: TeardownOutcome::from_word(outcome),
+                    reason: None,
+                });
+            }
+            "why" => {
+                let why = entry.text();
+                if let Some(line) = report.lines.last_mut().filter(|_| !why.is_empty()) {
+                    line.reason = Some(why);
+                }
+            }
+            "left" => report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() }),
+            _ => {}
+        }
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_has_a_line_per_resource_and_what_is_left() {
+        let text = "machine=1\ndone=container removed\n sbx-1-web-1\ndone=network failed\n sbx-1_default\nwhy=\n network in use\n\ndone=directory removed\n /srv/sbx-1\nleft=network\n sbx-1_default\nfinished=yes\n";
+        let report = read(&Said::read(text));
+        assert_eq!(report.lines.len(), 3);
+        assert_eq!(report.lines[1].outcome, TeardownOutcome::Failed);
+        assert_eq!(report.lines[1].reason.as_deref(), Some("network in use"));
+        assert_eq!(report.leftovers, [Resource { kind: "network".into(), id: "sbx-1_default".into() }]);
+        assert!(!report.is_clean());
+    }
+}

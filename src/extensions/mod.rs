@@ -1,0 +1,7 @@
+//! How to make a sandbox. Extensions know domain and transport only: they return handles and report progress, and
+//! write no state.
+
+pub mod compose_ssh;
+
+/// The extensions that this build implements. The catalogue shows the others as not available.
+pub const AVAILABLE: &[&str] = &[compose_ssh::ID];

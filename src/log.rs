@@ -1,0 +1,107 @@
+//! The log file: never the terminal, which belongs to the faces. 10 MiB, five of them kept.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tracing_subscriber::EnvFilter;
+
+/// A file's size at which the next one is begun, in bytes.
+const LIMIT: u64 = 10 * 1024 * 1024;
+
+/// How many files are kept, the current one included.
+const KEPT: u32 = 5;
+
+/// What is logged when `SANDBOXER_LOG` says nothing.
+const DEFAULT_FILTER: &str = "sandboxer=info";
+
+/// Sends everything that is logged from now on to this file. The file is made by the first line; if it cannot be
+/// made, the lines are lost: a log is no reason to fail.
+pub fn start(path: &Path, filter: Option<&str>) {
+    let filter = filter
+        .and_then(|text| EnvFilter::try_new(text).ok())
+        .unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
+    let writer = Mutex::new(LogFile { path: path.to_owned(), file: None, size: 0 });
+    // A second call (a test) finds a subscriber in place, which is fine.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).try_init();
+}
+
+/// A file that begins anew when it is full. Several processes may write to it: each line is one write to a file
+/// opened for appending.
+struct LogFile {
+    path: PathBuf,
+    file: Option<File>,
+    size: u64,
+}
+
+impl LogFile {
+    fn open(&mut self) -> io::Result<&mut File> {
+        if self.size >= LIMIT {
+            self.rotate();
+        }
+        if self.file.is_none() {
+            if let Some(folder) = self.path.parent() {
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            }
+            let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+            self.size = file.metadata()?.len();
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::other("no log file"))
+    }
+
+    fn rotate(&mut self) {
+        self.file = None;
+        self.size = 0;
+        // Another process may have done it already: then the file at this path is small again.
+        if fs::metadata(&self.path).is_ok_and(|meta| meta.len() < LIMIT) {
+            return;
+        }
+        for number in (1..KEPT).rev() {
+            let _ = fs::rename(numbered(&self.path, number - 1), numbered(&self.path, number));
+        }
+    }
+}
+
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 0 {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
+}
+
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.open()?.write(bytes)?;
+        self.size += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_files_of_ten_mebibytes_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/sandboxer.log");
+        let mut log = LogFile { path: path.clone(), file: None, size: 0 };
+        let line = vec![b'x'; 1024 * 1024];
+        for _ in 0..75 {
+            log.write_all(&line).unwrap();
+        }
+        let names = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(names, 5);
+        assert!(fs::metadata(numbered(&path, 4)).unwrap().len() <= LIMIT);
+        assert!(!numbered(&path, 5).exists());
+    }
+}

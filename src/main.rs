@@ -1,0 +1,86 @@
+//! Arguments, configuration, app, one face, exit status; nothing else.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sandboxer::cli::{self, Cli, Io, Local};
+use sandboxer::client::{Client, Problem};
+use sandboxer::config::{Config, Environment, Overrides};
+use sandboxer::manager::SandboxManager;
+use sandboxer::{app, log};
+
+fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    let _failpoints = fail::FailScenario::setup();
+    let mut io = Io::process();
+    let cli = match cli::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(outcome) => return outcome.finish(&mut io).into(),
+    };
+    // Panics are rare and go to a person who reports them: with the place, without the environment.
+    let hooks = color_eyre::config::HookBuilder::default().display_env_section(false);
+    if let Err(error) = hooks.install() {
+        tracing::warn!(%error, "no panic report");
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let fault = sandboxer::domain::Fault::internal("the asynchronous runtime cannot start").because(error);
+            return cli::report(&fault.into(), &cli.global, &mut io).into();
+        }
+    };
+    let status = runtime.block_on(run(cli, &mut io));
+    // Blocking work that nobody waits for (a question on the terminal) must not hold the process.
+    runtime.shutdown_background();
+    status.into()
+}
+
+async fn run(cli: Cli, io: &mut Io) -> u8 {
+    if let Some(problem) = cli::unsupported(&cli.global) {
+        return cli::report(&problem, &cli.global, io);
+    }
+    let opened = open(&cli);
+    let (config, client, manager) = match opened {
+        Ok(opened) => opened,
+        Err(problem) => return cli::report(&problem, &cli.global, io),
+    };
+    let interactive = io.terminals.stdin && io.terminals.stdout;
+    if let Some(args) = cli.wants_dashboard(interactive) {
+        return dashboard(&cli, args, &config, client, &manager, io).await;
+    }
+    let validate = |path: &Path| app::validate_profile(&config, path);
+    let local = Local { validate_profile: &validate };
+    let status = cli::run(cli, Arc::clone(&client), &local, io).await;
+    if !io.leave_at_once {
+        client.close().await;
+    }
+    status
+}
+
+fn open(cli: &Cli) -> Result<(Config, Arc<dyn Client>, SandboxManager), Problem> {
+    let global = &cli.global;
+    let overrides = Overrides {
+        config: global.config.clone(),
+        profiles_dir: global.profiles_dir.clone(),
+        extensions_dir: global.extensions_dir.clone(),
+        data_dir: global.data_dir.clone(),
+        log_file: global.log_file.clone(),
+        actor: global.actor.clone(),
+    };
+    let config = Config::load(&overrides, &Environment::from_process())?;
+    log::start(&config.paths.log_file, config.log_filter.as_deref());
+    let (client, manager) = app::local_client(&config)?;
+    Ok((config, client, manager))
+}
+
+async fn dashboard(
+    _cli: &Cli,
+    _args: &cli::DashboardArgs,
+    _config: &Config,
+    _client: Arc<dyn Client>,
+    _manager: &SandboxManager,
+    _io: &mut Io,
+) -> u8 {
+    2
+}

@@ -1,0 +1,300 @@
+//! Create: refuse what can be refused, write ahead, then let a job establish the sandbox (semantics 2).
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::{MeterQuote, OwnerStamp, Preview, ProvisionRequest, Refusal};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{HostName, SandboxId, check_label, check_name};
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::profile::Profile;
+use crate::domain::request::{CreateRequest, Decision, Started};
+use crate::domain::sandbox::{PatchState, ProfileRef, Route, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::establish::Establishment;
+use crate::manager::record::running;
+use crate::manager::{SandboxManager, random_id};
+use crate::store::Held;
+
+/// Tries to find a random id that nothing has.
+const ID_TRIES: u32 = 16;
+
+/// A create whose request was checked as far as that needs no host.
+struct Resolved {
+    profile: Profile,
+    hash: String,
+    inputs: BTreeMap<String, String>,
+    id: Option<SandboxId>,
+    ttl_s: Option<u64>,
+}
+
+impl SandboxManager {
+    /// What a create would do; touches nothing.
+    pub async fn plan_create(&self, request: &CreateRequest) -> Result<Decision, Fault> {
+        let resolved = self.resolve(request).await?;
+        let extension = self.extension(&resolved.profile.extension)?;
+        let draft = self.draft(&resolved, request, HostName::new(HostName::LOCAL));
+        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        let quote = self.quote(&resolved).await?;
+        let (verdicts, route) = self.place(&resolved.profile, request.host.as_deref(), true).await?;
+        Ok(Decision {
+            ok: route.is_ok() && preview.refusals.is_empty(),
+            profile: resolved.profile.id.to_string(),
+            version: resolved.profile.version.to_string(),
+            extension: resolved.profile.extension.to_string(),
+            inputs: resolved.inputs,
+            route: route.ok(),
+            verdicts,
+            quote_usd: quote.map(|quote| quote.usd),
+            ttl_s: resolved.ttl_s,
+            preview,
+        })
+    }
+
+    /// Writes the record, starts the work, and returns at once.
+    pub async fn create(&self, request: CreateRequest) -> Result<Started, Fault> {
+        let hash = request_hash(&request);
+        if let Some(found) = self.repeated(&request, &hash).await? {
+            return Ok(found);
+        }
+        let resolved = self.resolve(&request).await?;
+        let extension = self.extension(&resolved.profile.extension)?;
+        let draft = self.draft(&resolved, &request, HostName::new(HostName::LOCAL));
+        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        refuse(preview)?;
+        let quote = self.quote(&resolved).await?;
+        let (_, route) = self.place(&resolved.profile, request.host.as_deref(), false).await?;
+        let route = route?;
+        self.parts.recipes.put(&resolved.profile).await?;
+        let (record, operation, held) = self.write_ahead(&request, &resolved, route, quote, hash).await?;
+        failpoint::reached("create.requested");
+        let sandbox = record.clone();
+        let work = Establishment {
+            provision: ProvisionRequest { host: record.host.clone(), id: record.id.clone(), created_at: record.created_at, ..draft },
+            ready_timeout: resolved.profile.ready_timeout.duration(),
+            ttl_s: resolved.ttl_s,
+            keep_failed: request.keep_failed,
+            recreate: false,
+        };
+        self.start_establishment(operation.clone(), work, held);
+        Ok(Started { operation: Some(operation.id), sandbox })
+    }
+
+    async fn resolve(&self, request: &CreateRequest) -> Result<Resolved, Fault> {
+        let id = request.profile.as_deref().unwrap_or(&self.parts.settings.default_profile);
+        let entry = self.parts.catalogue.profile(id)?;
+        let profile = entry.definition()?.clone();
+        entry.ensure_available()?;
+        let mut given = request.inputs.clone();
+        let input_id = given.remove("sandbox_id");
+        let mut inputs = profile.check_inputs(&given).map_err(|problems| {
+            let list: Vec<serde_json::Value> =
+                problems.iter().map(|p| serde_json::json!({"field": p.field, "message": p.message})).collect();
+            let first = problems.into_iter().next();
+            let (field, message) = first.map_or_else(Default::default, |p| (p.field, p.message));
+            Fault::invalid_input(&field, format!("input {field}: {message}"))
+                .hint(format!("`sandboxer profiles show {}` lists its inputs", profile.id))
+                .detail("problems", list)
+        })?;
+        self.settle_directories(&profile, &mut inputs).await?;
+        let id = match (request.id.as_deref(), input_id.as_deref()) {
+            (Some(a), Some(b)) if a != b => {
+                return Err(Fault::invalid_input("id", "--id and the input sandbox_id name different ids"));
+            }
+            (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
+            (None, None) => None,
+        };
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        for (key, value) in &request.labels {
+            check_label(key, value)?;
+        }
+        if request.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > 255 || key.contains(char::is_control)) {
+            return Err(Fault::invalid_input("idempotency_key", "an idempotency key is 1 to 255 bytes without control characters"));
+        }
+        let ttl_s = profile.parse_ttl(request.ttl.as_deref())?.map(|ttl| ttl.get());
+        Ok(Resolved { hash: profile.hash(), profile, inputs, id, ttl_s })
+    }
+
+    /// The request to the extension, but for what only the written record knows.
+    fn draft(&self, resolved: &Resolved, request: &CreateRequest, host: HostName) -> ProvisionRequest {
+        ProvisionRequest {
+            id: resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0)),
+            owner: OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 },
+            host,
+            profile: resolved.profile.clone(),
+            inputs: resolved.inputs.clone(),
+            created_at: self.now(),
+            expires_at: None,
+            allow_large: request.yes,
+        }
+    }
+
+    async fn quote(&self, resolved: &Resolved) -> Result<Option<MeterQuote>, Fault> {
+        let extension = self.extension(&resolved.profile.extension)?;
+        let seconds = resolved.ttl_s.unwrap_or(3600);
+        extension
+            .estimate_cost(&resolved.profile, &resolved.inputs, std::time::Duration::from_secs(seconds))
+            .await
+            .map_err(|error| error.fault)
+    }
+
+    /// The sandbox of an earlier create with the same idempotency key and the same request.
+    async fn repeated(&self, request: &CreateRequest, hash: &str) -> Result<Option<Started>, Fault> {
+        let Some(key) = &request.idempotency_key else { return Ok(None) };
+        let records = self.parts.sandboxes.list().await?;
+        let Some(record) = records.into_iter().find(|record| record.idempotency_key.as_ref() == Some(key)) else {
+            return Ok(None);
+        };
+        if record.request_hash.as_deref() != Some(hash) {
+            return Err(Fault::new(
+                Code::Conflict,
+                format!("the idempotency key was used for another request, which made sandbox {}", record.id),
+            )
+            .hint("use a new key for a new request")
+            .detail("id", record.id.as_str()));
+        }
+        Ok(Some(Started { operation: record.operation.as_ref().map(|running| running.id.clone()), sandbox: record }))
+    }
+
+    /// Writes the record before the first remote command, under the sandbox's lock.
+    async fn write_ahead(
+        &self,
+        request: &CreateRequest,
+        resolved: &Resolved,
+        route: Route,
+        quote: Option<MeterQuote>,
+        request_hash: String,
+    ) -> Result<(SandboxRecord, Operation, Box<dyn Held>), Fault> {
+        let owners = self.parts.installation.owners().await?;
+        let owner = owners.into_iter().next().ok_or_else(|| Fault::internal("this installation has no owner id"))?;
+        for _ in 0..ID_TRIES {
+            let id = resolved.id.clone().unwrap_or_else(|| random_id(&self.parts.dice));
+            let Some(held) = self.parts.locks.try_lock(&id).await? else {
+                if resolved.id.is_some() {
+                    return Err(Fault::new(Code::Busy, format!("sandbox {id} is being worked on")));
+                }
+                continue;
+            };
+            let operation = self.new_operation(OperationKind::Create, &id);
+            let mut record = self.new_record(&id, request, resolved, &route, owner.clone());
+            record.quote_usd = quote.as_ref().map(|quote| quote.usd);
+            record.request_hash = Some(request_hash.clone());
+            record.operation = Some(running(&operation));
+            record.pending.push(crate::domain::event::PendingEvent {
+                id: crate::domain::event::derived_event_id(id.as_str(), 1, &EventKind::SandboxRequested),
+                sandbox_seq: Some(1),
+                time: record.created_at,
+                kind: EventKind::SandboxRequested,
+                sandbox_id: Some(id.clone()),
+                actor: self.actor(),
+                data: serde_json::json!({"profile": resolved.profile.id, "host": route.host, "name": request.name}),
+            });
+            match self.parts.sandboxes.insert(record).await {
+                Ok(record) => {
+                    self.parts.operations.put(operation.clone()).await?;
+                    self.append_pending(&record).await;
+                    let hold = self.parts.ledger.hold(&id, quote.as_ref()).await?;
+                    debug_assert!(hold.is_none(), "the no-op ledger holds nothing");
+                    return Ok((record, operation, held));
+                }
+                Err(fault) if fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id" => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::internal("no free sandbox id was found"))
+    }
+
+    fn new_record(
+        &self,
+        id: &SandboxId,
+        request: &CreateRequest,
+        resolved: &Resolved,
+        route: &Route,
+        owner: crate::domain::name::OwnerId,
+    ) -> SandboxRecord {
+        let now = self.now();
+        let wait = resolved.profile.ready_timeout.get();
+        SandboxRecord {
+            id: id.clone(),
+            name: request.name.clone(),
+            labels: request.labels.clone(),
+            profile: ProfileRef {
+                id: resolved.profile.id.clone(),
+                version: resolved.profile.version.to_string(),
+                hash: resolved.hash.clone(),
+            },
+            extension: resolved.profile.extension.clone(),
+            host: route.host.clone(),
+            host_identity: None,
+            workdir: None,
+            state: State::Requested,
+            reason: None,
+            message: None,
+            since: now,
+            observed_at: None,
+            revision: 0,
+            operation: None,
+            inputs: resolved.inputs.clone(),
+            handle: None,
+            reachability: None,
+            services: Vec::new(),
+            created_at: now,
+            ready_at: None,
+            expires_at: resolved.ttl_s.map(|ttl| now.plus_seconds(wait.saturating_add(ttl))),
+            max_expires_at: None,
+            ttl_s: resolved.ttl_s,
+            based_on_snapshot: None,
+            applied_patches: Vec::new(),
+            last_patch_sequence: 0,
+            patch_state: PatchState::None,
+            patch_error: None,
+            undo_of: None,
+            quote_usd: None,
+            hold_usd: None,
+            cost_usd: None,
+            route: Some(route.clone()),
+            attempts: route.verdicts.clone(),
+            rewrites: Vec::new(),
+            failure: None,
+            teardown: Vec::new(),
+            leftovers: Vec::new(),
+            not_preserved: BTreeMap::new(),
+            telemetry: None,
+            certificate: None,
+            actor: self.actor(),
+            owner,
+            idempotency_key: request.idempotency_key.clone(),
+            request_hash: None,
+            kept_failed: false,
+            pending: Vec::new(),
+        }
+    }
+}
+
+/// What makes two requests the same: everything that was asked for, but for the key itself.
+fn request_hash(request: &CreateRequest) -> String {
+    let same = CreateRequest { idempotency_key: None, ..request.clone() };
+    let text = serde_json::to_string(&same).unwrap_or_default();
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn refuse(preview: Preview) -> Result<(), Fault> {
+    let Some(first) = preview.refusals.first().cloned() else { return Ok(()) };
+    let list: Vec<String> = preview.refusals.iter().map(sentence).collect();
+    let count = preview.refusals.len();
+    let message = if count == 1 { sentence(&first) } else { format!("{count} things are refused: {}", list.join("; ")) };
+    let mut fault = Fault::invalid_input(&first.path, message)
+        .detail("refusals", serde_json::to_value(&preview.refusals).unwrap_or_default());
+    if let Some(allow) = preview.refusals.iter().find_map(|refusal| refusal.allow.as_deref()) {
+        fault = fault.hint(format!("change the compose file, or use a profile whose compose.allow names {allow}"));
+    }
+    Err(fault)
+}
+
+fn sentence(refusal: &Refusal) -> String {
+    format!("{}: {}", refusal.path, refusal.message)
+}

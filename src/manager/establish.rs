@@ -1,0 +1,294 @@
+//! The work behind create and recreate: provision, wait, write `ready`, or compensate (semantics 2).
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::{
+    ExtensionError, Provisioned, ProvisionRequest, Readiness, Report, Reporter, Resource, TeardownReport,
+};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SandboxId;
+use crate::domain::operation::Operation;
+use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::SandboxManager;
+use crate::manager::record::{Guard, JobReporter};
+use crate::store::Held;
+
+/// How long a rollback may take before what is left is written down as leftovers.
+const ROLLBACK_LIMIT: Duration = Duration::from_secs(120);
+
+/// How long a kept failed sandbox stays, in seconds.
+const KEPT_FAILED_S: u64 = 3600;
+
+/// How often another process's wish to cancel is looked for.
+const CANCEL_LOOK: Duration = Duration::from_millis(400);
+
+/// One establishment: what the extension is asked for, and what the record is to say.
+pub(super) struct Establishment {
+    pub(super) provision: ProvisionRequest,
+    pub(super) ready_timeout: Duration,
+    pub(super) ttl_s: Option<u64>,
+    pub(super) keep_failed: bool,
+    pub(super) recreate: bool,
+}
+
+impl SandboxManager {
+    /// Starts the job. `held` is the sandbox's lock: it is freed when the job ends.
+    pub(super) fn start_establishment(&self, operation: Operation, work: Establishment, held: Box<dyn Held>) {
+        let manager = self.clone();
+        let fallback = (self.clone(), operation.clone());
+        let id = operation.id.clone();
+        self.jobs.start(
+            &id,
+            move |cancel| async move {
+                let result = manager.establish(&operation, work, &cancel).await.map(|_| ());
+                let ended = manager.end_operation(operation, result).await;
+                drop(held);
+                ended
+            },
+            move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
+        );
+    }
+
+    /// Provisions and waits; at the end the record is `ready`, or `failed` with nothing left on the host.
+    pub(super) async fn establish(
+        &self,
+        operation: &Operation,
+        mut work: Establishment,
+        cancel: &CancellationToken,
+    ) -> Result<SandboxRecord, Fault> {
+        let id = work.provision.id.clone();
+        let mine = Guard::Operation(operation.id.clone());
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let host = work.provision.host.clone();
+        work.provision.owner = self.parts.installation.next_stamp().await?;
+        let deadline = work.ttl_s.map(|ttl| {
+            self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl))
+        });
+        work.provision.expires_at = deadline;
+        self.transition(
+            &id,
+            mine.clone(),
+            vec![(EventKind::SandboxProvisioning, serde_json::json!({"host": host, "operation": operation.id}))],
+            move |record| {
+                record.state = State::Provisioning;
+                record.reason = Some(Reason::User);
+                record.message = None;
+                record.expires_at = deadline;
+            },
+        )
+        .await?;
+        failpoint::reached("create.provisioning");
+        match self.attempt(operation, &work, cancel, &reporter).await {
+            Ok(record) => Ok(record),
+            Err(error) => self.compensate(operation, &work, error, &reporter).await,
+        }
+    }
+
+    async fn attempt(
+        &self,
+        operation: &Operation,
+        work: &Establishment,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<SandboxRecord, ExtensionError> {
+        let id = &work.provision.id;
+        let mine = Guard::Operation(operation.id.clone());
+        let extension = self.extension(&work.provision.profile.extension)?;
+        let made = self.or_cancelled(id, cancel, extension.provision(&work.provision, reporter)).await?;
+        failpoint::reached("create.provisioned");
+        let record = self.transition(id, mine, Vec::new(), |record| note_provisioned(record, made)).await?;
+        let target = self.target(&record).await?;
+        let ready = self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
+        failpoint::reached("create.started");
+        let ready_at = self.now();
+        let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+        self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
+        failpoint::reached("create.dated");
+        Ok(self.write_ready(operation, work, ready, ready_at).await?)
+    }
+
+    async fn write_ready(
+        &self,
+        operation: &Operation,
+        work: &Establishment,
+        ready: Readiness,
+        ready_at: crate::domain::Time,
+    ) -> Result<SandboxRecord, Fault> {
+        let took = ready_at.since(operation.started_at).as_secs_f64();
+        let data = serde_json::json!({"host": work.provision.host, "took_s": (took * 1000.0).round() / 1000.0});
+        let mut news = vec![(EventKind::SandboxReady, data.clone())];
+        if work.recreate {
+            news.insert(0, (EventKind::SandboxRecreated, data));
+        }
+        let ttl_s = work.ttl_s;
+        let max_s = work.provision.profile.max_ttl.map(|max| max.get());
+        let record = self
+            .transition(&work.provision.id, Guard::Operation(operation.id.clone()), news, move |record| {
+                record.state = State::Ready;
+                record.reason = Some(Reason::User);
+                record.message = None;
+                record.observed_at = Some(ready_at);
+                record.ready_at = Some(ready_at);
+                record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+                record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
+                record.reachability = Some(ready.reachability);
+                record.services = ready.services;
+                record.failure = None;
+                record.operation = None;
+            })
+            .await?;
+        failpoint::reached("create.ready");
+        Ok(record)
+    }
+
+    /// Runs teardown to its end, keeps the evidence, and leaves `failed`.
+    async fn compensate(
+        &self,
+        operation: &Operation,
+        work: &Establishment,
+        error: ExtensionError,
+        reporter: &JobReporter,
+    ) -> Result<SandboxRecord, Fault> {
+        let ExtensionError { fault, failure, learnt } = error;
+        let id = &work.provision.id;
+        let cancelled = fault.code == Code::Cancelled;
+        let failure = failure.unwrap_or_else(|| Failure {
+            step: fault.details["step"].as_str().unwrap_or("establish").to_owned(),
+            exit_status: None,
+            output: std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join("\n"),
+        });
+        if let Some(learnt) = learnt {
+            self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
+                record.workdir = Some(learnt.workdir);
+                record.host_identity = Some(learnt.identity);
+            })
+            .await?;
+        }
+        failpoint::reached("rollback.begin");
+        let keep = work.keep_failed && !cancelled;
+        let report = if keep { None } else { Some(self.roll_back(id, reporter).await) };
+        failpoint::reached("rollback.torn_down");
+        let fault = explain(fault, &failure, report.as_ref(), keep);
+        let kept_until = self.now().plus_seconds(KEPT_FAILED_S);
+        let message = fault.message.clone();
+        let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+        let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
+        self.transition(
+            id,
+            Guard::Operation(operation.id.clone()),
+            vec![(EventKind::SandboxFailed, data)],
+            move |record| {
+                record.state = State::Failed;
+                record.reason = Some(reason);
+                record.message = Some(message);
+                record.failure = Some(failure);
+                record.operation = None;
+                record.kept_failed = keep;
+                if keep {
+                    record.expires_at = Some(kept_until);
+                }
+                if let Some(report) = report {
+                    record.teardown = report.lines;
+                    record.leftovers = report.leftovers;
+                }
+            },
+        )
+        .await?;
+        self.parts.ledger.release(id).await?;
+        Err(fault)
+    }
+
+    /// A teardown under its own deadline. What could not be looked at counts as left over.
+    async fn roll_back(&self, id: &SandboxId, reporter: &JobReporter) -> TeardownReport {
+        reporter.report(Report { stage: "rollback", step: 1, steps: 1, ..Report::default() });
+        let work = async {
+            let record = self.get(id.as_str()).await?;
+            let target = self.target(&record).await?;
+            let extension = self.extension(&record.extension)?;
+            let report = extension.teardown(&target, reporter).await.map_err(|error| error.fault)?;
+            Ok::<_, Fault>(report)
+        };
+        match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
+            Ok(Ok(report)) => report,
+            Ok(Err(fault)) => unseen(id, &fault.to_string()),
+            Err(_) => unseen(id, "the rollback took too long"),
+        }
+    }
+
+    /// Runs extension work until it ends or somebody, here or in another process, cancels the operation. The work
+    /// is dropped then: the extension's contract says that this is safe.
+    pub(super) async fn or_cancelled<T>(
+        &self,
+        id: &SandboxId,
+        cancel: &CancellationToken,
+        work: impl Future<Output = Result<T, ExtensionError>>,
+    ) -> Result<T, ExtensionError> {
+        let cancelled = || Fault::new(Code::Cancelled, format!("sandbox {id}: cancelled and rolled back")).into();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(cancelled()),
+            result = work => result,
+            () = self.cancel_requested(id) => Err(cancelled()),
+        }
+    }
+
+    /// Returns when another process asked for the operation on this sandbox to be rolled back.
+    async fn cancel_requested(&self, id: &SandboxId) {
+        let mut version = None;
+        loop {
+            tokio::time::sleep(CANCEL_LOOK).await;
+            let now = self.parts.sandboxes.version().await.ok();
+            if now.is_some() && now == version {
+                continue;
+            }
+            version = now;
+            if let Ok(Some(record)) = self.parts.sandboxes.get(id).await
+                && record.operation.is_some_and(|running| running.cancel_requested)
+            {
+                return;
+            }
+        }
+    }
+}
+
+fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
+    record.handle = Some(made.handle);
+    record.workdir = Some(made.workdir);
+    record.host_identity = Some(made.identity);
+    record.rewrites = made.rewrites;
+    record.telemetry = made.facts;
+    record.certificate = made.certificate;
+}
+
+fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
+    let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
+    TeardownReport {
+        lines: vec![crate::domain::extension::TeardownLine {
+            resource: resource.clone(),
+            outcome: crate::domain::extension::TeardownOutcome::Failed,
+            reason: Some(why.to_owned()),
+        }],
+        leftovers: vec![resource],
+    }
+}
+
+/// Adds to the fault what the operator has to know of the rollback.
+fn explain(fault: Fault, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Fault {
+    let left: Vec<String> = report
+        .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
+        .unwrap_or_default();
+    let mut fault = fault
+        .detail("step", failure.step.as_str())
+        .detail("exit_status", failure.exit_status)
+        .detail("leftovers", left.clone());
+    if kept {
+        fault = fault.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
+    } else if !left.is_empty() {
+        fault = fault.hint(format!("still on the host: {}; `sandboxer destroy` tries again", left.join(", ")));
+    }
+    fault
+}

@@ -1,0 +1,114 @@
+//! What happened, told to whoever listens: this process's events and other processes' by one path, the log.
+
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::domain::event::{Event, Update};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::OperationId;
+use crate::domain::operation::{Operation, OperationState};
+use crate::domain::request::EventQuery;
+use crate::manager::SandboxManager;
+use crate::store::EventFilter;
+
+/// How often the log is looked at for other processes' events; one `stat` each time.
+const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+
+/// How often another process's operation is looked at.
+const WATCH_EVERY: Duration = Duration::from_millis(300);
+
+impl SandboxManager {
+    /// Kept events that pass, in order.
+    pub async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Fault> {
+        let filter = EventFilter {
+            after_seq: query.after_seq,
+            since: query.since,
+            sandbox: query.sandbox.clone(),
+            kinds: query.kinds.clone(),
+            actor: query.actor.clone(),
+        };
+        self.parts.events.read(&filter).await
+    }
+
+    /// Everything that happens from now on, in this process and in others.
+    pub async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Fault> {
+        let receiver = self.jobs.listen();
+        // Numbered before the follower starts, so that nothing falls between a listing and this stream.
+        let last = self.parts.events.last_seq().await?;
+        let manager = self.clone();
+        self.following.call_once(|| {
+            let jobs = std::sync::Arc::clone(&manager.jobs);
+            jobs.background(async move { manager.follow(last).await });
+        });
+        let updates = stream::unfold(receiver, |mut receiver| async move {
+            match receiver.recv().await {
+                Ok(update) => Some((update, receiver)),
+                Err(RecvError::Lagged(_)) => Some((Update::Resync, receiver)),
+                Err(RecvError::Closed) => None,
+            }
+        });
+        Ok(updates.boxed())
+    }
+
+    async fn follow(&self, mut last: u64) {
+        loop {
+            tokio::select! {
+                () = self.log_grew.notified() => {}
+                () = tokio::time::sleep(FOLLOW_EVERY) => {}
+            }
+            match self.parts.events.tail(last).await {
+                Ok(events) => {
+                    for event in events {
+                        last = last.max(event.seq);
+                        self.jobs.publish(Update::Event(event));
+                    }
+                }
+                Err(fault) => tracing::warn!(%fault, "the event log could not be followed"),
+            }
+        }
+    }
+
+    /// Appends what dead processes left pending on records. A starting dashboard or server calls it.
+    pub async fn settle(&self) -> Result<(), Fault> {
+        for record in self.parts.sandboxes.list().await? {
+            self.append_pending(&record).await;
+        }
+        let day_ago = self.now().minus_seconds(24 * 3600);
+        self.parts.sandboxes.archive(day_ago).await?;
+        Ok(())
+    }
+
+    /// Waits for the end of an operation that another process runs.
+    pub(super) async fn watch_elsewhere(&self, id: &OperationId) -> Result<Operation, Fault> {
+        loop {
+            let operation = self
+                .parts
+                .operations
+                .get(id)
+                .await?
+                .ok_or_else(|| Fault::new(Code::NotFound, format!("there is no operation {id}")))?;
+            if operation.state != OperationState::Running {
+                return Ok(operation);
+            }
+            if let Some(sandbox) = &operation.sandbox_id
+                && let Some(free) = self.parts.locks.try_lock(sandbox).await?
+            {
+                drop(free);
+                // It may have ended between the two looks.
+                if let Some(ended) = self.parts.operations.get(id).await?
+                    && ended.state != OperationState::Running
+                {
+                    return Ok(ended);
+                }
+                return Err(Fault::new(
+                    Code::OperationFailed,
+                    format!("the process {} that ran operation {id} is gone", operation.pid),
+                )
+                .hint(format!("`sandboxer destroy {sandbox}` removes what it left")));
+            }
+            tokio::time::sleep(WATCH_EVERY).await;
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Hosts as a face shows them: as configured, as last seen, and as probed now.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use crate::domain::facts::{HostState, HostView};
+use crate::domain::event::Update;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::host::HostSpec;
+use crate::domain::name::HostName;
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::text::nearest;
+use crate::manager::SandboxManager;
+use crate::transport::probe::{self, ProbeRequest};
+
+/// A round trip beyond which a host is shown as slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+impl SandboxManager {
+    /// All configured hosts as last seen; contacts none.
+    pub async fn hosts(&self) -> Result<Vec<HostView>, Fault> {
+        let counts = self.count_by_host().await?;
+        let seen = self.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self
+            .parts
+            .transports
+            .hosts()
+            .iter()
+            .map(|spec| {
+                let key = spec.name.as_str().to_ascii_lowercase();
+                let mut view = seen.get(&key).cloned().unwrap_or_else(|| unseen(spec));
+                view.sandboxes = counts.get(&key).copied().unwrap_or(0);
+                view
+            })
+            .collect())
+    }
+
+    /// Connects to one host and probes it.
+    pub async fn check_host(&self, name: &str) -> Result<HostView, Fault> {
+        let host = HostName::new(name);
+        let spec = self.parts.transports.spec(&host).ok_or_else(|| {
+            let known: Vec<String> =
+                self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
+            let shown: String = name.chars().take(80).collect();
+            let fault = Fault::new(Code::NotFound, format!("there is no host {shown:?}"));
+            match nearest(&shown, known.iter().map(String::as_str)) {
+                Some(near) => fault.hint(format!("did you mean {near}?")),
+                None => fault.hint(format!("hosts are configured in {}", self.parts.settings.config_file)),
+            }
+        })?;
+        let mut view = unseen(&spec);
+        view.sandboxes =
+            self.count_by_host().await?.get(&spec.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
+        view.checked_at = Some(self.now());
+        if spec.forbid.is_none() {
+            self.look_at(&spec, &mut view).await;
+        }
+        self.remember_host(view.clone());
+        Ok(view)
+    }
+
+    async fn look_at(&self, spec: &HostSpec, view: &mut HostView) {
+        let started = Instant::now();
+        let looked = async {
+            let transport = self.parts.transports.open(&spec.name).await?;
+            let request = ProbeRequest {
+                inventory: true,
+                compose_cmd: self.compose_override(spec)?,
+                ..ProbeRequest::new(self.now())
+            };
+            let facts = probe::probe(transport.as_ref(), request).await?;
+            Ok::<_, Fault>((facts, transport.latency()))
+        };
+        match looked.await {
+            Ok((facts, latency)) => {
+                let latency = latency.unwrap_or_else(|| started.elapsed());
+                view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
+                view.latency_ms = u64::try_from(latency.as_millis()).ok();
+                view.facts = Some(facts);
+            }
+            Err(fault) => {
+                view.state = HostState::Down;
+                let causes = fault.causes();
+                view.message =
+                    Some(std::iter::once(fault.message.clone()).chain(causes).collect::<Vec<_>>().join(": "));
+                view.hint = fault.hint;
+            }
+        }
+    }
+
+    /// The compose command that the configuration or the environment names for a host, as words.
+    pub(super) fn compose_override(&self, spec: &HostSpec) -> Result<Option<Vec<String>>, Fault> {
+        probe::override_words(spec.compose_cmd.as_deref().or(self.parts.settings.compose_cmd.as_deref()))
+    }
+
+    pub(super) fn remember_host(&self, view: HostView) {
+        let key = view.name.as_str().to_ascii_lowercase();
+        self.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, view.clone());
+        self.jobs.publish(Update::Host(Box::new(view)));
+    }
+
+    /// Sandboxes on each host by our records, by the host's name in lower case.
+    pub(super) async fn count_by_host(&self) -> Result<BTreeMap<String, u32>, Fault> {
+        let mut counts = BTreeMap::new();
+        for record in self.parts.sandboxes.list().await? {
+            if occupies(&record) {
+                *counts.entry(record.host.as_str().to_ascii_lowercase()).or_insert(0) += 1;
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// Whether a record stands for something on its host.
+fn occupies(record: &SandboxRecord) -> bool {
+    match record.state {
+        State::Destroyed | State::Forgotten => false,
+        State::Failed => record.kept_failed || !record.leftovers.is_empty(),
+        _ => true,
+    }
+}
+
+fn unseen(spec: &HostSpec) -> HostView {
+    let forbidden = spec.forbid.as_ref().map(|why| format!("forbidden by the configuration: {why}"));
+    HostView {
+        name: spec.name.clone(),
+        ssh: if spec.name.is_local() { None } else { Some(spec.ssh.clone().unwrap_or_else(|| spec.name.to_string())) },
+        state: if forbidden.is_some() { HostState::Forbidden } else { HostState::Unknown },
+        latency_ms: None,
+        checked_at: None,
+        message: forbidden,
+        hint: None,
+        sandboxes: 0,
+        max_sandboxes: spec.max_sandboxes,
+        labels: spec.labels.clone(),
+        facts: None,
+    }
+}

@@ -1,0 +1,291 @@
+//! The verbs: [`SandboxManager`] over traits only. It decides what is legal, writes the record before the host is
+//! touched, runs the work as a job, and writes down what came of it.
+
+mod create;
+mod establish;
+mod events;
+mod hosts;
+mod inputs;
+pub mod jobs;
+pub mod ledger;
+mod lifecycle;
+mod placement;
+mod record;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crate::domain::event::Actor;
+use crate::domain::extension::{SandboxExtension, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::facts::HostView;
+use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, is_hex8};
+use crate::domain::operation::Operation;
+use crate::domain::request::ListQuery;
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::text::nearest;
+use crate::domain::time::Time;
+use crate::manager::jobs::Jobs;
+use crate::manager::ledger::Ledger;
+use crate::store::catalogue::Catalogue;
+use crate::store::{EventLog, Installation, Locks, OperationStore, RecipeStore, SandboxStore};
+use crate::transport::Transports;
+
+/// The present moment. The manager asks it; the domain is told.
+pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+
+/// 32 random bits, for ids.
+pub type Dice = Arc<dyn Fn() -> u32 + Send + Sync>;
+
+/// What the manager takes from the configuration and the environment.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The profile of a create without one.
+    pub default_profile: String,
+    /// The host behind the profile's list.
+    pub default_host: HostName,
+    /// `SANDBOXER_HOST`.
+    pub environment_host: Option<String>,
+    /// `SANDBOXER_COMPOSE_CMD`.
+    pub compose_cmd: Option<String>,
+    /// The operator's home directory, refused as a `directory` input.
+    pub home: Option<PathBuf>,
+    /// This machine's name, for who holds an operation.
+    pub machine: String,
+    /// Who acts.
+    pub actor: Actor,
+    /// The configuration file, for hints.
+    pub config_file: String,
+}
+
+/// What the manager stands on. `app.rs` fills it in.
+pub struct Parts {
+    /// The sandboxes.
+    pub sandboxes: Arc<dyn SandboxStore>,
+    /// The operations.
+    pub operations: Arc<dyn OperationStore>,
+    /// The event log.
+    pub events: Arc<dyn EventLog>,
+    /// Locks across processes.
+    pub locks: Arc<dyn Locks>,
+    /// Owner ids and counter.
+    pub installation: Arc<dyn Installation>,
+    /// Recipes by content.
+    pub recipes: Arc<dyn RecipeStore>,
+    /// Profiles and extension manifests.
+    pub catalogue: Arc<Catalogue>,
+    /// The extensions this build has.
+    pub extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>>,
+    /// The ways to hosts.
+    pub transports: Arc<dyn Transports>,
+    /// Credits.
+    pub ledger: Arc<dyn Ledger>,
+    /// The present moment.
+    pub clock: Clock,
+    /// Random bits.
+    pub dice: Dice,
+    /// From configuration and environment.
+    pub settings: Settings,
+}
+
+/// The core: every verb, over traits only. Cheap to clone.
+#[derive(Clone)]
+pub struct SandboxManager {
+    parts: Arc<Parts>,
+    jobs: Arc<Jobs>,
+    seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
+    log_grew: Arc<tokio::sync::Notify>,
+    following: Arc<std::sync::Once>,
+}
+
+impl SandboxManager {
+    /// A manager over these parts. Starts nothing.
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            parts: Arc::new(parts),
+            jobs: Arc::default(),
+            seen_hosts: Arc::default(),
+            log_grew: Arc::default(),
+            following: Arc::new(std::sync::Once::new()),
+        }
+    }
+
+    /// Who acts.
+    pub fn actor(&self) -> Actor {
+        self.parts.settings.actor.clone()
+    }
+
+    /// Profiles and extension manifests.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.parts.catalogue
+    }
+
+    fn now(&self) -> Time {
+        (self.parts.clock)()
+    }
+
+    /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
+    pub async fn list(&self, query: &ListQuery) -> Result<Vec<SandboxRecord>, Fault> {
+        let over = query.all || query.states.iter().any(State::is_over);
+        let mut records = if over { self.parts.sandboxes.history().await? } else { Vec::new() };
+        records.extend(self.parts.sandboxes.list().await?);
+        if let Some(state) = query.states.iter().find(|state| matches!(state, State::Other(_))) {
+            return Err(unknown_state(state));
+        }
+        let profile = query.profile.as_deref().map(|id| id.strip_prefix("profile.").unwrap_or(id));
+        records.retain(|record| {
+            (over || !record.state.is_over())
+                && (query.states.is_empty() || query.states.contains(&record.state))
+                && query.host.as_deref().is_none_or(|host| record.host.same(host))
+                && profile.is_none_or(|id| record.profile.id.as_str().trim_start_matches("profile.") == id)
+                && query.labels.iter().all(|(key, value)| record.labels.get(key) == Some(value))
+        });
+        records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(records)
+    }
+
+    /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
+    pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Fault> {
+        let live = self.parts.sandboxes.list().await?;
+        if let Some(found) = find(&live, reference)? {
+            return Ok(found.clone());
+        }
+        let history = self.parts.sandboxes.history().await?;
+        if let Some(found) = find(&history, reference)? {
+            return Ok(found.clone());
+        }
+        Err(not_found(reference, &live))
+    }
+
+    /// Operations that run and the last day's, oldest first, with what this process knows of their progress.
+    pub async fn operations(&self) -> Result<Vec<Operation>, Fault> {
+        let mut operations = self.parts.operations.list().await?;
+        for operation in &mut operations {
+            if let Some(progress) = self.jobs.latest(&operation.id) {
+                operation.stage = Some(progress.stage);
+                operation.done = progress.done;
+                operation.of = progress.of;
+                operation.bytes = progress.bytes;
+            }
+        }
+        Ok(operations)
+    }
+
+    /// Asks an operation to roll back: one of this process directly, another's through its record.
+    pub async fn cancel(&self, id: &OperationId) -> Result<(), Fault> {
+        if self.jobs.cancel(id) {
+            return Ok(());
+        }
+        let operation = self.parts.operations.get(id).await?.ok_or_else(|| {
+            Fault::new(Code::NotFound, format!("there is no operation {id}")).hint("the dashboard's J lists them")
+        })?;
+        match operation.sandbox_id {
+            Some(sandbox) => self.request_cancel(&sandbox).await.map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for an operation's end; the record as it is then, or what went wrong.
+    pub async fn finish(&self, id: &OperationId) -> Result<(Operation, Option<SandboxRecord>), Fault> {
+        let operation = match self.jobs.ended(id).await {
+            Some(operation) => operation,
+            None => self.watch_elsewhere(id).await?,
+        };
+        let record = match &operation.sandbox_id {
+            Some(sandbox) => Some(self.get(sandbox.as_str()).await?),
+            None => None,
+        };
+        Ok((operation, record))
+    }
+
+    /// Rolls back what runs, ends followers, closes connections.
+    pub async fn close(&self) {
+        self.jobs.close().await;
+        self.parts.transports.close().await;
+    }
+
+    fn extension(&self, id: &ExtensionId) -> Result<Arc<dyn SandboxExtension>, Fault> {
+        self.parts.extensions.get(id.as_str()).cloned().ok_or_else(|| {
+            Fault::new(Code::Unsupported, format!("this version of sandboxer has no {id}"))
+                .hint("`sandboxer extensions list` shows what is available")
+        })
+    }
+
+    async fn target(&self, record: &SandboxRecord) -> Result<Target, Fault> {
+        let profile = match self.parts.recipes.get(&record.profile.hash).await? {
+            Some(profile) => profile,
+            // The recipe's file is gone: today's profile of that id has at least its root and its grace.
+            None => self.parts.catalogue.profile(record.profile.id.as_str())?.definition()?.clone(),
+        };
+        let mut owners = self.parts.installation.owners().await?;
+        owners.retain(|owner| *owner != record.owner);
+        owners.push(record.owner.clone());
+        Ok(Target {
+            id: record.id.clone(),
+            owners,
+            host: record.host.clone(),
+            profile,
+            inputs: record.inputs.clone(),
+            created_at: record.created_at,
+            handle: record.handle.clone(),
+            workdir: record.workdir.clone(),
+            host_identity: record.host_identity.clone(),
+        })
+    }
+}
+
+fn find<'a>(records: &'a [SandboxRecord], reference: &str) -> Result<Option<&'a SandboxRecord>, Fault> {
+    if let Some(record) = records.iter().find(|record| record.id.as_str() == reference) {
+        return Ok(Some(record));
+    }
+    // A name may have been used again after its first bearer was destroyed: the living one is meant.
+    let named = |over: bool| {
+        records.iter().rev().find(|r| r.name.as_deref() == Some(reference) && r.state.is_over() == over)
+    };
+    if let Some(record) = named(false).or_else(|| named(true)) {
+        return Ok(Some(record));
+    }
+    if reference.len() < 4 {
+        return Ok(None);
+    }
+    let matches: Vec<&SandboxRecord> =
+        records.iter().filter(|record| record.id.as_str().starts_with(reference)).collect();
+    match matches.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
+            Err(Fault::new(Code::Conflict, format!("several sandboxes begin with that: {}", ids.join(", ")))
+                .hint("write more of the id")
+                .detail("matches", ids))
+        }
+    }
+}
+
+fn not_found(reference: &str, live: &[SandboxRecord]) -> Fault {
+    let shown: String = reference.chars().take(80).collect();
+    let fault = Fault::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
+    let known = live.iter().flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
+    match nearest(&shown, known) {
+        Some(near) => fault.hint(format!("did you mean {near}?")),
+        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => {
+            fault.hint("a prefix of an id needs 4 characters or more; `sandboxer list` shows what there is")
+        }
+        None => fault.hint("`sandboxer list --all` shows what there is and was"),
+    }
+}
+
+fn unknown_state(state: &State) -> Fault {
+    let known: Vec<&str> = State::ALL.iter().map(State::as_str).collect();
+    let fault = Fault::invalid_input("state", format!("there is no state {:?}", state.as_str()));
+    match nearest(state.as_str(), known.iter().copied()) {
+        Some(near) => fault.hint(format!("did you mean {near}?")),
+        None => fault.hint(format!("states are {}", known.join(", "))),
+    }
+}
+
+/// The id of a sandbox whose record an operation is about to write.
+fn random_id(dice: &Dice) -> SandboxId {
+    SandboxId::from_random(dice())
+}

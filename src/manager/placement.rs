@@ -1,0 +1,197 @@
+//! Which host takes a sandbox, and why each other one does not.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{ExtensionId, HostName};
+use crate::domain::profile::{Profile, Strategy};
+use crate::domain::sandbox::{Route, Verdict};
+use crate::manager::SandboxManager;
+use crate::transport::probe::{self, ProbeRequest};
+
+/// Who named the candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// `--host` or the form's field.
+    Request,
+    /// `SANDBOXER_HOST`.
+    Environment,
+    /// The profile's list.
+    Profile,
+    /// `default_host`.
+    Default,
+}
+
+/// What was found out about one candidate.
+struct Finding {
+    verdict: Verdict,
+    fault: Option<Fault>,
+    /// Load per processor, where it was asked for.
+    load: Option<f64>,
+}
+
+impl SandboxManager {
+    /// Each candidate's verdict, and the host that takes the sandbox if one can. With `ask_all` every candidate is
+    /// contacted, else they are asked in order until one can.
+    pub(super) async fn place(
+        &self,
+        profile: &Profile,
+        requested: Option<&str>,
+        ask_all: bool,
+    ) -> Result<(Vec<Verdict>, Result<Route, Fault>), Fault> {
+        let (candidates, named) = self.candidates(profile, requested)?;
+        let counts = self.count_by_host().await?;
+        let weigh = profile.placement.strategy == Strategy::LeastLoaded && candidates.len() > 1;
+        let mut findings: Vec<Finding> = Vec::new();
+        if ask_all || weigh {
+            let tried = matches!(named, Named::Request | Named::Environment);
+            findings = join_all(candidates.iter().map(|host| self.examine(host, tried, &counts, weigh))).await;
+        } else {
+            for host in &candidates {
+                let tried = matches!(named, Named::Request | Named::Environment);
+                let finding = self.examine(host, tried, &counts, false).await;
+                let found = finding.verdict.ok;
+                findings.push(finding);
+                if found {
+                    break;
+                }
+            }
+        }
+        let chosen = choose(&findings, weigh);
+        let verdicts: Vec<Verdict> = findings.iter().map(|finding| finding.verdict.clone()).collect();
+        let route = match chosen {
+            Some(host) => Ok(Route { reason: reason(named, weigh), host, verdicts: verdicts.clone() }),
+            None => Err(none_left(findings, named, &profile.extension)),
+        };
+        Ok((verdicts, route))
+    }
+
+    fn candidates(&self, profile: &Profile, requested: Option<&str>) -> Result<(Vec<HostName>, Named), Fault> {
+        let settings = &self.parts.settings;
+        if let Some(host) = requested {
+            return Ok((vec![plausible(host)?], Named::Request));
+        }
+        if let Some(host) = settings.environment_host.as_deref().filter(|host| !host.is_empty()) {
+            return Ok((vec![plausible(host)?], Named::Environment));
+        }
+        if !profile.placement.hosts.is_empty() {
+            return Ok((profile.placement.hosts.clone(), Named::Profile));
+        }
+        Ok((vec![settings.default_host.clone()], Named::Default))
+    }
+
+    async fn examine(
+        &self,
+        host: &HostName,
+        tried_anyway: bool,
+        counts: &std::collections::BTreeMap<String, u32>,
+        weigh: bool,
+    ) -> Finding {
+        let no = |reason: String, fault: Option<Fault>| Finding {
+            verdict: Verdict { host: host.clone(), ok: false, reason },
+            fault,
+            load: None,
+        };
+        let spec = self.parts.transports.spec(host);
+        if spec.is_none() && !tried_anyway {
+            return no("not configured".to_owned(), None);
+        }
+        if let Some(spec) = &spec {
+            if let Some(why) = &spec.forbid {
+                let reason = format!("forbidden by the configuration: {why}");
+                let fault = Fault::new(Code::Forbidden, format!("host {host} is {reason}"));
+                return no(reason, Some(fault));
+            }
+            let count = counts.get(&host.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
+            if spec.max_sandboxes.is_some_and(|max| count >= max) {
+                let reason = format!("full: {count} of {} sandboxes", spec.max_sandboxes.unwrap_or(0));
+                let fault = Fault::new(Code::Conflict, format!("host {host} is {reason}"))
+                    .hint("destroy one, or raise the host's max_sandboxes");
+                return no(reason, Some(fault));
+            }
+        }
+        let looked = async {
+            let transport = self.parts.transports.open(host).await?;
+            if !weigh {
+                return Ok::<_, Fault>((transport.latency(), None));
+            }
+            let request = ProbeRequest { inventory: false, ..ProbeRequest::new(self.now()) };
+            let facts = probe::probe(transport.as_ref(), request).await?;
+            Ok((transport.latency(), Some(facts.load1 / f64::from(facts.cpus.max(1)))))
+        };
+        match looked.await {
+            Ok((latency, load)) => Finding {
+                verdict: Verdict { host: host.clone(), ok: true, reason: up(latency, load) },
+                fault: None,
+                load,
+            },
+            Err(fault) => {
+                let words: Vec<String> = std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
+                no(words.join(": "), Some(fault))
+            }
+        }
+    }
+}
+
+/// Refuses what cannot be a host's name before anything looks it up.
+fn plausible(host: &str) -> Result<HostName, Fault> {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    if host.is_empty() || host.len() > 255 || host.starts_with('-') || host.contains(odd) {
+        return Err(Fault::invalid_input("host", "a host's name is 1 to 255 characters without spaces, and does not begin with '-'"));
+    }
+    Ok(HostName::new(host))
+}
+
+fn up(latency: Option<Duration>, load: Option<f64>) -> String {
+    let mut text = "up".to_owned();
+    if let Some(latency) = latency {
+        text = format!("{text}, {} ms", latency.as_millis());
+    }
+    if let Some(load) = load {
+        text = format!("{text}, load {load:.2} per processor");
+    }
+    text
+}
+
+fn choose(findings: &[Finding], weigh: bool) -> Option<HostName> {
+    let mut able = findings.iter().filter(|finding| finding.verdict.ok);
+    let chosen = if weigh {
+        able.min_by(|a, b| a.load.unwrap_or(f64::MAX).total_cmp(&b.load.unwrap_or(f64::MAX)))
+    } else {
+        able.next()
+    };
+    chosen.map(|finding| finding.verdict.host.clone())
+}
+
+fn reason(named: Named, weigh: bool) -> String {
+    match (named, weigh) {
+        (Named::Request, _) => "named by --host",
+        (Named::Environment, _) => "named by SANDBOXER_HOST",
+        (Named::Profile, true) => "the least loaded of the profile's hosts",
+        (Named::Profile, false) => "the first of the profile's hosts that can take it",
+        (Named::Default, _) => "the default host",
+    }
+    .to_owned()
+}
+
+fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Fault {
+    let verdicts: Vec<serde_json::Value> = findings
+        .iter()
+        .map(|f| serde_json::json!({"host": f.verdict.host, "ok": false, "reason": f.verdict.reason}))
+        .collect();
+    // Somebody named this one host: what it said is the answer.
+    if findings.len() == 1
+        && let Some(fault) = findings.pop().and_then(|finding| finding.fault)
+    {
+        return fault.detail("verdicts", verdicts);
+    }
+    let words: Vec<String> =
+        findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
+    let fault = Fault::new(Code::HostUnreachable, "no host can take the sandbox")
+        .because(words.join("; "))
+        .detail("verdicts", verdicts);
+    let fits = named == Named::Profile && extension.as_str() == "ext.compose-ssh";
+    if fits { fault.hint("configure one of these hosts, or try --host local") } else { fault }
+}

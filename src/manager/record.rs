@@ -1,0 +1,234 @@
+//! Writing a record: compare-and-set, the events a write causes, and the operation that works on it.
+
+use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::extension::{Report, Reporter};
+use crate::domain::event::Progress;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::sandbox::{Running, SandboxRecord, State};
+use crate::manager::SandboxManager;
+use crate::manager::jobs::Jobs;
+use std::sync::Arc;
+
+/// Under which condition a record may be changed.
+#[derive(Debug, Clone)]
+pub(super) enum Guard {
+    /// Whatever it is.
+    Any,
+    /// Only while it has this revision (`None`: whatever it is).
+    Revision(Option<u64>),
+    /// Only while this operation works on it. The operation holds the sandbox's lock, so others change at most
+    /// labels, deadline and `cancel_requested` meanwhile: its own view of the revision does not matter.
+    Operation(OperationId),
+}
+
+/// An event that a write causes: its kind and particulars.
+pub(super) type News = (EventKind, serde_json::Value);
+
+impl SandboxManager {
+    /// Changes a record and appends the events that this causes. The record is the truth: they are part of the
+    /// write, and an append that fails is made up for by the record's next writer.
+    pub(super) async fn transition(
+        &self,
+        id: &SandboxId,
+        guard: Guard,
+        news: Vec<News>,
+        change: impl FnOnce(&mut SandboxRecord) + Send,
+    ) -> Result<SandboxRecord, Fault> {
+        let settled = self.settle_record(id).await?;
+        let now = self.now();
+        let actor = self.actor();
+        let expected = match guard {
+            Guard::Revision(revision) => revision,
+            Guard::Any | Guard::Operation(_) => None,
+        };
+        let record = self
+            .parts
+            .sandboxes
+            .update(
+                id,
+                expected,
+                Box::new(move |record| {
+                    if let Guard::Operation(operation) = &guard
+                        && record.operation.as_ref().is_none_or(|running| running.id != *operation)
+                    {
+                        return Err(Fault::new(
+                            Code::Conflict,
+                            format!("another operation has taken sandbox {} over", record.id),
+                        ));
+                    }
+                    let before = record.state.clone();
+                    change(record);
+                    if record.state != before {
+                        record.since = now;
+                    }
+                    record.pending.retain(|event| !settled.contains(&event.id));
+                    let revision = record.revision + 1;
+                    record.pending.extend(news.into_iter().map(|(kind, data)| PendingEvent {
+                        id: derived_event_id(record.id.as_str(), revision, &kind),
+                        sandbox_seq: Some(revision),
+                        time: now,
+                        kind,
+                        sandbox_id: Some(record.id.clone()),
+                        actor: actor.clone(),
+                        data,
+                    }));
+                    Ok(())
+                }),
+            )
+            .await?;
+        self.append_pending(&record).await;
+        Ok(record)
+    }
+
+    /// Appends what earlier writers of this record left pending; the ids that are in the log now.
+    async fn settle_record(&self, id: &SandboxId) -> Result<Vec<crate::domain::name::EventId>, Fault> {
+        let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(Vec::new()) };
+        if record.pending.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = record.pending.iter().map(|event| event.id.clone()).collect();
+        self.parts.events.append(record.pending).await?;
+        Ok(ids)
+    }
+
+    /// Appends the events of a write that just happened. The write stands whether or not this works.
+    pub(super) async fn append_pending(&self, record: &SandboxRecord) {
+        if record.pending.is_empty() {
+            return;
+        }
+        match self.parts.events.append(record.pending.clone()).await {
+            Ok(_) => self.log_grew.notify_one(),
+            Err(fault) => {
+                tracing::warn!(sandbox = %record.id, %fault, "events stay pending on the record");
+            }
+        }
+    }
+
+    /// A new operation of this process.
+    pub(super) fn new_operation(&self, kind: OperationKind, sandbox: &SandboxId) -> Operation {
+        Operation {
+            id: OperationId::from_random((self.parts.dice)()),
+            kind,
+            sandbox_id: Some(sandbox.clone()),
+            snapshot_id: None,
+            state: OperationState::Running,
+            stage: None,
+            done: None,
+            of: None,
+            bytes: None,
+            started_at: self.now(),
+            finished_at: None,
+            pid: std::process::id(),
+            host: self.parts.settings.machine.clone(),
+            actor: self.actor(),
+            cancel_requested: false,
+            error: None,
+        }
+    }
+
+    /// Ends an operation with what came of it, and writes that down.
+    pub(super) async fn end_operation(&self, mut operation: Operation, result: Result<(), Fault>) -> Operation {
+        operation.finished_at = Some(self.now());
+        operation.state = match &result {
+            Ok(()) => OperationState::Succeeded,
+            Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
+            Err(_) => OperationState::Failed,
+        };
+        operation.error = result.err().map(|fault| OperationError {
+            causes: fault.causes(),
+            code: fault.code,
+            message: fault.message,
+            hint: fault.hint,
+        });
+        if let Err(fault) = self.parts.operations.put(operation.clone()).await {
+            tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
+        }
+        operation
+    }
+
+    /// The last resort when an operation's body panicked: the record must not stay as if somebody worked on it.
+    pub(super) async fn abandon(&self, operation: Operation, fault: Fault) -> Operation {
+        if let Some(id) = &operation.sandbox_id {
+            let message = fault.message.clone();
+            let outcome = self
+                .transition(
+                    id,
+                    Guard::Operation(operation.id.clone()),
+                    vec![(EventKind::SandboxFailed, serde_json::json!({"message": message.clone()}))],
+                    move |record| {
+                        record.operation = None;
+                        record.message = Some(message);
+                        if matches!(record.state, State::Requested | State::Provisioning) {
+                            record.state = State::Failed;
+                        }
+                    },
+                )
+                .await;
+            if let Err(fault) = outcome {
+                tracing::error!(sandbox = %id, %fault, "an abandoned operation could not be written down");
+            }
+        }
+        self.end_operation(operation, Err(fault)).await
+    }
+
+    /// Sets `cancel_requested` on the operation that works on a sandbox, if one does.
+    pub(super) async fn request_cancel(&self, id: &SandboxId) -> Result<SandboxRecord, Fault> {
+        let record = self.transition(id, Guard::Any, Vec::new(), |record| {
+            if let Some(running) = &mut record.operation {
+                running.cancel_requested = true;
+            }
+        });
+        record.await
+    }
+}
+
+/// The operation as the record shows it.
+pub(super) fn running(operation: &Operation) -> Running {
+    Running {
+        id: operation.id.clone(),
+        kind: operation.kind.clone(),
+        started_at: operation.started_at,
+        pid: operation.pid,
+        host: operation.host.clone(),
+        actor: operation.actor.clone(),
+        cancel_requested: false,
+    }
+}
+
+/// Passes an extension's reports on as the progress of one operation.
+pub(super) struct JobReporter {
+    jobs: Arc<Jobs>,
+    operation: OperationId,
+    kind: OperationKind,
+    sandbox: Option<SandboxId>,
+}
+
+impl JobReporter {
+    pub(super) fn new(jobs: &Arc<Jobs>, operation: &Operation) -> Self {
+        Self {
+            jobs: Arc::clone(jobs),
+            operation: operation.id.clone(),
+            kind: operation.kind.clone(),
+            sandbox: operation.sandbox_id.clone(),
+        }
+    }
+}
+
+impl Reporter for JobReporter {
+    fn report(&self, report: Report) {
+        self.jobs.publish(Update::Progress(Progress {
+            operation: self.operation.clone(),
+            kind: self.kind.clone(),
+            sandbox_id: self.sandbox.clone(),
+            stage: report.stage.to_owned(),
+            step: report.step,
+            steps: report.steps,
+            done: report.done,
+            of: report.of,
+            bytes: report.bytes,
+            message: report.message,
+        }));
+    }
+}

@@ -1,0 +1,215 @@
+//! The catalogue of profiles and extension manifests: built in, then the operator's.
+//!
+//! An operator's file with the id of a built-in one takes its place. A broken file makes its own id unusable and
+//! nothing else: it is listed with what is wrong. It never falls back to the built-in one, which would run another
+//! recipe than the operator wrote.
+
+mod builtin;
+mod entry;
+mod files;
+mod merge;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::manifest::{ExtensionKind, ExtensionManifest};
+use crate::domain::profile::{ExtensionUse, FieldProblem, Profile};
+use crate::domain::recipe_yaml::{ParseProblem, nearest, shown};
+
+pub use entry::{Entry, Origin};
+pub use files::read_document;
+use files::{Found, Recipe};
+
+/// A profile as it is listed.
+pub type ProfileEntry = Entry<Profile>;
+/// An extension's manifest as it is listed.
+pub type ManifestEntry = Entry<ExtensionManifest>;
+
+/// What `profiles validate` found a file to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validated {
+    /// A profile.
+    Profile(Box<ProfileEntry>),
+    /// An extension's manifest.
+    Manifest(Box<ManifestEntry>),
+}
+
+/// The profiles and manifests that this process works with.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    /// Ids of the extensions that this build implements.
+    available: BTreeSet<String>,
+    profiles: Vec<ProfileEntry>,
+    extensions: Vec<ManifestEntry>,
+}
+
+impl Catalogue {
+    /// Reads the built-in files and the operator's directories; a directory that is missing is empty. `available`
+    /// are the ids of the extensions that this build implements. Never fails: what is wrong is on its entry.
+    pub fn load(profiles_dir: Option<&Path>, extensions_dir: Option<&Path>, available: &BTreeSet<&str>) -> Self {
+        let extensions = merge::merge(builtin::manifests(), files::read_dir::<ExtensionManifest>(extensions_dir));
+        let profiles = merge::merge(builtin::profiles(), files::read_dir::<Profile>(profiles_dir));
+        let available = available.iter().map(|id| (*id).to_owned()).collect();
+        let mut catalogue = Self { available, ..Self::default() };
+        catalogue.extensions = extensions.into_iter().map(|found| catalogue.manifest_entry(found)).collect();
+        catalogue.profiles = profiles.into_iter().map(|found| catalogue.profile_entry(found)).collect();
+        catalogue
+    }
+
+    /// Every profile: the built-in ones in their order, then the operator's by id; broken ones among them.
+    pub fn profiles(&self) -> &[ProfileEntry] {
+        &self.profiles
+    }
+
+    /// Every extension, in the same order.
+    pub fn extensions(&self) -> &[ManifestEntry] {
+        &self.extensions
+    }
+
+    /// The profile with this id, with or without `profile.`.
+    ///
+    /// Errors: `not_found` with the nearest id; `invalid_profile` with file, line and column when its file is broken.
+    pub fn profile(&self, id: &str) -> Result<&ProfileEntry, Fault> {
+        find(&self.profiles, "profile", "profile.", id)
+    }
+
+    /// The recipe of a profile, to be used as it is.
+    ///
+    /// Errors: as [`Catalogue::profile`]; `unsupported` when this build cannot make it.
+    pub fn recipe(&self, id: &str) -> Result<&Profile, Fault> {
+        let entry = self.profile(id)?;
+        entry.ensure_available()?;
+        entry.definition()
+    }
+
+    /// The extension with this id, with or without `ext.`.
+    ///
+    /// Errors: as [`Catalogue::profile`].
+    pub fn extension(&self, id: &str) -> Result<&ManifestEntry, Fault> {
+        find(&self.extensions, "extension", "ext.", id)
+    }
+
+    /// Every workspace root that a profile names (`config.root`): inventory and adopt read them beside the host's.
+    pub fn workspace_roots(&self) -> BTreeSet<String> {
+        let profiles = self.profiles.iter().filter_map(|entry| entry.definition.as_ref());
+        profiles
+            .flat_map(Profile::uses)
+            .filter_map(|used| Some(used.config.get("root")?.as_str()?.to_owned()))
+            .collect()
+    }
+
+    /// Checks one file as the catalogue would: a manifest if its id begins with `ext.`, else a profile, whose
+    /// extension is looked up here.
+    ///
+    /// Errors: everything that is wrong with it.
+    pub fn validate_file(&self, path: &Path) -> Result<Validated, Vec<ParseProblem>> {
+        let document = files::read_document(path).map_err(|problem| vec![problem])?;
+        if document.text("id").is_some_and(|id| id.starts_with("ext.")) {
+            let entry = self.manifest_entry(Found::operator(path, &document));
+            if entry.problems.is_empty() { Ok(Validated::Manifest(Box::new(entry))) } else { Err(entry.problems) }
+        } else {
+            let entry = self.profile_entry(Found::operator(path, &document));
+            if entry.problems.is_empty() { Ok(Validated::Profile(Box::new(entry))) } else { Err(entry.problems) }
+        }
+    }
+
+    /// Makes a manifest's entry.
+    fn manifest_entry(&self, found: Found<ExtensionManifest>) -> ManifestEntry {
+        let reason = found.definition.as_ref().and_then(|manifest| match manifest.kind {
+            ExtensionKind::Builtin if self.available.contains(manifest.id.as_str()) => None,
+            ExtensionKind::Process => {
+                Some(format!("{} is a process extension, which this build cannot run yet", manifest.id))
+            }
+            _ => Some(format!("{} is not part of this build", manifest.id)),
+        });
+        found.entry(reason)
+    }
+
+    /// Checks a profile against the extensions, and makes its entry.
+    fn profile_entry(&self, mut found: Found<Profile>) -> ProfileEntry {
+        let mut unavailable = None;
+        let mut fields = Vec::new();
+        for used in found.definition.iter().flat_map(Profile::uses) {
+            match self.used(&used) {
+                Ok((entry, manifest)) => {
+                    fields.extend(manifest.check_config(&used.config_path, &used.config));
+                    unavailable = unavailable.or_else(|| entry.unavailable.clone());
+                }
+                Err(problem) => fields.push(problem),
+            }
+        }
+        found.add(fields);
+        let mut entry = found.entry(unavailable);
+        entry.hash = entry.definition.as_ref().map(Profile::hash);
+        entry
+    }
+
+    /// The extension that a profile uses.
+    fn used(&self, used: &ExtensionUse<'_>) -> Result<(&ManifestEntry, &ExtensionManifest), FieldProblem> {
+        let id = used.extension.as_str();
+        let Some(entry) = self.extensions.iter().find(|entry| entry.id == id) else {
+            let near = nearest(id, self.extensions.iter().map(|entry| entry.id.as_str()));
+            let mut problem = FieldProblem::new(&used.path, format!("there is no extension {}", shown(id)));
+            problem.suggestion = near.map(str::to_owned);
+            return Err(problem);
+        };
+        entry.definition.as_ref().map(|manifest| (entry, manifest)).ok_or_else(|| {
+            let first = entry.problems.first().map(ToString::to_string).unwrap_or_default();
+            FieldProblem::new(&used.path, format!("the manifest of {} is broken: {first}", shown(id)))
+        })
+    }
+}
+
+/// One entry by id, the prefix optional.
+fn find<'e, T>(entries: &'e [Entry<T>], noun: &str, prefix: &str, id: &str) -> Result<&'e Entry<T>, Fault> {
+    let whole = format!("{prefix}{id}");
+    let by_id = |wanted: &str| entries.iter().find(|entry| entry.id == wanted);
+    // A file so broken that its id cannot be read is meant by its name.
+    let by_file = || {
+        let bare = id.strip_prefix(prefix).unwrap_or(id);
+        let mut broken = entries.iter().filter(|entry| !entry.problems.is_empty());
+        broken.find(|entry| entry.id.strip_suffix(".yaml").is_some_and(|stem| stem == bare || stem == id))
+    };
+    let entry = by_id(id).or_else(|| by_id(&whole)).or_else(by_file);
+    if let Some(entry) = entry {
+        entry.definition()?;
+        return Ok(entry);
+    }
+    let fault = Fault::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", shown(id));
+    let ids = || entries.iter().map(|entry| entry.id.as_str());
+    let bare = ids().filter_map(|id| id.strip_prefix(prefix));
+    let near =
+        nearest(id, ids()).map(str::to_owned).or_else(|| nearest(id, bare).map(|near| format!("{prefix}{near}")));
+    Err(match near {
+        Some(near) => fault.hint(format!("did you mean {near}?")),
+        None => fault.hint(format!("sandboxer {noun}s list")),
+    })
+}
+
+impl Recipe for Profile {
+    const PREFIX: &'static str = "profile.";
+
+    fn from_document(document: &crate::domain::recipe_yaml::Document) -> Result<Self, Vec<ParseProblem>> {
+        Self::from_document(document)
+    }
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+impl Recipe for ExtensionManifest {
+    const PREFIX: &'static str = "ext.";
+
+    fn from_document(document: &crate::domain::recipe_yaml::Document) -> Result<Self, Vec<ParseProblem>> {
+        Self::from_document(document)
+    }
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests;

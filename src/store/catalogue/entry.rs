@@ -1,0 +1,106 @@
+//! A profile or manifest as the catalogue lists it.
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::manifest::ExtensionManifest;
+use crate::domain::profile::Profile;
+use crate::domain::recipe_yaml::{ParseProblem, problems_fault};
+use crate::domain::request::{ExtensionView, ProfileView};
+use crate::domain::words::string_enum;
+
+string_enum! {
+    /// Where a profile or manifest comes from.
+    pub enum Origin {
+        /// It is part of the program.
+        Builtin = "builtin",
+        /// It is a file of the operator.
+        Operator = "operator",
+    }
+}
+
+/// One line of `profiles list` or `extensions list`: a definition, or what is wrong with its file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry<T> {
+    /// The id; of a file that has none that can be read, the file's name.
+    pub id: String,
+    /// Where it comes from.
+    pub source: Origin,
+    /// The operator's file; `null` for one that is built in.
+    pub path: Option<String>,
+    /// Whether an operator's file took the place of a built-in one.
+    pub overrides_builtin: bool,
+    /// Whether this build can make it.
+    pub available: bool,
+    /// Why not, as one sentence.
+    pub unavailable: Option<String>,
+    /// The content hash that sandboxes record.
+    pub hash: Option<String>,
+    /// What is wrong with the file; empty for a good one.
+    pub problems: Vec<ParseProblem>,
+    /// The definition; `null` when the file is broken.
+    pub definition: Option<T>,
+}
+
+impl<T> Entry<T> {
+    /// The definition, to be used.
+    ///
+    /// Errors: `invalid_profile` with file, line and column when the file is broken.
+    pub fn definition(&self) -> Result<&T, Fault> {
+        match &self.definition {
+            Some(definition) if self.problems.is_empty() => Ok(definition),
+            _ => {
+                let fault = problems_fault(Code::InvalidProfile, &self.problems);
+                Err(match &self.path {
+                    Some(path) => fault.hint(format!("sandboxer profiles validate {path}")),
+                    None => fault,
+                })
+            }
+        }
+    }
+
+    /// Errors: `unsupported` when this build cannot make it.
+    pub fn ensure_available(&self) -> Result<(), Fault> {
+        match &self.unavailable {
+            Some(reason) if !self.available => Err(Fault::new(Code::Unsupported, reason.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with the file, as one line.
+    fn error(&self) -> Option<String> {
+        (!self.problems.is_empty()).then(|| problems_fault(Code::InvalidProfile, &self.problems).message)
+    }
+}
+
+impl From<&Entry<Profile>> for ProfileView {
+    fn from(entry: &Entry<Profile>) -> Self {
+        let profile = entry.definition.as_ref();
+        Self {
+            id: entry.id.clone(),
+            version: profile.map(|profile| profile.version.to_string()),
+            summary: profile.map(|profile| profile.summary.clone()),
+            extension: profile.map(|profile| profile.extension.to_string()),
+            available: entry.available,
+            source: entry.source.to_string(),
+            path: entry.path.clone(),
+            overrides_builtin: entry.overrides_builtin,
+            error: entry.error(),
+            hash: entry.hash.clone(),
+            profile: profile.cloned(),
+        }
+    }
+}
+
+impl From<&Entry<ExtensionManifest>> for ExtensionView {
+    fn from(entry: &Entry<ExtensionManifest>) -> Self {
+        Self {
+            id: entry.id.clone(),
+            version: entry.definition.as_ref().map(|manifest| manifest.version.to_string()),
+            available: entry.available,
+            source: entry.source.to_string(),
+            path: entry.path.clone(),
+            overrides_builtin: entry.overrides_builtin,
+            error: entry.error(),
+            manifest: entry.definition.clone(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What is wrong with a file, and how its reader gets out of it. Such a file is never written to.
+
+use std::error::Error;
+use std::path::Path;
+
+use crate::domain::fault::{Code, Fault};
+use crate::store::files::backup_of;
+
+/// A place in a file, as an editor counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl Place {
+    /// The place of a byte.
+    pub(super) fn of(bytes: &[u8], offset: usize) -> Self {
+        let before = &bytes[..offset.min(bytes.len())];
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        Self { line: before.split(|byte| *byte == b'\n').count(), column: before.len() - line_start + 1 }
+    }
+
+    /// The place a JSON error is at; a value may begin somewhere in a larger file.
+    pub(super) fn of_json(error: &serde_json::Error, start: Self) -> Self {
+        let line = error.line().max(1);
+        let column = if line == 1 { start.column + error.column().max(1) - 1 } else { error.column() };
+        Self { line: start.line + line - 1, column }
+    }
+}
+
+/// The first place of a file.
+pub(super) const START: Place = Place { line: 1, column: 1 };
+
+/// `store_corrupt`: cannot be parsed. `what` says which part, such as `record 3 (a1b2c3d4)`.
+pub(super) fn corrupt(path: &Path, what: &str, place: Place, why: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
+    let fault = Fault::new(
+        Code::StoreCorrupt,
+        format!(
+            "{}: {what} cannot be read (line {}, column {}); the file is left as it is",
+            path.display(),
+            place.line,
+            place.column
+        ),
+    );
+    with_way_out(fault.detail("line", place.line).detail("column", place.column), path).because(why)
+}
+
+/// `store_corrupt`: the file is gone and its backup is not. No write of ours leaves that behind.
+pub(super) fn missing(path: &Path) -> Fault {
+    let fault = Fault::new(Code::StoreCorrupt, format!("{} is missing, but its backup is there", path.display()));
+    with_way_out(fault, path)
+}
+
+fn with_way_out(fault: Fault, path: &Path) -> Fault {
+    let fault = fault.detail("file", path.display().to_string());
+    let backup = backup_of(path);
+    if !backup.exists() {
+        return fault.hint(format!(
+            "there is no backup of it; repair it, or move it away to begin anew: mv {file} {file}.damaged",
+            file = quoted(path)
+        ));
+    }
+    fault
+        .hint(format!(
+            "the version before the last write is in {}; look at it, then restore it: cp {} {}",
+            backup.display(),
+            quoted(&backup),
+            quoted(path)
+        ))
+        .detail("backup", backup.display().to_string())
+}
+
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or(text)
+}
+
+/// Whose file it is, if not ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Foreign {
+    /// A later version of sandboxer wrote it.
+    Newer(u64),
+    /// The earlier Python tool's shape.
+    Python,
+    /// Nobody we know.
+    Unknown,
+}
+
+/// `store_foreign`: JSON, but not ours.
+pub(super) fn foreign(path: &Path, whose: Foreign) -> Fault {
+    let file = path.display();
+    let (message, hint) = match whose {
+        Foreign::Newer(schema) => (
+            format!("{file} was written by a newer sandboxer (schema {schema}); it is left as it is"),
+            "upgrade sandboxer".to_owned(),
+        ),
+        Foreign::Python => (
+            format!("{file} has the shape of the earlier Python tool's store; it is left as it is"),
+            "`sandboxer import` takes it over and keeps the original beside it".to_owned(),
+        ),
+        Foreign::Unknown => (
+            format!("{file} is JSON of another program; it is left as it is"),
+            format!("move it away (mv {q} {q}.old), or choose another directory with --data-dir", q = quoted(path)),
+        ),
+    };
+    let fault = Fault::new(Code::StoreForeign, message).hint(hint).detail("file", file.to_string());
+    if let Foreign::Newer(schema) = whose { fault.detail("schema", schema) } else { fault }
+}

@@ -1,0 +1,308 @@
+//! `events.jsonl`: an event a line, appended by every process under the file's lock, which alone numbers them.
+//!
+//! Lines are never changed. A line that a crash left unfinished is ended by the next writer; readers pass over lines
+//! that cannot be read. At 64 MiB the file becomes `events.jsonl.1`, up to `.4`; numbers go on.
+//!
+//! **Appending twice.** An event whose id is in the log already keeps its number. The log is searched back through
+//! its last 4096 events at least, and further as long as they are not older than the event itself (less ten minutes
+//! for clocks that differ): an event cannot have been appended before it happened.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use crate::domain::event::{Event, PendingEvent};
+use crate::domain::fault::Fault;
+use crate::store::event_window::Window;
+use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
+use crate::store::history::ends_torn;
+use crate::store::lock::Gate;
+use crate::store::segments::{Segment, Segments};
+use crate::store::{EventFilter, EventLog};
+
+/// How long the file grows before it is rotated, in bytes.
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// How much further back than a time the clock of another process may have been, in seconds.
+pub(super) const CLOCK_SLACK_S: u64 = 600;
+
+/// The event log, in files.
+pub struct EventFile {
+    gate: Gate,
+    log: Arc<Log>,
+}
+
+struct Log {
+    dir: DataDir,
+    segments: Segments,
+    limit: u64,
+    window: Mutex<Window>,
+    /// The newest file as it was seen last, and the last number then: while it is the same, nothing is new.
+    seen: Mutex<Option<(Mark, u64)>>,
+    unreadable: AtomicU64,
+}
+
+/// Which file, and how long it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    inode: u64,
+    len: u64,
+}
+
+impl EventFile {
+    pub(super) fn new(dir: &DataDir) -> Self {
+        Self::with_limit(dir, LIMIT)
+    }
+
+    fn with_limit(dir: &DataDir, limit: u64) -> Self {
+        let log = Log {
+            dir: dir.clone(),
+            segments: Segments::new(dir.join("events.jsonl")),
+            limit,
+            window: Mutex::default(),
+            seen: Mutex::default(),
+            unreadable: AtomicU64::new(0),
+        };
+        Self { gate: Gate::new(dir, "events"), log: Arc::new(log) }
+    }
+
+    /// How many lines the last `read` passed over because they cannot be read.
+    pub fn unreadable_lines(&self) -> u64 {
+        self.log.unreadable.load(Ordering::Relaxed)
+    }
+}
+
+impl Log {
+    /// Appends under the lock.
+    fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault> {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let appended = self.append_to(&mut window, events);
+        match &appended {
+            Ok(_) => window.trim(),
+            // It may have taken in what was not written.
+            Err(_) => window.forget(),
+        }
+        appended
+    }
+
+    fn append_to(&self, window: &mut Window, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault> {
+        let Some(oldest) = events.iter().map(|event| event.time).min() else { return Ok(Vec::new()) };
+        let path = self.segments.newest();
+        let failed = |error| io_fault("write", path, error);
+        self.dir.prepare(None)?;
+        let mut file = open_private(path).map_err(failed)?;
+        let mut len = file.metadata().map_err(failed)?.len();
+        if ends_torn(&mut file, len).map_err(failed)? {
+            // Nobody else writes now: that line's writer is dead. Once it has an end it counts, or is passed over.
+            file.write_all(b"\n").map_err(failed)?;
+            len += 1;
+        }
+        window.catch_up(&self.segments, oldest.minus_seconds(CLOCK_SLACK_S))?;
+        let (numbered, lines) = number(window, events)?;
+        if lines.is_empty() {
+            return Ok(numbered);
+        }
+        if len > 0 && len + lines.len() as u64 > self.limit {
+            self.segments.rotate()?;
+            file = open_private(path).map_err(failed)?;
+            len = 0;
+        }
+        if let Err(error) = file.write_all(&lines).and_then(|()| file.sync_data()) {
+            // A full disk: take back the part that was written.
+            let _ = file.set_len(len);
+            return Err(failed(error));
+        }
+        if len == 0 {
+            sync_folder(path.parent().unwrap_or(path)).map_err(failed)?;
+        }
+        window.written_up_to(&file).map_err(failed)?;
+        Ok(numbered)
+    }
+
+    /// Whether nothing was appended since this process looked last, and the last number if so.
+    fn unchanged(&self) -> Option<u64> {
+        let (mark, last) = (*self.seen.lock().unwrap_or_else(PoisonError::into_inner))?;
+        (self.mark()? == mark).then_some(last)
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        use std::os::unix::fs::MetadataExt;
+        let found = fs::metadata(self.segments.newest()).ok()?;
+        Some(Mark { inode: found.ino(), len: found.len() })
+    }
+
+    /// The events after a number, read from the end backwards.
+    fn tail(&self, after: u64) -> Result<Vec<Event>, Fault> {
+        if self.unchanged().is_some_and(|last| last <= after) {
+            return Ok(Vec::new());
+        }
+        let segments = self.segments.open()?;
+        let mut last = None;
+        let mut events = Vec::new();
+        for segment in &segments {
+            let going_on = segment.lines_back(|line| {
+                let Ok(event) = serde_json::from_slice::<Event>(line) else { return true };
+                last.get_or_insert(event.seq);
+                let newer = event.seq > after;
+                if newer {
+                    events.push(event);
+                }
+                newer
+            })?;
+            if !going_on {
+                break;
+            }
+        }
+        self.remember(&segments, last);
+        events.reverse();
+        Ok(events)
+    }
+
+    fn remember(&self, segments: &[Segment], last: Option<u64>) {
+        let newest = segments.first().filter(|segment| segment.is_newest);
+        let mark = newest.map(|segment| Mark { inode: segment.inode, len: segment.len });
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = mark.map(|mark| (mark, last.unwrap_or(0)));
+    }
+
+    fn last_seq(&self) -> Result<u64, Fault> {
+        if let Some(last) = self.unchanged() {
+            return Ok(last);
+        }
+        let segments = self.segments.open()?;
+        let mut last = None;
+        for segment in &segments {
+            last = segment.last_seq()?;
+            if last.is_some() {
+                break;
+            }
+        }
+        self.remember(&segments, last);
+        Ok(last.unwrap_or(0))
+    }
+
+    /// The events that pass, oldest first.
+    fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault> {
+        let mut events = Vec::new();
+        let mut unreadable = 0;
+        for segment in self.segments.open()?.iter().rev() {
+            if let Some(after) = filter.after_seq
+                && segment.last_seq()?.is_none_or(|last| last <= after)
+            {
+                continue;
+            }
+            // Its last line was written then, and no event is appended before it happened.
+            if let (Some(since), Some(written)) = (filter.since, segment.modified())
+                && !segment.is_newest
+                && written < since.minus_seconds(CLOCK_SLACK_S)
+            {
+                continue;
+            }
+            unreadable += read_segment(segment, filter, &mut events)
+                .map_err(|error| io_fault("read", self.segments.newest(), error))?;
+        }
+        self.unreadable.store(unreadable, Ordering::Relaxed);
+        if unreadable > 0 {
+            let file = self.segments.newest().display();
+            tracing::warn!(%file, lines = unreadable, "passed over lines that cannot be read");
+        }
+        Ok(events)
+    }
+}
+
+/// Gives each event its number, and writes the lines of those that are new.
+fn number(window: &mut Window, events: Vec<PendingEvent>) -> Result<(Vec<Event>, Vec<u8>), Fault> {
+    let mut lines = Vec::new();
+    let mut numbered = Vec::with_capacity(events.len());
+    for event in events {
+        let known = window.number_of(&event.id);
+        let event = event.numbered(known.unwrap_or(window.last_seq() + 1));
+        if known.is_none() {
+            serde_json::to_writer(&mut lines, &event)
+                .map_err(|error| Fault::internal("an event cannot be written as JSON").because(error))?;
+            lines.push(b'\n');
+            window.note(&event.id, event.seq, event.time);
+        }
+        numbered.push(event);
+    }
+    Ok((numbered, lines))
+}
+
+/// Adds a file's events that pass; how many lines cannot be read.
+fn read_segment(segment: &Segment, filter: &EventFilter, events: &mut Vec<Event>) -> io::Result<u64> {
+    let mut reader = BufReader::with_capacity(256 * 1024, FromStart { segment, at: 0 });
+    let mut line = Vec::new();
+    let mut unreadable = 0;
+    loop {
+        line.clear();
+        // A line without an end is one that somebody writes right now.
+        if reader.read_until(b'\n', &mut line)? == 0 || line.pop() != Some(b'\n') {
+            return Ok(unreadable);
+        }
+        let may_pass = match (&filter.sandbox, std::str::from_utf8(&line)) {
+            (_, Err(_)) => true,
+            (sandbox, Ok(text)) => sandbox.as_ref().is_none_or(|id| text.contains(id.as_str())) && !text.is_empty(),
+        };
+        if !may_pass {
+            continue;
+        }
+        match serde_json::from_slice::<Event>(&line) {
+            Ok(event) if filter.matches(&event) => events.push(event),
+            Ok(_) => {}
+            Err(_) => unreadable += 1,
+        }
+    }
+}
+
+/// Reads a file from its start, as far as it went when it was opened.
+struct FromStart<'a> {
+    segment: &'a Segment,
+    at: u64,
+}
+
+impl io::Read for FromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.segment.len - self.at).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.segment.file.read_at(&mut buffer[..left], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+#[async_trait]
+impl EventLog for EventFile {
+    async fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let turn = self.gate.enter().await?;
+        let log = Arc::clone(&self.log);
+        blocking(move || {
+            let appended = log.append(events);
+            drop(turn);
+            appended
+        })
+        .await
+    }
+
+    async fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault> {
+        let (log, filter) = (Arc::clone(&self.log), filter.clone());
+        blocking(move || log.read(&filter)).await
+    }
+
+    async fn tail(&self, after: u64) -> Result<Vec<Event>, Fault> {
+        let log = Arc::clone(&self.log);
+        blocking(move || log.tail(after)).await
+    }
+
+    async fn last_seq(&self) -> Result<u64, Fault> {
+        let log = Arc::clone(&self.log);
+        blocking(move || log.last_seq()).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

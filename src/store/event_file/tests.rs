@@ -1,0 +1,124 @@
+use super::*;
+use crate::domain::Time;
+use crate::domain::event::{Actor, EventKind};
+use crate::domain::name::{EventId, SandboxId};
+
+fn event(number: u64) -> PendingEvent {
+    PendingEvent {
+        id: EventId::new(format!("id-{number:08}")),
+        sandbox_seq: Some(number),
+        time: Time::from_unix(1_700_000_000 + i64::try_from(number).unwrap()),
+        kind: EventKind::SandboxReady,
+        sandbox_id: Some(SandboxId::new(format!("box-{}", number % 2))),
+        actor: Actor::parse("adm:ops").unwrap(),
+        data: serde_json::Value::Null,
+    }
+}
+
+fn opened(path: &std::path::Path, limit: u64) -> EventFile {
+    EventFile::with_limit(&DataDir::open(path).unwrap(), limit)
+}
+
+fn seqs(events: &[Event]) -> Vec<u64> {
+    events.iter().map(|event| event.seq).collect()
+}
+
+#[tokio::test]
+async fn numbers_go_on_over_rotation_and_only_four_old_files_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = serde_json::to_string(&event(1).numbered(1)).unwrap().len() as u64 + 1;
+    // Two processes take turns; each file holds five lines.
+    let (a, b) = (opened(dir.path(), 5 * line + 20), opened(dir.path(), 5 * line + 20));
+    for number in 1..=40 {
+        let log = if number % 3 == 0 { &a } else { &b };
+        assert_eq!(seqs(&log.append(vec![event(number)]).await.unwrap()), [number]);
+        // Both see it at once, whoever rotated.
+        assert_eq!(seqs(&a.tail(number - 1).await.unwrap()), [number]);
+        assert_eq!(b.last_seq().await.unwrap(), number);
+    }
+    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(names.iter().any(|name| name == "events.jsonl.4"), "{names:?}");
+    assert!(!names.iter().any(|name| name == "events.jsonl.5"), "{names:?}");
+    let kept = seqs(&a.read(&EventFilter::default()).await.unwrap());
+    assert_eq!(kept, (kept[0]..=40).collect::<Vec<_>>(), "in order, none missing");
+    assert!(kept.len() >= 20, "{kept:?}");
+    assert_eq!(seqs(&a.tail(kept[0] + 3).await.unwrap()), (kept[0] + 4..=40).collect::<Vec<_>>());
+    assert_eq!(a.tail(40).await.unwrap(), []);
+    // An event of a rotated file is still known.
+    assert_eq!(seqs(&opened(dir.path(), 1).append(vec![event(kept[1])]).await.unwrap()), [kept[1]]);
+    assert_eq!(a.last_seq().await.unwrap(), 40);
+}
+
+#[tokio::test]
+async fn the_same_event_is_appended_once_by_whoever_comes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (opened(dir.path(), LIMIT), opened(dir.path(), LIMIT));
+    assert_eq!(seqs(&a.append(vec![event(1), event(2), event(1)]).await.unwrap()), [1, 2, 1]);
+    assert_eq!(seqs(&b.append(vec![event(2), event(3)]).await.unwrap()), [2, 3]);
+    assert_eq!(seqs(&a.append(vec![event(3), event(4)]).await.unwrap()), [3, 4]);
+    assert_eq!(a.read(&EventFilter::default()).await.unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn an_event_from_long_ago_is_recognised_beyond_the_window() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = opened(dir.path(), LIMIT);
+    log.append((1..=25_000).map(event).collect()).await.unwrap();
+    for log in [&log, &opened(dir.path(), LIMIT)] {
+        assert_eq!(seqs(&log.append(vec![event(24_999)]).await.unwrap()), [24_999]);
+        assert_eq!(seqs(&log.append(vec![event(7)]).await.unwrap()), [7]);
+    }
+    assert_eq!(seqs(&log.append(vec![event(25_001)]).await.unwrap()), [25_001]);
+}
+
+#[tokio::test]
+async fn an_unfinished_line_is_ended_and_the_next_ones_are_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("events.jsonl");
+    let whole = serde_json::to_string(&event(1).numbered(1)).unwrap();
+    let log = opened(dir.path(), LIMIT);
+    // Torn in the middle.
+    std::fs::write(&path, format!("{whole}\n{}", &whole[..40])).unwrap();
+    assert_eq!(seqs(&log.tail(0).await.unwrap()), [1], "what is unfinished is not there yet");
+    assert_eq!(seqs(&log.append(vec![event(2)]).await.unwrap()), [2]);
+    assert_eq!(seqs(&log.read(&EventFilter::default()).await.unwrap()), [1, 2]);
+    assert_eq!(log.unreadable_lines(), 1);
+    // Torn just before its end: it was written, so it counts.
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str(&serde_json::to_string(&event(3).numbered(3)).unwrap());
+    std::fs::write(&path, text).unwrap();
+    assert_eq!(seqs(&log.append(vec![event(3), event(4)]).await.unwrap()), [3, 4]);
+    assert_eq!(seqs(&log.tail(2).await.unwrap()), [3, 4]);
+    // Not our bytes at all.
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"\0\0\xff\xfe\n[]\n\n");
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(seqs(&log.append(vec![event(5)]).await.unwrap()), [5]);
+    assert_eq!(seqs(&log.read(&EventFilter::default()).await.unwrap()), [1, 2, 3, 4, 5]);
+    assert_eq!(log.unreadable_lines(), 3);
+}
+
+#[tokio::test]
+async fn a_filter_takes_what_it_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = opened(dir.path(), 2000);
+    for number in 1..=20 {
+        log.append(vec![event(number)]).await.unwrap();
+    }
+    let read = async |filter: EventFilter| seqs(&log.read(&filter).await.unwrap());
+    assert_eq!(read(EventFilter { after_seq: Some(17), ..EventFilter::default() }).await, [18, 19, 20]);
+    assert_eq!(read(EventFilter { since: Some(event(19).time), ..EventFilter::default() }).await, [19, 20]);
+    let sandbox = Some(SandboxId::new("box-1"));
+    assert_eq!(read(EventFilter { after_seq: Some(15), sandbox, ..EventFilter::default() }).await, [17, 19]);
+    assert_eq!(read(EventFilter { kinds: vec![EventKind::HostDown], ..EventFilter::default() }).await, [0; 0]);
+}
+
+#[tokio::test]
+async fn looking_makes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = opened(&dir.path().join("absent"), LIMIT);
+    assert_eq!(log.tail(0).await.unwrap(), []);
+    assert_eq!(log.last_seq().await.unwrap(), 0);
+    assert_eq!(log.read(&EventFilter::default()).await.unwrap(), []);
+    assert!(!dir.path().join("absent").exists());
+}

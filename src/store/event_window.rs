@@ -1,0 +1,137 @@
+//! The ids of the log's last events, by which an event that is appended twice is recognised.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use crate::domain::Time;
+use crate::domain::fault::Fault;
+use crate::domain::name::EventId;
+use crate::store::event_file::CLOCK_SLACK_S;
+use crate::store::segments::{Head, Segments};
+
+/// How many events are looked at, however old the new one is.
+const AT_LEAST: usize = 4096;
+
+/// How many are remembered before old ones are let go.
+const AT_MOST: usize = 16_384;
+
+/// After how many older events in a row a search ends. Events are only roughly in the order of their times: what a
+/// crash left pending is appended late.
+const OLDER_IN_A_ROW: usize = 256;
+
+/// How far back it goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Reach {
+    /// Nothing was read yet.
+    #[default]
+    Nothing,
+    /// At least the events that happened since.
+    Since(Time),
+    /// Everything that is kept.
+    All,
+}
+
+/// What is known of the log's end.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    inode: u64,
+    read: u64,
+    last_seq: u64,
+    numbers: HashMap<EventId, u64>,
+    /// In the log's order.
+    order: VecDeque<(EventId, Time)>,
+    reach: Reach,
+}
+
+impl Window {
+    /// The last number.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// The number that this event has already.
+    pub(super) fn number_of(&self, id: &EventId) -> Option<u64> {
+        self.numbers.get(id).copied()
+    }
+
+    /// Takes in an event.
+    pub(super) fn note(&mut self, id: &EventId, seq: u64, time: Time) {
+        self.last_seq = self.last_seq.max(seq);
+        // The first one counts.
+        self.numbers.entry(id.clone()).or_insert(seq);
+        self.order.push_back((id.clone(), time));
+    }
+
+    /// Lets old events go when there are too many.
+    ///
+    /// Only what is older than any new event may be: else each append would have to read it again.
+    pub(super) fn trim(&mut self) {
+        let Some(old) = self.order.back().map(|(_, time)| time.minus_seconds(CLOCK_SLACK_S)) else { return };
+        while self.order.len() > AT_MOST && self.order.front().is_some_and(|(_, time)| *time < old) {
+            if let Some((id, time)) = self.order.pop_front() {
+                self.numbers.remove(&id);
+                self.reach = match self.reach {
+                    Reach::Since(since) => Reach::Since(since.max(time)),
+                    _ => Reach::Since(time),
+                };
+            }
+        }
+    }
+
+    /// Forgets everything; the next use reads it again.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What is in the file now was read or written by us.
+    pub(super) fn written_up_to(&mut self, file: &File) -> io::Result<()> {
+        let found = file.metadata()?;
+        (self.inode, self.read) = (found.ino(), found.len());
+        Ok(())
+    }
+
+    /// Takes in what other processes appended, and older events as far back as `since`.
+    pub(super) fn catch_up(&mut self, segments: &Segments, since: Time) -> Result<(), Fault> {
+        let reaches = match self.reach {
+            Reach::Nothing => false,
+            Reach::Since(reach) => reach <= since,
+            Reach::All => true,
+        };
+        let opened = segments.open()?;
+        if let Some(newest) = opened.first().filter(|newest| newest.inode == self.inode && newest.len >= self.read)
+            && reaches
+        {
+            let mut heads = Vec::new();
+            self.read = newest.lines_after(self.read, |line| heads.extend(serde_json::from_slice::<Head>(line)))?;
+            for head in heads {
+                self.note(&head.id, head.seq, head.time);
+            }
+            return Ok(());
+        }
+        self.forget();
+        let mut heads = Vec::new();
+        let mut older = 0;
+        let mut all = true;
+        for segment in &opened {
+            all = segment.lines_back(|line| {
+                let Ok(head) = serde_json::from_slice::<Head>(line) else { return true };
+                older = if head.time < since { older + 1 } else { 0 };
+                heads.push(head);
+                heads.len() < AT_LEAST || older < OLDER_IN_A_ROW
+            })?;
+            if !all {
+                break;
+            }
+        }
+        self.reach = if all { Reach::All } else { Reach::Since(since) };
+        for head in heads.into_iter().rev() {
+            self.note(&head.id, head.seq, head.time);
+        }
+        if let Some(newest) = opened.first().filter(|segment| segment.is_newest) {
+            (self.inode, self.read) = (newest.inode, newest.len);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! `history.jsonl`: destroyed sandboxes, a line each, only ever appended to.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Deserialize;
+
+use crate::domain::SandboxRecord;
+use crate::domain::fault::Fault;
+use crate::store::files::{DataDir, io_fault, open_private, open_stamped, sync_folder};
+
+/// The history. Whoever appends holds the lock of `sandboxes.json`.
+#[derive(Debug, Clone)]
+pub(super) struct History {
+    dir: DataDir,
+    path: PathBuf,
+    ids: Arc<Mutex<Ids>>,
+}
+
+/// The ids of the part that was read.
+#[derive(Debug, Default)]
+struct Ids {
+    inode: u64,
+    read: u64,
+    known: HashSet<String>,
+}
+
+impl History {
+    pub(super) fn new(dir: &DataDir) -> Self {
+        Self { dir: dir.clone(), path: dir.join("history.jsonl"), ids: Arc::default() }
+    }
+
+    /// Whether a sandbox with this id is in it.
+    pub(super) fn contains(&self, id: &str) -> Result<bool, Fault> {
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((mut file, _)) = open_stamped(&self.path)? else {
+            *ids = Ids::default();
+            return Ok(false);
+        };
+        self.catch_up(&mut file, &mut ids)?;
+        Ok(ids.known.contains(id))
+    }
+
+    /// Reads the lines that were appended since the last time.
+    fn catch_up(&self, file: &mut File, ids: &mut Ids) -> Result<(), Fault> {
+        let failed = |error| io_fault("read", &self.path, error);
+        let found = file.metadata().map_err(failed)?;
+        if found.ino() != ids.inode || found.len() < ids.read {
+            *ids = Ids { inode: found.ino(), ..Ids::default() };
+        }
+        if found.len() == ids.read {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(ids.read)).map_err(failed)?;
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        // A last line without its end is not there yet, or never will be.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        ids.known.extend(bytes[..whole].split(|byte| *byte == b'\n').filter_map(id_of));
+        ids.read += whole as u64;
+        Ok(())
+    }
+
+    /// Appends records (each a JSON text without line breaks) so that a power cut does not lose them.
+    pub(super) fn append(&self, lines: &[String]) -> Result<(), Fault> {
+        let failed = |error| io_fault("write", &self.path, error);
+        self.dir.prepare(None)?;
+        let mut file = open_private(&self.path).map_err(failed)?;
+        let before = file.metadata().map_err(failed)?.len();
+        let mut text = lines.join("\n");
+        if ends_torn(&mut file, before).map_err(failed)? {
+            // A writer died in the middle of a line. Its record is still in the store; the line stays as it is.
+            text.insert(0, '\n');
+        }
+        text.push('\n');
+        if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
+            // A full disk: take back the half that was written.
+            let _ = file.set_len(before);
+            return Err(failed(error));
+        }
+        if before == 0 {
+            sync_folder(self.path.parent().unwrap_or(&self.path)).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// All records in it, in its order, each id once. Lines that cannot be read are passed over.
+    pub(super) fn read(&self) -> Result<Vec<SandboxRecord>, Fault> {
+        let Some((mut file, _)) = open_stamped(&self.path)? else { return Ok(Vec::new()) };
+        let mut bytes = Vec::new();
+        file.rewind()
+            .and_then(|()| file.read_to_end(&mut bytes))
+            .map_err(|error| io_fault("read", &self.path, error))?;
+        let mut seen = HashSet::new();
+        let mut unreadable = 0_u64;
+        let mut records = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice::<SandboxRecord>(line) {
+                Ok(record) if seen.insert(record.id.clone()) => records.push(record),
+                Ok(_) => {}
+                Err(_) => unreadable += 1,
+            }
+        }
+        if unreadable > 0 {
+            tracing::warn!(file = %self.path.display(), lines = unreadable, "passed over lines that cannot be read");
+        }
+        Ok(records)
+    }
+}
+
+/// Whether a file's last line has no end.
+pub(super) fn ends_torn(file: &mut File, len: u64) -> std::io::Result<bool> {
+    if len == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::Start(len - 1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// The id of a line; quick where the line is as we write it.
+fn id_of(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OnlyId {
+        id: String,
+    }
+    if let Some(rest) = line.strip_prefix(b"{\"id\":\"") {
+        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        if rest[end] == b'"' {
+            return std::str::from_utf8(&rest[..end]).ok().map(ToOwned::to_owned);
+        }
+    }
+    serde_json::from_slice::<OnlyId>(line).ok().map(|OnlyId { id }| id)
+}

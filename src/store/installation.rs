@@ -1,0 +1,142 @@
+//! `owner`: who this installation is on the hosts, which machine it is on, and how often it wrote there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::extension::OwnerStamp;
+use crate::domain::fault::Fault;
+use crate::domain::name::OwnerId;
+use crate::store::Installation;
+use crate::store::damage::{self, Foreign, Place, START};
+use crate::store::document::utf8;
+use crate::store::files::{self, DataDir, blocking};
+use crate::store::lock::Gate;
+
+/// The schema this version reads and writes.
+const SCHEMA: u64 = 1;
+
+/// What the file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Owner {
+    schema: u64,
+    owners: Vec<OwnerId>,
+    machine_id: String,
+    counter: u64,
+    /// What a newer version wrote beside it.
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+/// The installation, in a file.
+pub struct OwnerFile {
+    dir: DataDir,
+    path: Arc<Path>,
+    gate: Gate,
+    machine_id: Arc<str>,
+}
+
+impl OwnerFile {
+    pub(super) fn new(dir: &DataDir, machine_id: &str) -> Self {
+        let path: Arc<Path> = dir.join("owner").into();
+        Self { dir: dir.clone(), path, gate: Gate::new(dir, "owner"), machine_id: machine_id.into() }
+    }
+
+    /// Changes the file under its lock, making it first if there is none.
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Owner) -> T + Send + 'static,
+    ) -> Result<(Owner, T), Fault> {
+        let turn = self.gate.enter().await?;
+        let (dir, path, machine_id) = (self.dir.clone(), Arc::clone(&self.path), Arc::clone(&self.machine_id));
+        blocking(move || {
+            let before = read(&path)?;
+            let mut owner = before.clone().unwrap_or_else(|| Owner {
+                schema: SCHEMA,
+                owners: vec![OwnerId::new(uuid::Uuid::new_v4().simple().to_string())],
+                machine_id: machine_id.to_string(),
+                counter: 0,
+                extra: Map::new(),
+            });
+            let result = change(&mut owner);
+            if before.as_ref() != Some(&owner) {
+                dir.prepare(None)?;
+                files::remove_leftovers(&path);
+                let mut text = serde_json::to_vec(&owner)
+                    .map_err(|error| Fault::internal("the owner file cannot be written as JSON").because(error))?;
+                text.push(b'\n');
+                files::replace(&path, &text, true)?;
+            }
+            drop(turn);
+            Ok((owner, result))
+        })
+        .await
+    }
+
+    async fn read(&self) -> Result<Option<Owner>, Fault> {
+        let path = Arc::clone(&self.path);
+        blocking(move || read(&path)).await
+    }
+}
+
+/// Reads the file. A backup without it is an error: a new owner id would make everything on the hosts a stranger's.
+fn read(path: &Path) -> Result<Option<Owner>, Fault> {
+    let Some((bytes, _)) = files::read_whole(path)? else {
+        return if files::backup_of(path).exists() { Err(damage::missing(path)) } else { Ok(None) };
+    };
+    let text = utf8(path, &bytes)?;
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), error.to_string()))?;
+    match value.get("schema").map(Value::as_u64) {
+        Some(Some(SCHEMA)) => {}
+        Some(Some(newer)) if newer > SCHEMA => return Err(damage::foreign(path, Foreign::Newer(newer))),
+        _ => return Err(damage::foreign(path, Foreign::Unknown)),
+    }
+    let owner: Owner = serde_json::from_str(text)
+        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), error.to_string()))?;
+    if owner.owners.is_empty() {
+        return Err(damage::corrupt(path, "`owners`", START, "it names nobody"));
+    }
+    Ok(Some(owner))
+}
+
+#[async_trait]
+impl Installation for OwnerFile {
+    async fn next_stamp(&self) -> Result<OwnerStamp, Fault> {
+        let (owner, ()) = self.change(|owner| owner.counter = owner.counter.saturating_add(1)).await?;
+        let first = owner.owners.into_iter().next();
+        let id = first.ok_or_else(|| Fault::internal("the owner file names nobody"))?;
+        Ok(OwnerStamp { owner: id, machine_id: self.machine_id.to_string(), counter: owner.counter })
+    }
+
+    async fn owners(&self) -> Result<Vec<OwnerId>, Fault> {
+        if let Some(owner) = self.read().await? {
+            return Ok(owner.owners);
+        }
+        Ok(self.change(|_| ()).await?.0.owners)
+    }
+
+    async fn is_copied(&self) -> Result<bool, Fault> {
+        Ok(self.read().await?.is_some_and(|owner| owner.machine_id != *self.machine_id))
+    }
+
+    async fn claim(&self) -> Result<(), Fault> {
+        let machine_id = self.machine_id.to_string();
+        self.change(|owner| owner.machine_id = machine_id).await.map(|_| ())
+    }
+}
+
+/// What tells this machine from others: systemd's or D-Bus's machine id, else its name.
+pub(super) fn this_machine() -> String {
+    ["/etc/machine-id", "/var/lib/dbus/machine-id"]
+        .map(PathBuf::from)
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .map(|text| text.trim().to_owned())
+        // An image's placeholder is no id.
+        .find(|text| !text.is_empty() && text != "uninitialized")
+        .unwrap_or_else(|| format!("host:{}", rustix::system::uname().nodename().to_string_lossy()))
+}

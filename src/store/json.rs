@@ -1,0 +1,52 @@
+//! The stores in files of the data directory (contract, section 1), opened together.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::domain::fault::Fault;
+use crate::store::event_file::EventFile;
+use crate::store::files::DataDir;
+use crate::store::installation::{OwnerFile, this_machine};
+use crate::store::lock::LockFolder;
+use crate::store::operations::OperationFile;
+use crate::store::recipes::RecipeFolder;
+use crate::store::sandboxes::SandboxFile;
+
+/// Every store of one data directory. Several processes may have it open.
+#[derive(Clone)]
+pub struct JsonStores {
+    /// `sandboxes.json` and `history.jsonl`.
+    pub sandboxes: Arc<SandboxFile>,
+    /// `operations.json`.
+    pub operations: Arc<OperationFile>,
+    /// `events.jsonl`.
+    pub events: Arc<EventFile>,
+    /// `locks/`.
+    pub locks: Arc<LockFolder>,
+    /// `owner`.
+    pub installation: Arc<OwnerFile>,
+    /// `recipes/`.
+    pub recipes: Arc<RecipeFolder>,
+}
+
+impl JsonStores {
+    /// Opens the stores in a directory. Makes nothing: the first write does.
+    ///
+    /// Errors: `internal` when the path cannot be a data directory.
+    pub fn open(data_dir: &Path) -> Result<Self, Fault> {
+        Self::open_on(data_dir, &this_machine())
+    }
+
+    /// As [`Self::open`], on a machine with this id.
+    pub fn open_on(data_dir: &Path, machine_id: &str) -> Result<Self, Fault> {
+        let dir = DataDir::open(data_dir)?;
+        Ok(Self {
+            sandboxes: Arc::new(SandboxFile::new(&dir)),
+            operations: Arc::new(OperationFile::new(&dir)),
+            events: Arc::new(EventFile::new(&dir)),
+            locks: Arc::new(LockFolder::new(&dir)),
+            installation: Arc::new(OwnerFile::new(&dir, machine_id)),
+            recipes: Arc::new(RecipeFolder::new(&dir)),
+        })
+    }
+}

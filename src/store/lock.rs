@@ -1,0 +1,151 @@
+//! Locks across processes: one per file while it is written, one per sandbox while an operation works on it.
+//!
+//! They are the kernel's: a process that dies frees its own. A lock file that stays is harmless, and so is one that
+//! somebody deletes.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SandboxId;
+use crate::store::files::{DataDir, blocking, io_fault, open_private};
+use crate::store::{Held, Locks};
+
+/// How long a writer waits for another one before it gives up. A write takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The folder of the lock files.
+const FOLDER: &str = "locks";
+
+/// A lock that is held; closing the file frees it.
+#[derive(Debug)]
+pub(super) struct FileLock {
+    _file: File,
+}
+
+/// Takes the lock if it is free.
+fn try_take(path: &Path) -> Result<Option<FileLock>, Fault> {
+    let failed = |error| io_fault("lock", path, error);
+    loop {
+        let file = open_private(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        // If the file was deleted in between, the lock is on a file that nobody else will find: take it again.
+        let ours = file.metadata().map_err(failed)?.ino();
+        match fs::metadata(path) {
+            Ok(found) if found.ino() == ours => return Ok(Some(FileLock { _file: file })),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}
+
+/// Waits for the lock, at most [`PATIENCE`], and not longer than somebody wants it.
+///
+/// Asks again and again instead of sleeping in the kernel: a holder that was stopped (Ctrl-Z) would otherwise hang
+/// this process without a word, beyond its end.
+fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<FileLock, Fault> {
+    let began = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(lock) = try_take(path)? {
+            return Ok(lock);
+        }
+        if wanted.strong_count() == 0 {
+            return Err(Fault::new(Code::Cancelled, "nobody waits for this lock any more"));
+        }
+        if began.elapsed() >= PATIENCE {
+            return Err(Fault::new(
+                Code::Busy,
+                format!("another process has held {} for {} s", path.display(), PATIENCE.as_secs()),
+            )
+            .hint("find it with `fuser` on that file; one that was stopped (Ctrl-Z) must be continued or ended")
+            .detail("path", path.display().to_string()));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(3));
+    }
+}
+
+/// The way to a file's write lock.
+///
+/// Callers of this process queue in memory first: at most one thread of ours waits for other processes, so that
+/// waiting writers never take all the threads that the one who holds the lock needs to finish.
+#[derive(Debug)]
+pub(super) struct Gate {
+    dir: DataDir,
+    name: String,
+    queue: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A turn to write; dropping it frees the lock.
+#[derive(Debug)]
+pub(super) struct Turn {
+    // Fields are dropped in order: the file's lock first, then the place in the queue.
+    _lock: FileLock,
+    _place: tokio::sync::OwnedMutexGuard<()>,
+}
+
+impl Gate {
+    /// The gate of a file. Its name begins with `_`, which no sandbox's id does.
+    pub(super) fn new(dir: &DataDir, name: &str) -> Self {
+        Self { dir: dir.clone(), name: format!("_{name}.lock"), queue: Arc::default() }
+    }
+
+    /// Waits for a turn.
+    pub(super) async fn enter(&self) -> Result<Turn, Fault> {
+        let place = Arc::clone(&self.queue).lock_owned().await;
+        let dir = self.dir.clone();
+        let name = self.name.clone();
+        // Lives as long as this future: a caller that went away must not keep a thread.
+        let here = Arc::new(());
+        let wanted = Arc::downgrade(&here);
+        let turn = blocking(move || {
+            dir.prepare(Some(FOLDER))?;
+            let lock = wait_for(&dir.join(FOLDER).join(name), &wanted)?;
+            Ok(Turn { _lock: lock, _place: place })
+        })
+        .await;
+        drop(here);
+        turn
+    }
+}
+
+/// The sandboxes' operation locks: `locks/<id>.lock`.
+#[derive(Debug)]
+pub struct LockFolder {
+    dir: DataDir,
+}
+
+impl LockFolder {
+    pub(super) fn new(dir: &DataDir) -> Self {
+        Self { dir: dir.clone() }
+    }
+}
+
+impl Held for FileLock {}
+
+#[async_trait]
+impl Locks for LockFolder {
+    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Fault> {
+        // An id from a file somebody edited must not become a path.
+        let id = SandboxId::parse(id.as_str())?;
+        let dir = self.dir.clone();
+        let taken = blocking(move || {
+            dir.prepare(Some(FOLDER))?;
+            try_take(&dir.join(FOLDER).join(format!("{id}.lock")))
+        })
+        .await?;
+        Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
+    }
+}

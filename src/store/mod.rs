@@ -1,0 +1,150 @@
+//! What survives. Traits that any store can keep (a file, a database), and their contract.
+//!
+//! `insert` fails on an existing id; `update` is a compare-and-set on the record's revision. Only transitions are
+//! stored, never progress. Errors: `not_found`, `conflict` (with the current record in `details.current`),
+//! `store_corrupt`, `store_foreign`, `internal` for I/O (with the path and the system's words as cause).
+
+pub mod catalogue;
+mod damage;
+mod document;
+pub mod event_file;
+mod event_window;
+mod files;
+mod history;
+pub mod installation;
+pub mod json;
+pub mod lock;
+mod merge;
+pub mod operations;
+pub mod recipes;
+pub mod sandboxes;
+mod segments;
+
+use async_trait::async_trait;
+
+use crate::domain::event::{Event, EventKind, PendingEvent};
+use crate::domain::extension::OwnerStamp;
+use crate::domain::fault::Fault;
+use crate::domain::name::{OperationId, OwnerId, SandboxId};
+use crate::domain::operation::Operation;
+use crate::domain::profile::Profile;
+use crate::domain::{SandboxRecord, Time};
+
+/// How a record is changed: in place, under the store's lock. An error leaves it as it was.
+pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
+
+/// The sandboxes.
+#[async_trait]
+pub trait SandboxStore: Send + Sync {
+    /// Writes a new record at revision 1. `conflict` if its id exists here or in the history, if its name is taken
+    /// by one that is not over, or if another record has its idempotency key.
+    async fn insert(&self, record: SandboxRecord) -> Result<SandboxRecord, Fault>;
+
+    /// The record with exactly this id; `None` if there is none here (the history is not asked).
+    async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault>;
+
+    /// All live records, oldest first. Those moved to the history are not among them.
+    async fn list(&self) -> Result<Vec<SandboxRecord>, Fault>;
+
+    /// Changes the record if its revision is still `expected` (`None`: whatever it is); raises the revision, which
+    /// `change` sees as it was. `conflict` for another revision (`details.expected`), a move that its state may not
+    /// make (`details.from`, `details.to`), or a name that is taken; each with `details.current`.
+    async fn update(
+        &self,
+        id: &SandboxId,
+        expected: Option<u64>,
+        change: Change<'_, SandboxRecord>,
+    ) -> Result<SandboxRecord, Fault>;
+
+    /// Moves records that are destroyed since before `before`, and have nothing pending, to the history. How many.
+    /// Forgotten ones stay: their tombstone waits for the host.
+    async fn archive(&self, before: Time) -> Result<usize, Fault>;
+
+    /// The records in the history, oldest first.
+    async fn history(&self) -> Result<Vec<SandboxRecord>, Fault>;
+
+    /// A number that changes whenever any record changed, by whichever process; cheap.
+    async fn version(&self) -> Result<u64, Fault>;
+}
+
+/// The operations: those that run, and the last day's.
+#[async_trait]
+pub trait OperationStore: Send + Sync {
+    /// Writes an operation, new or changed (by id); drops ended ones older than a day.
+    async fn put(&self, operation: Operation) -> Result<(), Fault>;
+    /// The operation with exactly this id.
+    async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault>;
+    /// All that are kept, oldest first.
+    async fn list(&self) -> Result<Vec<Operation>, Fault>;
+}
+
+/// What to read of the event log.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    /// Only events after this number.
+    pub after_seq: Option<u64>,
+    /// Only events at or after this time.
+    pub since: Option<Time>,
+    /// Only this sandbox's.
+    pub sandbox: Option<SandboxId>,
+    /// Only these kinds; empty: all.
+    pub kinds: Vec<EventKind>,
+    /// Only this actor's (`adm:NAME`).
+    pub actor: Option<String>,
+}
+
+impl EventFilter {
+    /// Whether an event passes.
+    pub fn matches(&self, event: &Event) -> bool {
+        self.after_seq.is_none_or(|seq| event.seq > seq)
+            && self.since.is_none_or(|since| event.time >= since)
+            && self.sandbox.as_ref().is_none_or(|id| event.sandbox_id.as_ref() == Some(id))
+            && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
+            && self.actor.as_ref().is_none_or(|actor| event.actor.to_string() == *actor)
+    }
+}
+
+/// The event log: append-only, numbered by itself alone.
+#[async_trait]
+pub trait EventLog: Send + Sync {
+    /// Appends what is not there yet (by id) and numbers it; the events with their numbers, in order.
+    async fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault>;
+    /// The kept events that pass, in order.
+    async fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault>;
+    /// Events that any process appended after `after`, in order; cheap when there are none.
+    async fn tail(&self, after: u64) -> Result<Vec<Event>, Fault>;
+    /// The last number; 0 when there is none.
+    async fn last_seq(&self) -> Result<u64, Fault>;
+}
+
+/// A lock that is freed when it is dropped or when its process dies.
+pub trait Held: Send + Sync {}
+
+/// Locks across processes, one per sandbox.
+#[async_trait]
+pub trait Locks: Send + Sync {
+    /// Takes the sandbox's operation lock if it is free. `None`: somebody holds it.
+    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Fault>;
+}
+
+/// This installation: its owner ids, its machine, its counter.
+#[async_trait]
+pub trait Installation: Send + Sync {
+    /// Raises the counter and returns what the next prepare call writes to the host.
+    async fn next_stamp(&self) -> Result<OwnerStamp, Fault>;
+    /// The owner ids that count as ours, the one for new sandboxes first. The first one is made when asked for.
+    async fn owners(&self) -> Result<Vec<OwnerId>, Fault>;
+    /// Whether the data came here from another machine, so that orphans on hosts may be the original's.
+    async fn is_copied(&self) -> Result<bool, Fault>;
+    /// Says that this machine is the installation's from now on.
+    async fn claim(&self) -> Result<(), Fault>;
+}
+
+/// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.
+#[async_trait]
+pub trait RecipeStore: Send + Sync {
+    /// Keeps a recipe under its hash.
+    async fn put(&self, profile: &Profile) -> Result<(), Fault>;
+    /// The recipe with this hash.
+    async fn get(&self, hash: &str) -> Result<Option<Profile>, Fault>;
+}

@@ -1,0 +1,68 @@
+//! `operations.json`: what runs, and what ended within the last day.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::domain::fault::Fault;
+use crate::domain::name::OperationId;
+use crate::domain::{Operation, OperationState, Time};
+use crate::store::OperationStore;
+use crate::store::document::{Document, Entry, Record};
+use crate::store::files::DataDir;
+
+/// How long an ended operation is kept, in seconds.
+const KEPT_S: u64 = 24 * 3600;
+
+impl Record for Operation {
+    fn key(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+/// The operations, in a file.
+pub struct OperationFile {
+    document: Document<Operation>,
+}
+
+impl OperationFile {
+    pub(super) fn new(dir: &DataDir) -> Self {
+        Self { document: Document::new(dir, "operations") }
+    }
+}
+
+/// Whether an operation is still to be kept at this time.
+fn is_kept(operation: &Operation, now: Time) -> bool {
+    operation.state == OperationState::Running
+        || operation.finished_at.unwrap_or(operation.started_at) >= now.minus_seconds(KEPT_S)
+}
+
+#[async_trait]
+impl OperationStore for OperationFile {
+    async fn put(&self, mut operation: Operation) -> Result<(), Fault> {
+        // The time is the caller's: the operation's latest.
+        let now = operation.finished_at.unwrap_or(operation.started_at);
+        // Progress lives only in the process that makes it.
+        (operation.stage, operation.done, operation.of, operation.bytes) = (None, None, None, None);
+        let writing = self.document.write().await?;
+        let mut entries = writing.content.entries.clone();
+        if let Some((index, _)) = writing.content.find(operation.id.as_str())? {
+            entries[index] = Arc::new(Entry::new(operation, Some(&writing.content.entries[index]))?);
+        } else {
+            entries.push(Arc::new(Entry::new(operation, None)?));
+        }
+        entries.retain(|entry| entry.record().is_none_or(|record| is_kept(record, now)));
+        self.document.commit(writing, entries).await
+    }
+
+    async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
+        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, operation)| operation.clone()))
+    }
+
+    async fn list(&self) -> Result<Vec<Operation>, Fault> {
+        let content = self.document.read().await?;
+        let mut operations: Vec<Operation> = content.records()?.into_iter().cloned().collect();
+        operations.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        Ok(operations)
+    }
+}

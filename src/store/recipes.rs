@@ -1,0 +1,63 @@
+//! `recipes/<hash>.json`: the profiles that sandboxes were made from, each written once.
+
+use async_trait::async_trait;
+
+use crate::domain::fault::Fault;
+use crate::domain::profile::Profile;
+use crate::store::RecipeStore;
+use crate::store::damage::{self, Place, START};
+use crate::store::document::utf8;
+use crate::store::files::{self, DataDir, blocking};
+
+/// The folder in the data directory.
+const FOLDER: &str = "recipes";
+
+/// The recipes, a file each.
+#[derive(Debug)]
+pub struct RecipeFolder {
+    dir: DataDir,
+}
+
+impl RecipeFolder {
+    pub(super) fn new(dir: &DataDir) -> Self {
+        Self { dir: dir.clone() }
+    }
+}
+
+/// The file of a hash. `None` for what is no hash: it must not become a path.
+fn file_of(dir: &DataDir, hash: &str) -> Option<std::path::PathBuf> {
+    let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_hash.then(|| dir.join(FOLDER).join(format!("{hash}.json")))
+}
+
+#[async_trait]
+impl RecipeStore for RecipeFolder {
+    async fn put(&self, profile: &Profile) -> Result<(), Fault> {
+        let unfit = |error| Fault::internal("a recipe cannot be written as JSON").because(error);
+        let text = serde_json::to_vec_pretty(profile).map_err(unfit)?;
+        let hash = profile.hash();
+        let dir = self.dir.clone();
+        blocking(move || {
+            let path = file_of(&dir, &hash).ok_or_else(|| Fault::internal("a recipe's hash is not a SHA-256"))?;
+            // The name says what is in it: two writers at once write the same.
+            if path.is_file() {
+                return Ok(());
+            }
+            dir.prepare(Some(FOLDER))?;
+            files::replace(&path, &text, false).map(|_| ())
+        })
+        .await
+    }
+
+    async fn get(&self, hash: &str) -> Result<Option<Profile>, Fault> {
+        let Some(path) = file_of(&self.dir, hash) else { return Ok(None) };
+        blocking(move || {
+            let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
+            let text = utf8(&path, &bytes)?;
+            serde_json::from_str(text)
+                .map(Some)
+                .map_err(|error| damage::corrupt(&path, "the recipe", Place::of_json(&error, START), error.to_string()))
+        })
+        .await
+    }
+}

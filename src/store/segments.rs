@@ -1,0 +1,178 @@
+//! The files of a rotated log: `events.jsonl`, `events.jsonl.1`, ... `.4`, newest first.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::domain::Time;
+use crate::domain::fault::Fault;
+use crate::domain::name::EventId;
+use crate::store::files::io_fault;
+
+/// How many rotated files are kept.
+const KEPT: usize = 4;
+
+/// How much is read at once when a file is read backwards.
+const CHUNK: u64 = 64 * 1024;
+
+/// Where the files are.
+#[derive(Debug)]
+pub(super) struct Segments {
+    /// Newest first.
+    paths: Vec<PathBuf>,
+}
+
+/// One file, open; it is read as far as it went then, wherever it is renamed to.
+#[derive(Debug)]
+pub(super) struct Segment {
+    path: PathBuf,
+    pub(super) file: File,
+    pub(super) inode: u64,
+    pub(super) len: u64,
+    /// Whether it is the one that is appended to.
+    pub(super) is_newest: bool,
+}
+
+/// What a line says of its place.
+#[derive(Debug, Deserialize)]
+pub(super) struct Head {
+    pub(super) seq: u64,
+    pub(super) id: EventId,
+    pub(super) time: Time,
+}
+
+impl Segments {
+    /// The log at this path.
+    pub(super) fn new(newest: PathBuf) -> Self {
+        let older = (1..=KEPT).map(|number| {
+            let mut name = newest.clone().into_os_string();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        });
+        let mut paths: Vec<PathBuf> = older.collect();
+        paths.insert(0, newest);
+        Self { paths }
+    }
+
+    /// The path that is appended to.
+    pub(super) fn newest(&self) -> &Path {
+        &self.paths[0]
+    }
+
+    /// Opens all that are there, newest first, as they were at one moment.
+    ///
+    /// Another process may rotate between two opens, so that a file would be missed or come twice: it is done again
+    /// until every name still stands for the file that was opened.
+    pub(super) fn open(&self) -> Result<Vec<Segment>, Fault> {
+        loop {
+            let mut opened = Vec::new();
+            for (index, path) in self.paths.iter().enumerate() {
+                let segment = match File::open(path) {
+                    Ok(file) => {
+                        let found = file.metadata().map_err(|error| io_fault("read", path, error))?;
+                        if !found.is_file() {
+                            return Err(Fault::internal(format!("{} is not a file", path.display()))
+                                .hint("move it away, or choose another directory with --data-dir"));
+                        }
+                        let (inode, len) = (found.ino(), found.len());
+                        Some(Segment { path: path.clone(), file, inode, len, is_newest: index == 0 })
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    Err(error) => return Err(io_fault("read", path, error)),
+                };
+                opened.push(segment);
+            }
+            let as_before = self.paths.iter().zip(&opened).all(|(path, segment)| {
+                fs::metadata(path).ok().map(|found| found.ino()) == segment.as_ref().map(|segment| segment.inode)
+            });
+            if as_before {
+                return Ok(opened.into_iter().flatten().collect());
+            }
+        }
+    }
+
+    /// Moves every file one place on; the oldest is dropped. Call it under the log's lock.
+    pub(super) fn rotate(&self) -> Result<(), Fault> {
+        for pair in self.paths.windows(2).rev() {
+            match fs::rename(&pair[0], &pair[1]) {
+                // A gap: a process died while it rotated.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                other => other.map_err(|error| io_fault("rotate", &pair[0], error))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Segment {
+    /// Visits its lines from the last to the first, while `visit` wants more. Whether it wanted all.
+    ///
+    /// What comes after the last line end is not a line yet.
+    pub(super) fn lines_back(&self, mut visit: impl FnMut(&[u8]) -> bool) -> Result<bool, Fault> {
+        let mut at = self.len;
+        // Whole lines and the end of one that begins further up; ends with a line end once one was found.
+        let mut text: Vec<u8> = Vec::new();
+        let mut found_end = false;
+        while at > 0 {
+            let size = at.min(CHUNK);
+            at -= size;
+            let mut chunk = vec![0; usize::try_from(size).unwrap_or(0)];
+            self.file.read_exact_at(&mut chunk, at).map_err(|error| io_fault("read", &self.path, error))?;
+            chunk.append(&mut text);
+            text = chunk;
+            if !found_end {
+                let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else {
+                    // Still in the unfinished line.
+                    text.clear();
+                    continue;
+                };
+                text.truncate(end + 1);
+                found_end = true;
+            }
+            while let Some(start) = line_start(&text, at == 0) {
+                if !visit(&text[start..text.len() - 1]) {
+                    return Ok(false);
+                }
+                text.truncate(start);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Its lines after a place, first to last, and the place after them.
+    pub(super) fn lines_after(&self, place: u64, mut visit: impl FnMut(&[u8])) -> Result<u64, Fault> {
+        let mut text = vec![0; usize::try_from(self.len.saturating_sub(place)).unwrap_or(0)];
+        self.file.read_exact_at(&mut text, place).map_err(|error| io_fault("read", &self.path, error))?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        text[..whole].split(|byte| *byte == b'\n').for_each(&mut visit);
+        Ok(place + whole as u64)
+    }
+
+    /// The number of its last event.
+    pub(super) fn last_seq(&self) -> Result<Option<u64>, Fault> {
+        let mut last = None;
+        self.lines_back(|line| {
+            last = serde_json::from_slice::<Head>(line).ok().map(|head| head.seq);
+            last.is_none()
+        })?;
+        Ok(last)
+    }
+
+    /// When it was written last.
+    pub(super) fn modified(&self) -> Option<Time> {
+        let modified = self.file.metadata().ok()?.modified().ok()?;
+        jiff::Timestamp::try_from(modified).ok().map(Time::new)
+    }
+}
+
+/// Where the last line of `text` (which ends with a line end) begins, if its beginning is in it.
+fn line_start(text: &[u8], is_whole: bool) -> Option<usize> {
+    let body = text.len().checked_sub(1)?;
+    match text[..body].iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => Some(end + 1),
+        None => is_whole.then_some(0),
+    }
+}

@@ -1,0 +1,141 @@
+//! This machine as a host: child processes instead of sessions.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::io::AsyncRead;
+use tokio::process::Command as Program;
+use tokio::time::timeout;
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::host::HostSpec;
+use crate::transport::shell::channel::{Channel, Process};
+use crate::transport::shell::endings::{END_GROUP, killed, late, stalled, unread};
+use crate::transport::shell::exchange::{self, Answer};
+use crate::transport::shell::feed::{Fed, Feed};
+use crate::transport::{Command, LineSink, Output, RemoteShell, Transport, watchdog};
+
+/// The machine sandboxer runs on. Each command is an `sh` in a process group of its own, under the same watchdog as on
+/// any other host, so that what it started ends with us.
+pub struct LocalTransport {
+    spec: HostSpec,
+    trips: AtomicU64,
+    latency: Mutex<Option<Duration>>,
+}
+
+impl LocalTransport {
+    /// The way to this machine.
+    pub fn new(spec: HostSpec) -> Self {
+        Self { spec, trips: AtomicU64::new(0), latency: Mutex::new(None) }
+    }
+
+    fn open(&self, words: &[Vec<u8>]) -> Result<Channel, Fault> {
+        self.trips.fetch_add(1, Ordering::Relaxed);
+        let mut program = Program::new("sh");
+        program.args(words.iter().map(|word| OsStr::from_bytes(word)));
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = program.spawn().map_err(no_shell)?;
+        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok(Channel::new(stdin, stdout, stderr, Process::Local(child))),
+            _ => Err(Fault::internal("a child process has no pipes")),
+        }
+    }
+
+    async fn finish(&self, channel: Channel, answer: (Answer, Output)) -> Result<Output, Fault> {
+        channel.end().await;
+        match answer {
+            (Answer::Done { round_trip, .. }, output) => {
+                *self.latency.lock().unwrap_or_else(PoisonError::into_inner) = Some(round_trip);
+                Ok(output)
+            }
+            (Answer::Broken(broken), _) => Err(killed(&self.spec, broken)),
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for LocalTransport {
+    fn spec(&self) -> &HostSpec {
+        &self.spec
+    }
+
+    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Fault> {
+        let work = async {
+            let mut channel = self.open(&[])?;
+            let answer = exchange::run(&mut channel, command, true).await?;
+            self.finish(channel, answer).await
+        };
+        timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.spec, deadline)))
+    }
+
+    async fn stream(&self, command: &Command, deadline: Duration, sink: LineSink<'_>) -> Result<Output, Fault> {
+        let work = async {
+            let mut channel = self.open(&[])?;
+            let answer = exchange::stream(&mut channel, command, sink).await?;
+            self.finish(channel, answer).await
+        };
+        timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.spec, deadline)))
+    }
+
+    async fn feed(
+        &self,
+        command: &Command,
+        source: &mut (dyn AsyncRead + Send + Unpin),
+        idle: Duration,
+    ) -> Result<Output, Fault> {
+        let nonce = watchdog::nonce();
+        let mut channel = self.open(&watchdog::feed_words(command, &nonce)?[1..])?;
+        let mut guard = GroupGuard(Feed::new(&nonce));
+        let fed = guard.0.drive(&mut channel, source, idle).await;
+        match fed {
+            Fed::Done(output) => {
+                channel.end().await;
+                Ok(output)
+            }
+            Fed::Stalled => Err(stalled(&self.spec, idle)),
+            Fed::Source(fault) => Err(unread(fault)),
+            Fed::Broken(broken) => Err(killed(&self.spec, broken)),
+        }
+    }
+
+    fn remote_shell(&self) -> RemoteShell {
+        RemoteShell { command: Vec::new(), target: String::new() }
+    }
+
+    fn round_trips(&self) -> u64 {
+        self.trips.load(Ordering::Relaxed)
+    }
+
+    fn latency(&self) -> Option<Duration> {
+        *self.latency.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn close(&self) {}
+}
+
+/// Ends the process group of a fed command that is abandoned. Its stdin ends too, but not everything reads that.
+struct GroupGuard(Feed);
+
+impl Drop for GroupGuard {
+    fn drop(&mut self) {
+        if let Some(group) = self.0.running_group() {
+            let mut program = Program::new("sh");
+            program.args(["-c", END_GROUP, "sbx"]).arg(group.to_string()).process_group(0);
+            // Its own process, because a drop cannot wait and we may be about to exit.
+            drop(program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn());
+        }
+    }
+}
+
+fn no_shell(error: io::Error) -> Fault {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Fault::new(Code::MissingDependency, "there is no sh on this machine").because(error);
+    }
+    Fault::new(Code::OperationFailed, "a process could not be started on this machine").because(error)
+}

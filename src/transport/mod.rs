@@ -1,0 +1,179 @@
+//! How to run something somewhere. Knows hosts, not sandboxes.
+//!
+//! A [`Transport`] is one open way to one host: child processes on `local`, one multiplexed SSH connection
+//! elsewhere. A [`Command`] is arguments, or a script that is compiled into sandboxer plus arguments, never a shell
+//! string that somebody's text was spliced into.
+
+pub mod local;
+pub mod pool;
+pub mod probe;
+pub mod shell;
+pub mod ssh;
+pub mod ssh_config;
+pub mod transfer;
+pub mod watchdog;
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::io::AsyncRead;
+
+use crate::domain::fault::Fault;
+use crate::domain::host::HostSpec;
+use crate::domain::name::HostName;
+
+/// What to run: a program with arguments, or one of our scripts with positional parameters (`$1`, `$2`, ...).
+#[derive(Debug, Clone)]
+pub struct Command {
+    script: Option<&'static str>,
+    words: Vec<OsString>,
+}
+
+impl Command {
+    /// A program, found by the host's `PATH`.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Self { script: None, words: vec![program.as_ref().to_owned()] }
+    }
+
+    /// A POSIX shell script of ours. Only compiled-in text is accepted; what varies travels as parameters.
+    pub fn script(text: &'static str) -> Self {
+        Self { script: Some(text), words: Vec::new() }
+    }
+
+    /// Adds an argument (a script's next positional parameter).
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.words.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds several.
+    #[must_use]
+    pub fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {
+        self.words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// The script, if it is one.
+    pub fn script_text(&self) -> Option<&'static str> {
+        self.script
+    }
+
+    /// The program and its arguments, or the script's parameters.
+    pub fn words(&self) -> &[OsString] {
+        &self.words
+    }
+}
+
+/// How a command ended and what it wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// Its exit status; 128 + n after signal n. 127 means what the host's shell means by it.
+    pub status: i32,
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr.
+    pub stderr: Vec<u8>,
+    /// Whether more was written than is kept ([`OUTPUT_LIMIT`]).
+    pub truncated: bool,
+}
+
+impl Output {
+    /// Whether it exited 0.
+    pub fn ok(&self) -> bool {
+        self.status == 0
+    }
+
+    /// stdout as text, invalid UTF-8 replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// stderr as text, invalid UTF-8 replaced.
+    pub fn error_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+/// What of a command's stdout, and of its stderr, is kept; bytes.
+pub const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
+
+/// Which of a command's two outputs a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// stdout.
+    Stdout,
+    /// stderr.
+    Stderr,
+}
+
+/// Takes lines as a command writes them, without their line break.
+pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
+
+/// How another program (rsync) reaches the host over our connection.
+#[derive(Debug, Clone)]
+pub struct RemoteShell {
+    /// What goes behind rsync's `-e`, as words; empty for a host that is this machine.
+    pub command: Vec<OsString>,
+    /// What goes before `:path`; empty for a host that is this machine.
+    pub target: String,
+}
+
+/// An open way to one host.
+#[async_trait]
+pub trait Transport: Send + Sync {
+    /// The host.
+    fn spec(&self) -> &HostSpec;
+
+    /// Runs a small command over the shell that is already open: one round trip. stdin is empty.
+    ///
+    /// Errors: `timeout` past the deadline (the remote process is ended), `host_unreachable` when the connection
+    /// is lost. Any exit status is an `Output`.
+    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Fault>;
+
+    /// Runs long work in a process group of its own, ended by a watchdog on the host when our side is gone (TERM,
+    /// then KILL). Lines are given to `sink` as they come; the `Output` has the last of them too.
+    async fn stream(&self, command: &Command, deadline: Duration, sink: LineSink<'_>) -> Result<Output, Fault>;
+
+    /// Runs a command that reads `source` to its end on stdin. `idle` is how long the stream may stand still.
+    async fn feed(
+        &self,
+        command: &Command,
+        source: &mut (dyn AsyncRead + Send + Unpin),
+        idle: Duration,
+    ) -> Result<Output, Fault>;
+
+    /// How another program reaches the host over our connection.
+    fn remote_shell(&self) -> RemoteShell;
+
+    /// How many round trips `run`, and sessions `stream` and `feed`, have been made. For tests and benchmarks.
+    fn round_trips(&self) -> u64;
+
+    /// The last measured round trip.
+    fn latency(&self) -> Option<Duration>;
+
+    /// Ends the shell; the shared connection ends by itself when nobody uses it.
+    async fn close(&self);
+}
+
+/// The ways to all hosts.
+#[async_trait]
+pub trait Transports: Send + Sync {
+    /// An open way to a host, shared by everyone in the process; connects if needed.
+    ///
+    /// Errors: `host_unreachable` (with `details.kind`: `refused`, `timeout`, `resolve`, `credentials`,
+    /// `unknown_host_key`, `other`), `host_changed` (its key changed), `forbidden`, `missing_dependency` (no `ssh` here).
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault>;
+
+    /// The host's configuration; a name from the user's SSH configuration counts as one with `ssh: NAME`.
+    /// `None`: neither configured nor in the SSH configuration.
+    fn spec(&self, host: &HostName) -> Option<HostSpec>;
+
+    /// Every configured host, `local` among them.
+    fn hosts(&self) -> Vec<HostSpec>;
+
+    /// Ends every shell.
+    async fn close(&self);
+}

@@ -1,0 +1,149 @@
+//! All hosts and one way to each of them per process.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+
+use crate::domain::fault::Fault;
+use crate::domain::host::HostSpec;
+use crate::domain::name::HostName;
+use crate::transport::local::LocalTransport;
+use crate::transport::ssh::{SshTransport, forbidden};
+use crate::transport::ssh_config::Names;
+use crate::transport::{Transport, Transports};
+
+/// The ways to all hosts of one process.
+pub struct Pool {
+    hosts: Vec<HostSpec>,
+    control_dir: PathBuf,
+    ssh_config: Option<PathBuf>,
+    /// Read when first asked for a name that is not configured.
+    names: OnceLock<Names>,
+    ways: Mutex<HashMap<String, Way>>,
+    connecting: Arc<AtomicUsize>,
+}
+
+#[derive(Clone)]
+enum Way {
+    Local(Arc<LocalTransport>),
+    Ssh(Arc<SshTransport>),
+}
+
+impl Pool {
+    /// A pool of the configured hosts, `local` among them whether configured or not. Nothing is read or sent yet.
+    ///
+    /// `control_dir` is where connections are shared (see [`crate::transport::ssh::default_control_dir`]);
+    /// `ssh_config` is the user's own configuration, which may name further hosts.
+    pub fn new(hosts: Vec<HostSpec>, control_dir: PathBuf, ssh_config: Option<PathBuf>) -> Self {
+        let mut hosts = hosts;
+        if !hosts.iter().any(|spec| spec.name.is_local()) {
+            hosts.insert(0, HostSpec::local());
+        }
+        let (names, ways, connecting) = Default::default();
+        Self { hosts, control_dir, ssh_config, names, ways, connecting }
+    }
+
+    fn way(&self, spec: HostSpec) -> Way {
+        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        let way = ways.entry(spec.name.as_str().to_ascii_lowercase()).or_insert_with(|| {
+            if spec.name.is_local() {
+                Way::Local(Arc::new(LocalTransport::new(spec)))
+            } else {
+                Way::Ssh(Arc::new(SshTransport::new(spec, self.control_dir.clone(), self.connecting.clone())))
+            }
+        });
+        way.clone()
+    }
+}
+
+/// A host of which only the name is known: ssh makes of it what it can.
+fn unconfigured(host: &HostName) -> HostSpec {
+    HostSpec { ssh: Some(host.as_str().to_owned()), ..HostSpec::named(host.as_str()) }
+}
+
+#[async_trait]
+impl Transports for Pool {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+        // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
+        let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
+        if let Some(why) = &spec.forbid {
+            return Err(forbidden(&spec, why));
+        }
+        match self.way(spec) {
+            Way::Local(local) => Ok(local),
+            Way::Ssh(ssh) => {
+                ssh.connect().await?;
+                Ok(ssh)
+            }
+        }
+    }
+
+    fn spec(&self, host: &HostName) -> Option<HostSpec> {
+        if let Some(spec) = self.hosts.iter().find(|spec| spec.name.same(host.as_str())) {
+            return Some(spec.clone());
+        }
+        let config = self.ssh_config.as_ref()?;
+        let spelled = self.names.get_or_init(|| Names::read(config)).find(host.as_str())?;
+        Some(HostSpec { ssh: Some(spelled.clone()), ..HostSpec::named(spelled) })
+    }
+
+    fn hosts(&self) -> Vec<HostSpec> {
+        self.hosts.clone()
+    }
+
+    async fn close(&self) {
+        let ways: Vec<Way> = self.ways.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for way in ways {
+            match way {
+                Way::Local(local) => local.close().await,
+                Way::Ssh(ssh) => ssh.close().await,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fault::Code;
+
+    fn pool(config: &str) -> (tempfile::TempDir, Pool) {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("config");
+        std::fs::write(&file, config).unwrap();
+        let forbid = HostSpec { forbid: Some("production".into()), ..HostSpec::named("Railiance01") };
+        let pool = Pool::new(vec![forbid], home.path().join("sbx"), Some(file));
+        (home, pool)
+    }
+
+    #[test]
+    fn hosts_are_configured_or_named_by_the_ssh_configuration() {
+        let (_home, pool) = pool("Host Lab\nHost *\n");
+        let spec = |name: &str| pool.spec(&HostName::new(name));
+        assert_eq!(spec("LOCAL").map(|spec| spec.name), Some(HostName::new("local")));
+        assert_eq!(spec("railiance01").and_then(|spec| spec.forbid).as_deref(), Some("production"));
+        assert_eq!(spec("lab").and_then(|spec| spec.ssh).as_deref(), Some("Lab"));
+        assert!(spec("elsewhere").is_none());
+        assert_eq!(pool.hosts().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_forbidden_host_is_refused_before_anything_is_tried() {
+        let (home, pool) = pool("");
+        let fault = pool.open(&HostName::new("RAILIANCE01")).await.map(drop).unwrap_err();
+        assert_eq!(fault.code, Code::Forbidden);
+        assert!(!home.path().join("sbx").exists());
+    }
+
+    #[tokio::test]
+    async fn local_is_always_there_and_the_same() {
+        let (_home, pool) = pool("");
+        let first = pool.open(&HostName::new("local")).await.unwrap();
+        let second = pool.open(&HostName::new("Local")).await.unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(first.spec().name.is_local());
+    }
+}

@@ -1,0 +1,156 @@
+//! What a host says of itself, in one round trip.
+//!
+//! One shell script with the host's own tools; what it prints is read by the parsers beneath, which take any bytes.
+//! Nothing is made or changed on the host.
+
+mod facts;
+mod inventory;
+pub(crate) mod lines;
+mod runtime;
+
+use std::time::{Duration, Instant};
+
+use crate::domain::facts::{HostFacts, Runtime};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::text::{clean_block, last_lines};
+use crate::domain::time::Time;
+use crate::transport::{Command, Output, Transport};
+
+pub use facts::GNU_TAR;
+pub use inventory::Found;
+pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
+
+/// The probe's script, runtime detection included.
+const PROBE_SH: &str = concat!(include_str!("scripts/runtime.sh"), include_str!("scripts/probe.sh"));
+
+/// How long a probe may take. Each call in it has a limit of its own, well below.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What to ask a host.
+#[derive(Debug, Clone)]
+pub struct ProbeRequest {
+    /// Whether to look for sandboxes: directories, containers, networks, volumes, pods.
+    pub inventory: bool,
+    /// The compose command to use instead of the detected one, in words (`SANDBOXER_COMPOSE_CMD`). The host's own
+    /// `compose_cmd` goes first.
+    pub compose_cmd: Option<Vec<String>>,
+    /// Roots to look for directories in, beside the host's workspace root.
+    pub roots: Vec<String>,
+    /// Runtimes that this connection's first probe found. When there are any, compose tools are not asked for their
+    /// version again (`podman-compose` takes half a second to say it); engines are.
+    pub known: Vec<Runtime>,
+    /// The moment of the call, by the clock that judges.
+    pub now: Time,
+}
+
+impl ProbeRequest {
+    /// Facts and runtimes, no inventory, nothing known yet.
+    pub fn new(now: Time) -> Self {
+        Self { inventory: false, compose_cmd: None, roots: Vec::new(), known: Vec::new(), now }
+    }
+}
+
+/// What a host said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probed {
+    /// The facts.
+    pub facts: HostFacts,
+    /// The engines that answer.
+    pub engines: Vec<Engine>,
+    /// Runtimes and engines that are there and do not count, and why; a sentence each.
+    pub findings: Vec<String>,
+    /// The inventory's podman pods, which the facts have no place for.
+    pub pods: std::collections::BTreeMap<String, Vec<String>>,
+}
+
+/// Asks a host for its facts. See [`examine`].
+pub async fn probe(transport: &dyn Transport, want: ProbeRequest) -> Result<HostFacts, Fault> {
+    examine(transport, want).await.map(|probed| probed.facts)
+}
+
+/// Asks a host for its facts and for what was found wrong, in one round trip.
+///
+/// Errors: the transport's; `invalid_config` for a compose command that is not a command line; `operation_failed`
+/// when the script did not come to its end, or when any part of an inventory that was asked for could not be read
+/// (`details.failed`): half an inventory must not pass for a whole one.
+pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Probed, Fault> {
+    let spec = transport.spec();
+    let compose = override_words(spec.compose_cmd.as_deref())?.or_else(|| want.compose_cmd.clone()).unwrap_or_default();
+    let mode = if want.known.is_empty() { "all" } else { "engines" };
+    let command = Command::script(PROBE_SH)
+        .arg(&spec.workspace_root)
+        .arg(if want.inventory { "yes" } else { "no" })
+        .arg(mode)
+        .arg(want.roots.len().to_string())
+        .args(&want.roots)
+        .args(&compose);
+    let before = transport.latency();
+    let began = Instant::now();
+    let output = transport.run(&command, DEADLINE).await?;
+    let elapsed = began.elapsed();
+    // The shortest that is known: a round trip that includes a slow command is no measure of the way.
+    let rtt = [before, transport.latency()].into_iter().flatten().min().unwrap_or_default().min(elapsed);
+    let host = spec.name.to_string();
+    read(&output, &want, elapsed.saturating_sub(rtt / 2)).map_err(|fault| fault.detail("host", host))
+}
+
+/// The words of a compose command as a configuration or an environment variable has it; none if there is none.
+///
+/// Errors: `invalid_config` when it has an open quote, no words, or a line break.
+pub fn override_words(text: Option<&str>) -> Result<Option<Vec<String>>, Fault> {
+    let Some(text) = text else { return Ok(None) };
+    let words = shlex::split(text).filter(|words| !words.is_empty() && !text.contains(['\n', '\r', '\0']));
+    words.map(Some).ok_or_else(|| {
+        Fault::new(Code::InvalidConfig, "the compose command is not a command line").detail("compose_cmd", text)
+    })
+}
+
+/// Reads the script's output; `ended` is how long after `want.now` the host looked at its clock.
+fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed, Fault> {
+    let text = output.text();
+    let entries = lines::entries(&text);
+    let clock = entries.iter().rev().find(|entry| entry.key == "now");
+    let Some(clock) = clock.filter(|_| output.ok()) else {
+        return Err(Fault::new(Code::OperationFailed, "the host's facts could not be read")
+            .detail("step", "probe")
+            .detail("exit_status", output.status)
+            .detail("output", clean_block(&last_lines(&output.error_text(), 20))));
+    };
+    let mut facts = facts::parse(&entries, want.now);
+    facts.clock_offset_s = clock_offset(clock.value, want.now, ended);
+    let mut report = parse_runtimes(&text);
+    if !want.known.is_empty() {
+        runtime::refresh(&want.known, &mut report);
+    }
+    let mut pods = std::collections::BTreeMap::new();
+    if want.inventory {
+        let mut found = inventory::parse(&entries);
+        if output.truncated {
+            found.failed.push("it is longer than what is kept of a command's output".to_owned());
+        }
+        if !found.failed.is_empty() {
+            return Err(Fault::new(Code::OperationFailed, format!("the inventory is incomplete: {}", found.failed[0]))
+                .detail("step", "inventory")
+                .detail("failed", found.failed));
+        }
+        facts.inventory = Some(found.inventory);
+        pods = found.pods;
+    }
+    facts.runtimes = report.runtimes;
+    Ok(Probed { facts, engines: report.engines, findings: report.findings, pods })
+}
+
+/// Seconds that the host is ahead, from its `date +%s.%N`. A busybox without `%N` says whole seconds: then the middle of
+/// that second is taken.
+fn clock_offset(said: &str, now: Time, ended: Duration) -> Option<f64> {
+    let (seconds, fraction) = said.split_once('.').unwrap_or((said, ""));
+    let seconds: i64 = seconds.parse().ok()?;
+    let digits = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
+    let fraction: f64 = if digits { format!("0.{fraction}").parse().ok()? } else { 0.5 };
+    let ours = now.timestamp().as_millisecond() as f64 / 1000.0 + ended.as_secs_f64();
+    let offset = seconds as f64 + fraction - ours;
+    Some((offset * 1000.0).round() / 1000.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! The lines that the probe's scripts print: `key=value`, then, each after a blank, lines of free text that belong to it.
+
+/// One key, what stands behind it, and the text beneath.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    /// Before the first `=`.
+    pub(crate) key: &'a str,
+    /// Behind it, to the end of the line.
+    pub(crate) value: &'a str,
+    /// The lines beneath, without their first blank.
+    pub(crate) body: Vec<&'a str>,
+}
+
+impl Entry<'_> {
+    /// The text beneath as it was before it was indented.
+    pub(crate) fn text(&self) -> String {
+        self.body.join("\n").trim_end_matches('\n').to_owned()
+    }
+}
+
+/// Splits a script's output. Lines that are neither a key nor text beneath one are skipped: a host may print a banner.
+pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
+    let mut found: Vec<Entry<'_>> = Vec::new();
+    // Not `lines()`: a carriage return before the line break may be part of a name.
+    for line in text.split('\n') {
+        if let Some(rest) = line.strip_prefix(' ') {
+            if let Some(entry) = found.last_mut() {
+                entry.body.push(rest);
+            }
+        } else if let Some((key, value)) = line.split_once('=') {
+            found.push(Entry { key, value, body: Vec::new() });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_text_is_never_taken_for_a_key() {
+        let found = entries("Welcome!\na=1=2\nb=\n now=3\n  indented\n\nc=x\r\n");
+        assert_eq!(
+            found,
+            [
+                Entry { key: "a", value: "1=2", body: vec![] },
+                Entry { key: "b", value: "", body: vec!["now=3", " indented"] },
+                Entry { key: "c", value: "x\r", body: vec![] },
+            ]
+        );
+        assert_eq!(found[1].text(), "now=3\n indented");
+    }
+}

@@ -1,0 +1,233 @@
+//! Which compose runtimes a host has, read from what `scripts/runtime.sh` printed.
+
+use crate::domain::facts::{Flavour, Runtime};
+use crate::domain::text::clean_line;
+
+use super::lines::{Entry, entries};
+
+/// Shell function definitions (`sbx_runtime`, `sbx_bounded`) to put before another script with `concat!`, so that
+/// the runtime is found in the round trip that also does the work.
+pub const RUNTIME_SH: &str = include_str!("../scripts/runtime.sh");
+
+/// An engine that answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// The program that is asked: `docker` or `podman`.
+    pub program: String,
+    /// The engine's version.
+    pub version: Option<String>,
+    /// Docker's `ID`; podman's graph root and its inode.
+    pub id: Option<String>,
+    /// Whether it runs without root.
+    pub rootless: bool,
+    /// Whether `docker` talks to podman here.
+    pub podman_behind: bool,
+}
+
+/// What was found, and why the rest does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RuntimeReport {
+    /// The runtimes whose engine answers, the preferred one first.
+    pub runtimes: Vec<Runtime>,
+    /// The engines that answer.
+    pub engines: Vec<Engine>,
+    /// A sentence for each runtime or engine that is there and does not count.
+    pub findings: Vec<String>,
+}
+
+/// The preferred runtime in what `sbx_runtime` printed. Other lines are skipped.
+pub fn parse_runtime(lines: &str) -> Option<Runtime> {
+    parse_runtimes(lines).runtimes.into_iter().next()
+}
+
+/// Everything in what `sbx_runtime` printed. Other lines are skipped.
+pub fn parse_runtimes(lines: &str) -> RuntimeReport {
+    let said = Said { entries: entries(lines) };
+    let mut report = RuntimeReport::default();
+    said.docker(&mut report);
+    said.podman(&mut report);
+    let words: Vec<String> = said.values("word").map(str::to_owned).collect();
+    if words.is_empty() {
+        said.tool(&mut report, "docker-compose-v2", &["docker", "compose"]);
+        said.tool(&mut report, "docker-compose", &["docker-compose"]);
+        said.tool(&mut report, "podman-compose", &["podman-compose"]);
+    } else {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        said.tool(&mut report, "override", &words);
+    }
+    report
+}
+
+/// Runtimes that are known from this connection, with what the engines say now. One whose engine no longer answers is
+/// left out.
+pub(super) fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
+    for runtime in known {
+        if let Some(engine) = report.engines.iter().find(|engine| engine.program == runtime.engine) {
+            report.runtimes.push(Runtime {
+                engine_version: engine.version.clone(),
+                engine_id: engine.id.clone(),
+                rootless: engine.rootless,
+                ..runtime.clone()
+            });
+        } else {
+            report.findings.push(format!("{}: {} does not answer", runtime.command.join(" "), runtime.engine));
+        }
+    }
+}
+
+/// The tagged lines of a run.
+struct Said<'a> {
+    entries: Vec<Entry<'a>>,
+}
+
+impl<'a> Said<'a> {
+    fn values(&self, tag: &'a str) -> impl Iterator<Item = &'a str> + '_ {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.key.strip_prefix("rt.") == Some(tag))
+            .map(|entry| entry.value)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// `None`: it was not asked.
+    fn status(&self, tag: &str) -> Option<i32> {
+        let entry = self.entries.iter().find(|entry| {
+            entry.key.strip_prefix("rt.").and_then(|key| key.strip_suffix(".status")).is_some_and(|key| key == tag)
+        })?;
+        entry.value.parse().ok()
+    }
+
+    /// What our template printed, warnings of the program around it left out.
+    fn fields(&self, tag: &'a str) -> Option<&'a str> {
+        self.values(tag).find_map(|value| value.strip_prefix("sbx|"))
+    }
+
+    /// Why a call failed, in the program's words.
+    fn reason(&self, tag: &'a str) -> String {
+        match self.status(tag) {
+            // 124 and 137 are timeout(1)'s and KILL's.
+            Some(124 | 137 | 143) => "it did not answer in time".to_owned(),
+            status => self
+                .values(tag)
+                .filter(|value| !value.starts_with("sbx|") && !value.starts_with("inode|"))
+                .find(|value| !value.trim().is_empty())
+                .map_or_else(|| format!("it ended with status {}", status.unwrap_or(-1)), |value| clean_line(value, 300)),
+        }
+    }
+
+    fn docker(&self, report: &mut RuntimeReport) {
+        let Some(status) = self.status("docker") else { return };
+        // The folder comes last: it alone may hold a `|`.
+        let parts: Vec<&str> = self.fields("docker").unwrap_or_default().splitn(4, '|').collect();
+        let [id, version, security, folder] = parts[..] else {
+            report.findings.push(format!("docker: no engine answers: {}", self.reason("docker")));
+            return;
+        };
+        if status != 0 || version.is_empty() {
+            report.findings.push(format!("docker: no engine answers: {}", self.reason("docker")));
+            return;
+        }
+        let components = self.fields("docker-server").unwrap_or_default();
+        let podman_behind = components.split('|').skip(1).any(|name| name.to_ascii_lowercase().contains("podman"));
+        let inode = self.values("docker").find_map(|value| value.strip_prefix("inode|")).unwrap_or_default();
+        // Podman's socket makes up a new `ID` for every question.
+        let id = if podman_behind { format!("{folder}:{inode}") } else { id.to_owned() };
+        report.engines.push(Engine {
+            program: "docker".to_owned(),
+            version: Some(version.to_owned()),
+            id: (!id.is_empty()).then_some(id),
+            rootless: security.contains("name=rootless") || security.contains("\"rootless\""),
+            podman_behind,
+        });
+    }
+
+    fn podman(&self, report: &mut RuntimeReport) {
+        let Some(status) = self.status("podman") else { return };
+        let (inode, folder) = self.fields("podman").and_then(|text| text.split_once('|')).unwrap_or_default();
+        if status != 0 || folder.is_empty() {
+            report.findings.push(format!("podman: does not answer: {}", self.reason("podman")));
+            return;
+        }
+        report.engines.push(Engine {
+            program: "podman".to_owned(),
+            version: self.values("podman-version").find_map(|line| after_word(line, "version")),
+            id: Some(format!("{folder}:{inode}")),
+            rootless: self.values("uid").next().is_some_and(|uid| uid != "0"),
+            podman_behind: false,
+        });
+    }
+
+    /// One compose command: what it is, and whether an engine for it answers.
+    fn tool(&self, report: &mut RuntimeReport, tag: &'a str, command: &[&str]) {
+        let Some(status) = self.status(tag) else { return };
+        let name = clean_line(&command.join(" "), 200);
+        if status != 0 {
+            // Docker without an engine is one finding, not two; so is docker without its compose plugin.
+            if tag == "override" || report.engines.iter().any(|engine| engine.program == "docker") {
+                report.findings.push(format!("{name}: does not run: {}", self.reason(tag)));
+            }
+            return;
+        }
+        let Some((flavour, version)) = self.values(tag).find_map(flavour) else {
+            report.findings.push(format!("{name}: what it says of its version names no compose tool that is known here"));
+            return;
+        };
+        let Some(engine) = self.engine(&report.engines, &flavour) else {
+            report.findings.push(format!("{name}: there is no engine that answers it"));
+            return;
+        };
+        let runtime = Runtime {
+            flavour,
+            version,
+            command: command.iter().map(|&word| word.to_owned()).collect(),
+            engine: engine.program.clone(),
+            engine_version: engine.version.clone(),
+            engine_id: engine.id.clone(),
+            rootless: engine.rootless,
+            chosen: if tag == "override" { "override" } else { "detected" }.to_owned(),
+        };
+        report.runtimes.push(runtime);
+    }
+
+    /// The engine that a compose tool drives.
+    fn engine<'e>(&self, engines: &'e [Engine], flavour: &Flavour) -> Option<&'e Engine> {
+        let podman = engines.iter().find(|engine| engine.program == "podman");
+        if *flavour == Flavour::PodmanCompose {
+            return podman;
+        }
+        let Some(docker) = engines.iter().find(|engine| engine.program == "docker") else {
+            // No docker client, but docker's socket: podman listens on it.
+            return podman.filter(|_| self.status("docker").is_none() && self.values("socket").next().is_some());
+        };
+        // Asked directly, podman says more than through docker's words; but only if it is the same storage.
+        if docker.podman_behind { podman.filter(|podman| podman.id == docker.id).or(Some(docker)) } else { Some(docker) }
+    }
+}
+
+/// Which tool a line of `version` names, and its version.
+fn flavour(line: &str) -> Option<(Flavour, String)> {
+    let lower = line.to_ascii_lowercase();
+    let flavour = if lower.starts_with("docker compose version") {
+        Flavour::DockerComposeV2
+    } else if lower.starts_with("docker-compose version") {
+        // v2 as a program of its own can say either.
+        if after_word(line, "version")?.starts_with("1.") { Flavour::DockerComposeV1 } else { Flavour::DockerComposeV2 }
+    } else if lower.starts_with("podman-compose") && lower.contains("version") {
+        // 1.0.x calls itself "podman-composer".
+        Flavour::PodmanCompose
+    } else {
+        return None;
+    };
+    Some((flavour, after_word(line, "version")?))
+}
+
+/// The word behind another one, without the `v` and the punctuation around a version.
+fn after_word(line: &str, word: &str) -> Option<String> {
+    let mut words = line.split_whitespace().skip_while(|part| part.trim_end_matches(':') != word);
+    let version = words.nth(1)?.trim_end_matches([',', ';']);
+    let version = version.strip_prefix('v').unwrap_or(version);
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| clean_line(version, 60))
+}
+
+#[cfg(test)]
+mod tests;

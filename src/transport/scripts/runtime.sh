@@ -1,0 +1,163 @@
+# Which compose runtimes and container engines answer. Function definitions only: another script is put behind it and
+# gets the answer in the same round trip. POSIX sh; the host's own tools.
+#
+#   sbx_runtime all|first|engines [WORD...]
+#     WORD...   the compose command that the operator named; without it the known ones are tried
+#     all       every runtime;  first: stops at `docker compose` if that works;  engines: no compose tool is asked
+#     prints `rt.TAG=TEXT` lines for the parser in probe/runtime.rs and sets
+#     SBX_ENGINES to the engines that answered (`docker`, `podman`, both or none), for the script behind it.
+#   sbx_bounded SECONDS COMMAND...   runs it, for at most so long.
+
+# A dockerd that hangs answers nothing for ever; so would we. `timeout -k` is in coreutils and in busybox since 1.30.
+sbx_bounded() {
+  sbx_limit=$1
+  shift
+  if [ -z "${SBX_TIMEOUT:-}" ]; then
+    if timeout -k 1 5 true >/dev/null 2>&1; then SBX_TIMEOUT=yes; else SBX_TIMEOUT=no; fi
+  fi
+  if [ "$SBX_TIMEOUT" = yes ]; then
+    timeout -k 1 "$sbx_limit" "$@"
+    return
+  fi
+  "$@" &
+  sbx_pid=$!
+  # The watch holds none of our pipes: whoever reads them would wait for its sleep.
+  (
+    sleep "$sbx_limit"
+    kill -KILL "$sbx_pid"
+  ) </dev/null >/dev/null 2>&1 3>&- &
+  sbx_watch=$!
+  wait "$sbx_pid"
+  sbx_status=$?
+  kill -KILL "$sbx_watch" 2>/dev/null
+  return "$sbx_status"
+}
+
+# sbx_tag TAG COMMAND...: its first 3,000 bytes and its status as tagged lines. Short enough to be one write to a pipe, so
+# that several at once do not mix.
+sbx_tag() {
+  sbx_name=$1
+  shift
+  {
+    {
+      "$@" 2>&1 </dev/null
+      printf 'rt.%s.status=%s\n' "$sbx_name" "$?" >&3
+    } | {
+      head -c 3000
+      echo
+    } | LC_ALL=C sed "s/^/rt.$sbx_name=/"
+  } 3>&1
+}
+
+# Podman has no id; its storage's folder and inode stand for it. `podman info` says them too, but takes 0.3 s (it asks the
+# package manager about its helpers); the debug log of a `ps` has the folder in 0.05 s.
+sbx_podman() {
+  sbx_log=$(sbx_bounded 5 podman --log-level=debug ps -q 2>&1) || {
+    printf '%s\n' "$sbx_log" | grep -v level=debug | tail -n 5
+    return 1
+  }
+  sbx_root=${sbx_log#*msg=\"Using graph root }
+  if [ "$sbx_root" = "$sbx_log" ]; then
+    sbx_root=$(sbx_bounded 5 podman info -f '{{.Store.GraphRoot}}' 2>/dev/null) || return
+  else
+    sbx_root=${sbx_root%%\"*}
+  fi
+  printf 'sbx|%s|%s\n' "$(sbx_inode "$sbx_root")" "$sbx_root"
+}
+
+sbx_inode() {
+  # shellcheck disable=SC2012
+  ls -di -- "$1" 2>/dev/null | { read -r sbx_number sbx_rest && printf '%s' "$sbx_number"; }
+}
+
+sbx_docker() {
+  sbx_info=$(sbx_bounded 5 docker info -f 'sbx|{{.ID}}|{{.ServerVersion}}|{{json .SecurityOptions}}|{{.DockerRootDir}}' 2>&1)
+  sbx_status=$?
+  printf '%s\n' "$sbx_info"
+  # Some clients end with 0 although nobody answered: what the engine would have said is empty then.
+  case $sbx_info in *'sbx|'*'||'*) sbx_status=1 ;; esac
+  # Behind a docker client may be podman's socket; then the folder's inode identifies it.
+  case $sbx_info in *'sbx|'*'|/'*) printf 'inode|%s\n' "$(sbx_inode "/${sbx_info##*|/}")" ;; esac
+  return "$sbx_status"
+}
+
+sbx_has() { command -v "$1" >/dev/null 2>&1; }
+
+sbx_ask_docker() {
+  sbx_has docker || return
+  sbx_tag docker sbx_docker &
+  sbx_tag docker-server sbx_bounded 5 docker version -f 'sbx|{{.Server.Version}}{{range .Server.Components}}|{{.Name}}{{end}}' &
+}
+
+sbx_ask_podman() {
+  sbx_has podman || return
+  sbx_tag podman sbx_podman &
+  sbx_tag podman-version sbx_bounded 5 podman --version &
+}
+
+# The calls of one stage run side by side: each is slow for a reason of its own.
+sbx_stage() {
+  case $1 in
+    docker)
+      sbx_ask_docker
+      ! sbx_has docker || sbx_tag docker-compose-v2 sbx_bounded 5 docker compose version &
+      ;;
+    podman)
+      sbx_ask_podman
+      ! sbx_has docker-compose || sbx_tag docker-compose sbx_bounded 5 docker-compose version &
+      ! sbx_has podman-compose || sbx_tag podman-compose sbx_bounded 5 podman-compose version &
+      ;;
+    override)
+      shift
+      sbx_ask_docker
+      sbx_ask_podman
+      sbx_tag override sbx_bounded 5 "$@" version &
+      ;;
+    engines)
+      sbx_ask_docker
+      sbx_ask_podman
+      ;;
+  esac
+  wait
+}
+
+# Whole lines only: a tool's own text must not pass for a status.
+sbx_succeeded() {
+  case "
+$sbx_said
+" in *"
+rt.$1.status=0
+"*) return 0 ;; esac
+  return 1
+}
+
+sbx_runtime() {
+  sbx_mode=$1
+  shift
+  sbx_bounded 1 true
+  SBX_ENGINES=
+  if [ "$sbx_mode" = engines ]; then
+    sbx_said=$(sbx_stage engines)
+  elif [ $# -gt 0 ]; then
+    sbx_said=$(sbx_stage override "$@")
+  elif [ "$sbx_mode" = first ]; then
+    sbx_said=$(sbx_stage docker)
+    if ! sbx_succeeded docker || ! sbx_succeeded docker-compose-v2; then
+      sbx_said="$sbx_said
+$(sbx_stage podman)"
+    fi
+  else
+    sbx_said=$(
+      sbx_stage docker &
+      sbx_stage podman &
+      wait
+    )
+  fi
+  ! sbx_succeeded docker || SBX_ENGINES=docker
+  ! sbx_succeeded podman || SBX_ENGINES="${SBX_ENGINES:+$SBX_ENGINES }podman"
+  printf '%s\n' "$sbx_said"
+  [ $# = 0 ] || printf 'rt.word=%s\n' "$@"
+  sbx_socket=${DOCKER_HOST:-unix:///var/run/docker.sock}
+  [ ! -S "${sbx_socket#unix://}" ] || printf 'rt.socket=%s\n' "$sbx_socket"
+  printf 'rt.uid=%s\n' "$(id -u)"
+}

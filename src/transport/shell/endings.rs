@@ -1,0 +1,45 @@
+//! The ways in which a command does not come to its own end.
+
+use std::io;
+use std::time::Duration;
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::host::HostSpec;
+use crate::transport::shell::channel::Broken;
+
+/// Ends the process group `$1`: TERM, then KILL after 5 s. Without `--`, which dash's `kill` does not know.
+pub(crate) const END_GROUP: &str = r#"kill -TERM "-$1" || exit 0
+for wait in 1 2 3 4 5; do sleep 1; kill -0 "-$1" || exit 0; done
+kill -KILL "-$1""#;
+
+/// A deadline that passed.
+pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Fault {
+    Fault::new(Code::Timeout, format!("a command on {} did not end within {:?}", spec.name, deadline))
+        .detail("host", spec.name.as_str())
+}
+
+/// A stream that stood still.
+pub(crate) fn stalled(spec: &HostSpec, idle: Duration) -> Fault {
+    Fault::new(Code::Timeout, format!("the transfer to {} stood still for {:?}", spec.name, idle))
+        .detail("host", spec.name.as_str())
+}
+
+/// A source that could not be read to its end.
+pub(crate) fn unread(error: io::Error) -> Fault {
+    Fault::new(Code::OperationFailed, "what was to be transferred could not be read").because(error)
+}
+
+/// A shell that was ended from outside while the machine is well.
+pub(crate) fn killed(spec: &HostSpec, broken: Broken) -> Fault {
+    let message = if broken.begun {
+        format!("a command on {} was killed together with its shell", spec.name)
+    } else {
+        format!("the account on {} gave no usable shell", spec.name)
+    };
+    let fault = Fault::new(Code::OperationFailed, message).detail("host", spec.name.as_str());
+    match broken.error {
+        _ if !broken.words.is_empty() => fault.because(broken.words),
+        Some(error) => fault.because(error),
+        None => fault,
+    }
+}

@@ -1,0 +1,135 @@
+//! A command that reads a stream of ours on stdin.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::sleep;
+
+use crate::transport::Output;
+use crate::transport::shell::channel::{Broken, Channel};
+use crate::transport::shell::exchange::broken;
+use crate::transport::shell::frame::Frame;
+use crate::transport::shell::kept::Head;
+
+const PIECE: usize = 256 * 1024;
+
+/// How feeding a command went.
+pub(crate) enum Fed {
+    /// The command ended; also when it did so before the stream's end.
+    Done(Output),
+    /// Nothing moved for the idle time.
+    Stalled,
+    /// The stream of ours could not be read.
+    Source(io::Error),
+    /// The shell ended without an answer.
+    Broken(Broken),
+}
+
+/// The state of one feed. Lives outside the future that drives it, so that a cancelled one can still be cleaned up.
+pub(crate) struct Feed {
+    out: Frame,
+    err: Frame,
+    /// The command's process group, once it is known.
+    pub(crate) group: Option<i32>,
+}
+
+impl Feed {
+    /// For the command with this nonce.
+    pub(crate) fn new(nonce: &str) -> Self {
+        Self { out: Frame::new(nonce), err: Frame::new(nonce), group: None }
+    }
+
+    /// Feeds `source` to its end and waits for the command's.
+    pub(crate) async fn drive(
+        &mut self,
+        channel: &mut Channel,
+        source: &mut (dyn AsyncRead + Send + Unpin),
+        idle: Duration,
+    ) -> Fed {
+        let mut pump = Pump { piece: vec![0; PIECE], filled: 0, sent: 0 };
+        let (mut out_buffer, mut err_buffer) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
+        let (mut out, mut err) = (Head::default(), Head::default());
+        let (mut out_open, mut err_open) = (true, true);
+        let mut error = None;
+        loop {
+            // Complete: both marks are there. Over: neither stream can bring them any more.
+            let err_done = self.err.status().is_some();
+            if self.out.status().is_some() && err_done || !out_open && (!err_open || err_done) {
+                break;
+            }
+            tokio::select! {
+                read = channel.stdout.read(&mut out_buffer), if out_open => match read {
+                    Ok(0) | Err(_) => out_open = false,
+                    Ok(length) => {
+                        self.out.push(&out_buffer[..length], &mut |bytes| out.push(bytes));
+                        self.group = self.out.shell_pid();
+                    }
+                },
+                read = channel.stderr.read(&mut err_buffer), if err_open => match read {
+                    Ok(0) | Err(_) => err_open = false,
+                    Ok(length) => self.err.push(&err_buffer[..length], &mut |bytes| err.push(bytes)),
+                },
+                moved = pump.step(&mut channel.stdin, source), if channel.stdin.is_some() => match moved {
+                    Moved::Bytes => {}
+                    Moved::End => channel.stdin = None,
+                    // The command reads no further. Why is in its own words, not in a broken pipe.
+                    Moved::Refused(fault) => (channel.stdin, error) = (None, Some(fault)),
+                    Moved::Unreadable(fault) => return Fed::Source(fault),
+                },
+                () = sleep(idle) => return Fed::Stalled,
+            }
+        }
+        match self.out.status() {
+            Some(status) => {
+                let truncated = out.truncated || err.truncated;
+                Fed::Done(Output { status, stdout: out.bytes, stderr: err.bytes, truncated })
+            }
+            None => Fed::Broken(broken(&self.out, &self.err, error)),
+        }
+    }
+
+    /// The process group of a command that has not ended.
+    pub(crate) fn running_group(&self) -> Option<i32> {
+        self.group.filter(|group| *group > 1 && self.out.status().is_none())
+    }
+}
+
+/// Carries bytes from the source to the command, one read or write at a time; each may be dropped half-way.
+struct Pump {
+    piece: Vec<u8>,
+    filled: usize,
+    sent: usize,
+}
+
+enum Moved {
+    Bytes,
+    End,
+    Refused(io::Error),
+    Unreadable(io::Error),
+}
+
+impl Pump {
+    async fn step(
+        &mut self,
+        stdin: &mut Option<Box<dyn AsyncWrite + Send + Unpin>>,
+        source: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Moved {
+        if self.sent == self.filled {
+            match source.read(&mut self.piece).await {
+                Ok(0) => return Moved::End,
+                Ok(length) => (self.filled, self.sent) = (length, 0),
+                Err(fault) => return Moved::Unreadable(fault),
+            }
+            return Moved::Bytes;
+        }
+        let Some(stdin) = stdin else { return Moved::End };
+        match stdin.write(&self.piece[self.sent..self.filled]).await {
+            Ok(length) => {
+                self.sent += length;
+                Moved::Bytes
+            }
+            Err(fault) => Moved::Refused(fault),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! As a tar stream, for hosts without rsync. The far end may be busybox.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::domain::fault::Fault;
+use crate::domain::text::clean_line;
+use crate::transport::{Command, Output, Transport};
+
+use super::child::{Running, tail_of};
+use super::{IDLE, MAX_WARNINGS, Method, Plan, Progress, Sent, failed};
+
+pub(super) async fn send(
+    transport: &dyn Transport,
+    plan: &Plan,
+    source: &Path,
+    dest: &str,
+    progress: &mut Progress<'_>,
+) -> Result<Sent, Fault> {
+    let list = plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
+    // GNU's format for names above 100 bytes: busybox reads it, and skips what the POSIX one says of them.
+    let args = ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"].map(OsString::from);
+    let (group, stdout, stderr) = Running::start("tar", &args, source, list)?.split();
+    let mut counted = Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
+    // -o: the account there owns what arrives, also where it is root. Both tars know it by this letter.
+    let extract = Command::new("tar").args(["-x", "-p", "-o", "-C", dest, "-f", "-"]);
+    let sending = async {
+        let far = transport.feed(&extract, &mut counted, IDLE).await;
+        let bytes = counted.bytes;
+        // Nobody reads any more: a tar that still writes ends now, and its stderr with it.
+        drop(counted);
+        (far, bytes)
+    };
+    let ((far, bytes), stderr) = tokio::join!(sending, tail_of(stderr));
+    let far = far?;
+    let status = group.wait().await?;
+    let warnings = verdict(status, &stderr, &far)?;
+    Ok(Sent { method: Method::Tar, bytes, warnings })
+}
+
+/// Which end failed, or what is to be told of a success.
+fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Fault> {
+    let (warnings, errors) = sort_lines(stderr);
+    let here = match status {
+        0 | 1 => false,
+        // What vanished was in the list, and tar calls that an error.
+        2 => !errors.is_empty() || warnings.is_empty(),
+        // SIGPIPE: the far end stopped reading, and knows why.
+        141 => false,
+        _ => true,
+    };
+    // "Broken pipe" likewise.
+    let piped = errors.iter().any(|line| line.contains("Broken pipe"));
+    if here && !(piped && !far.ok()) {
+        return Err(failed("this machine's tar could not read the repository", status, &errors.join("\n")));
+    }
+    if !far.ok() {
+        return Err(failed("the host's tar could not write what was sent", far.status, &far.error_text()));
+    }
+    if status == 141 {
+        return Err(failed("the host stopped reading before the end", status, &far.error_text()));
+    }
+    Ok(warnings.into_iter().take(MAX_WARNINGS).collect())
+}
+
+/// What GNU tar says: what changed under it, and what is wrong.
+fn sort_lines(stderr: &str) -> (Vec<String>, Vec<String>) {
+    let lines = stderr.lines().filter(|line| !line.is_empty() && !line.contains("Exiting with failure status due to previous"));
+    lines.map(|line| clean_line(line, 400)).partition(|line| {
+        [
+            ": file changed as we read it",
+            ": File removed before we read it",
+            ": Cannot stat: No such file or directory",
+            ": Cannot open: No such file or directory",
+            "padding with zeros",
+            ": socket ignored",
+        ]
+        .iter()
+        .any(|known| line.ends_with(known))
+    })
+}
+
+/// A stream whose bytes are counted; progress is told in bytes of content.
+struct Counted<'a, 'p, R> {
+    source: R,
+    bytes: u64,
+    stream: u64,
+    progress: &'a mut Progress<'p>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, '_, R> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut this.source).poll_read(cx, buffer);
+        let read = buffer.filled().len() - before;
+        if read > 0 {
+            this.bytes += read as u64;
+            // Headers are a good part of a stream of small files, and no content.
+            let done = u128::from(this.bytes) * u128::from(this.progress.of) / u128::from(this.stream);
+            this.progress.at(u64::try_from(done).unwrap_or(u64::MAX));
+        }
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_end_failed() {
+        let ok = Output::default();
+        let full = Output { status: 2, stderr: b"tar: ./a: Cannot write: No space left on device\n".to_vec(), ..Output::default() };
+        let cut = Output { status: 2, stderr: b"tar: Unexpected EOF in archive\n".to_vec(), ..Output::default() };
+        let vanished = "tar: ./a: Cannot stat: No such file or directory\ntar: Exiting with failure status due to previous errors\n";
+        for (status, stderr, far, expected) in [
+            (0, "", &ok, "sent, 0 warnings"),
+            (1, "tar: ./a: file changed as we read it\n", &ok, "sent, 1 warnings"),
+            (2, vanished, &ok, "sent, 1 warnings"),
+            (2, "tar: ./a: Cannot open: Permission denied\n", &ok, "tar: ./a: Cannot open: Permission denied"),
+            (2, "", &ok, "it ended with status 2 and said nothing"),
+            (141, "", &full, "tar: ./a: Cannot write: No space left on device"),
+            (2, "tar: -: Cannot write: Broken pipe\ntar: Error is not recoverable: exiting now\n", &full, "tar: ./a: Cannot write: No space left on device"),
+            (137, "", &cut, "it ended with status 137 and said nothing"),
+            (0, "", &cut, "tar: Unexpected EOF in archive"),
+            (141, "", &ok, "it ended with status 141 and said nothing"),
+        ] {
+            let told = match verdict(status, stderr, far) {
+                Ok(warnings) => format!("sent, {} warnings", warnings.len()),
+                Err(fault) => fault.causes()[0].clone(),
+            };
+            assert_eq!(told, expected, "{status} {stderr:?}");
+        }
+    }
+}

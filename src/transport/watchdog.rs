@@ -1,0 +1,196 @@
+//! What is sent to a shell: a command, framed, under a watchdog that ends it when our side is gone.
+//!
+//! Dropping a future, a lost connection and a killed console all look the same from the host: the shell's stdin ends.
+//! The watchdog is a fork of that shell which waits for exactly this, then sends TERM and, after 5 s, KILL. It is
+//! there while a request runs and is reaped with it, so nothing is left behind after a normal end.
+
+use std::os::unix::ffi::OsStrExt;
+
+use uuid::Uuid;
+
+use crate::domain::fault::{Code, Fault};
+use crate::transport::Command;
+use crate::transport::shell::quote;
+
+/// The definitions that every shell gets before its first request.
+pub(crate) const PREAMBLE: &str = include_str!("scripts/watchdog.sh");
+
+/// The wrapper of a command that is fed on stdin: `$1` nonce, `$2` script or program, `$3` the script, then the
+/// parameters. It has no watchdog, because the end of stdin is what the command waits for; its group is ended by its
+/// number (`$$`) if need be. No comments in it: it is seen in the host's process list.
+pub(crate) const FEED: &str = include_str!("scripts/feed.sh");
+
+/// How long a command line may be that travels as an argument; Linux takes 128 KiB for one.
+const LINE_LIMIT: usize = 120 * 1024;
+
+/// A random word that marks one request's frames. It travels on stdin, where no other account's `ps` sees it.
+pub(crate) fn nonce() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+/// The text of one request. `last`: the shell ends itself afterwards.
+///
+/// All of it is one compound command: a shell reads it whole before it runs any of it, so nothing of it is left in
+/// the pipe for the watchdog to take as the end.
+pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<u8>, Fault> {
+    let mut text = Vec::with_capacity(1024);
+    text.extend_from_slice(
+        format!("{{\nprintf '\\036B%s %d\\n' {nonce} $$; printf '\\036B%s %d\\n' {nonce} $$ >&2\n").as_bytes(),
+    );
+    text.extend_from_slice(b"sbx_watch & sbx_watcher=$!\n( exec 3<&-; ");
+    // Arguments are set inside the shell, because one that is passed to a program may not exceed 128 KiB.
+    if let Some(script) = command.script_text() {
+        text.extend_from_slice(b"set --");
+        words(command, &mut text)?;
+        text.extend_from_slice(b"; eval ");
+        quote::quote(script.as_bytes(), &mut text)?;
+    } else {
+        // Not `"$@"`: that would prefer the shell's builtins to the programs of the same name.
+        text.extend_from_slice(b"exec");
+        words(command, &mut text)?;
+    }
+    text.extend_from_slice(b" ) </dev/null\nsbx_status=$?\n");
+    // Waited for, so that it cannot take a byte of the next request.
+    text.extend_from_slice(b"{ kill -KILL $sbx_watcher; wait $sbx_watcher; } 2>/dev/null\n");
+    text.extend_from_slice(
+        format!("printf '\\036E%s %d\\n' {nonce} $sbx_status >&2; printf '\\036E%s %d\\n' {nonce} $sbx_status\n")
+            .as_bytes(),
+    );
+    text.extend_from_slice(if last { b"exit 0\n}\n" } else { b"}\n" });
+    Ok(text)
+}
+
+/// The words of a fed command: `sh -c WRAPPER sbx NONCE ...`.
+pub(crate) fn feed_words(command: &Command, nonce: &str) -> Result<Vec<Vec<u8>>, Fault> {
+    let mut list: Vec<Vec<u8>> =
+        [b"sh".as_slice(), b"-c", FEED.as_bytes(), b"sbx", nonce.as_bytes()].map(<[u8]>::to_vec).into();
+    let (form, script) = command.script_text().map_or(("program", ""), |script| ("script", script));
+    list.push(form.into());
+    list.push(script.into());
+    list.extend(command.words().iter().map(|word| word.as_bytes().to_vec()));
+    if list.iter().any(|word| word.contains(&0)) {
+        return Err(quote::nul());
+    }
+    Ok(list)
+}
+
+/// The same as one line for the login shell of a host.
+pub(crate) fn feed_line(command: &Command, nonce: &str) -> Result<Vec<u8>, Fault> {
+    let mut line = b"exec".to_vec();
+    for word in feed_words(command, nonce)? {
+        line.push(b' ');
+        quote::quote(&word, &mut line)?;
+    }
+    if line.len() > LINE_LIMIT {
+        return Err(Fault::new(Code::InvalidInput, "the arguments of a command that reads a stream are too long"));
+    }
+    Ok(line)
+}
+
+fn words(command: &Command, text: &mut Vec<u8>) -> Result<(), Fault> {
+    for word in command.words() {
+        text.push(b' ');
+        quote::quote(word.as_bytes(), text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command as Program, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Whatever a host calls `sh`.
+    const SHELLS: [&[&str]; 4] = [&["sh"], &["dash"], &["bash", "--posix"], &["busybox", "sh"]];
+
+    fn start(shell: &[&str]) -> Option<Child> {
+        let mut program = Program::new(shell[0]);
+        program.args(&shell[1..]).process_group(0);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()
+    }
+
+    fn send(child: &mut Child, text: &[u8]) {
+        child.stdin.as_mut().unwrap().write_all(text).unwrap();
+    }
+
+    fn read_to_end(mut child: Child) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+        child.stderr.take().unwrap().read_to_end(&mut err).unwrap();
+        child.wait().unwrap();
+        (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
+    }
+
+    #[test]
+    fn every_shell_answers_requests_in_frames() {
+        for shell in SHELLS {
+            let Some(mut child) = start(shell) else { continue };
+            send(&mut child, PREAMBLE.as_bytes());
+            // Longer than what a shell reads at once, so that the rest is still in the pipe.
+            let long = "x".repeat(70_000);
+            send(
+                &mut child,
+                &request(&Command::script("printf %s \"$1\" | wc -c; exit 3").arg(&long), "n1", false).unwrap(),
+            );
+            // The second goes out when the first is answered, as always.
+            let mut answer = Vec::new();
+            while !String::from_utf8_lossy(&answer).contains("\u{1e}En1") {
+                let mut byte = [0];
+                assert_eq!(child.stdout.as_mut().unwrap().read(&mut byte).unwrap(), 1, "{shell:?}");
+                answer.extend(byte);
+            }
+            assert!(String::from_utf8_lossy(&answer).contains("70000"), "{shell:?}");
+            send(
+                &mut child,
+                &request(&Command::new("sh").args(["-c", "echo err >&2; kill -KILL $$"]), "n2", true).unwrap(),
+            );
+            let pid = child.id();
+            let (out, err) = read_to_end(child);
+            assert_eq!(out, format!(" 3\n\u{1e}Bn2 {pid}\n\u{1e}En2 137\n"), "{shell:?}");
+            let err =
+                err.split_once(&format!("\u{1e}Bn2 {pid}\nerr\n")).unwrap_or_else(|| panic!("{shell:?}: {err}")).1;
+            assert!(err.ends_with("\u{1e}En2 137\n") && !err.contains("watch"), "{shell:?}: {err}");
+        }
+    }
+
+    #[test]
+    fn every_shell_ends_its_command_when_its_stdin_ends() {
+        for (index, shell) in SHELLS.iter().enumerate() {
+            let Some(mut child) = start(shell) else { continue };
+            send(&mut child, PREAMBLE.as_bytes());
+            let nap = format!("309.00{index}");
+            let script = Command::script("(trap '' TERM; sleep $1) & sleep $1").arg(&nap);
+            send(&mut child, &request(&script, "n1", true).unwrap());
+            let running = || {
+                let found =
+                    Program::new("pgrep").args(["-fx", &format!("sleep {nap}")]).stdin(Stdio::null()).output().unwrap();
+                found.stdout.iter().filter(|byte| **byte == b'\n').count()
+            };
+            let wait = |count: usize| {
+                let started = Instant::now();
+                while running() != count {
+                    assert!(started.elapsed() < Duration::from_secs(12), "{shell:?}: {} run", running());
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            };
+            wait(2);
+            child.stdin = None;
+            wait(1);
+            wait(0);
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_fed_line_is_quoted_and_bounded() {
+        let command = Command::script("cat").arg("it's");
+        let line = String::from_utf8(feed_line(&command, "n").unwrap()).unwrap();
+        assert!(line.starts_with("exec 'sh' '-c' '") && line.ends_with(r"'n' 'script' 'cat' 'it'\''s'"), "{line}");
+        assert!(feed_line(&command.arg("x".repeat(130_000)), "n").is_err());
+        assert!(feed_line(&Command::new("a\0b"), "n").is_err() && request(&Command::new("a\0b"), "n", false).is_err());
+    }
+}

@@ -1,0 +1,258 @@
+//! Runs effects on the client, each in a task of its own, and answers with a message: on failure too, and on a
+//! panic. The tasks are owned here: they hear "stop" and are waited for.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::client::{Client, EventQuery, ListQuery, Problem, Started};
+use crate::domain::Time;
+use crate::domain::event::Event;
+use crate::domain::fault::Code;
+use crate::domain::name::SandboxId;
+use crate::tui::message::{Effect, Frozen, Msg};
+use crate::tui::model::{Entry, JobId, Remembered};
+
+/// How many targets of a bulk are begun at once.
+const AT_ONCE: usize = 8;
+/// How many kept events are handed over.
+const EVENTS: usize = 300;
+
+/// Runs effects.
+pub(super) struct Effects {
+    client: Arc<dyn Client>,
+    queue: mpsc::Sender<Msg>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    begun: Arc<Semaphore>,
+    state_file: Option<PathBuf>,
+}
+
+impl Effects {
+    /// Effects on a client; their answers go into the queue.
+    pub(super) fn new(client: Arc<dyn Client>, queue: mpsc::Sender<Msg>, state_file: Option<PathBuf>) -> Self {
+        Self {
+            client,
+            queue,
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            begun: Arc::new(Semaphore::new(AT_ONCE)),
+            state_file,
+        }
+    }
+
+    /// Ends all tasks and waits for them, but not for ever: what they wait for may never answer.
+    pub(super) async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(Duration::from_millis(500), self.tasks.wait()).await;
+    }
+
+    /// Runs one effect. Those of the terminal are the loop's and do nothing here.
+    pub(super) fn run(&self, effect: Effect) {
+        let client = Arc::clone(&self.client);
+        match effect {
+            Effect::After(wait, later) => {
+                self.task(|_| Msg::Deaf, async move {
+                    tokio::time::sleep(wait).await;
+                    Msg::from(*later)
+                });
+            }
+            Effect::List => self.task(|problem| Msg::Listed(Err(problem)), async move {
+                Msg::Listed(client.list(ListQuery::default()).await.map(|records| {
+                    // The filter's texts are made here, off the UI's thread.
+                    records.into_iter().map(|record| Arc::new(Entry::new(record))).collect()
+                }))
+            }),
+            Effect::Get(id) => {
+                let lost = id.clone();
+                self.task(|problem| Msg::Got(lost, Err(problem)), async move {
+                    let answer = client.get(id.as_str()).await;
+                    Msg::Got(id, answer.map(|record| Box::new(Entry::new(record))))
+                });
+            }
+            Effect::Hosts => {
+                self.task(|problem| Msg::Hosts(Err(problem)), async move { Msg::Hosts(client.hosts().await) });
+            }
+            Effect::CheckHost(name) => {
+                let lost = name.clone();
+                self.task(|problem| Msg::HostChecked(lost, Err(problem)), async move {
+                    let answer = client.check_host(name.as_str()).await;
+                    Msg::HostChecked(name, answer.map(Box::new))
+                });
+            }
+            Effect::Events(of, since) => {
+                let lost = of.clone();
+                self.task(|problem| Msg::Events(lost, Err(problem)), async move {
+                    let answer = events(client.as_ref(), of.clone(), since).await;
+                    Msg::Events(of, answer)
+                });
+            }
+            Effect::Profiles => {
+                self.task(|problem| Msg::Profiles(Err(problem)), async move { Msg::Profiles(client.profiles().await) });
+            }
+            Effect::Plan(generation, request) => {
+                self.task(move |problem| Msg::Planned(generation, Err(problem)), async move {
+                    Msg::Planned(generation, client.plan_create(*request).await.map(Box::new))
+                });
+            }
+            Effect::Subscribe => self.listen(),
+            Effect::Remember(remembered) => self.remember(remembered),
+            verb => self.work(verb),
+        }
+    }
+
+    /// The verbs that change something.
+    fn work(&self, effect: Effect) {
+        let client = Arc::clone(&self.client);
+        let begun = Arc::clone(&self.begun);
+        match effect {
+            Effect::Create(job, request) => {
+                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
+                    Msg::Started(job, client.create(*request).await.map(Box::new))
+                });
+            }
+            Effect::Destroy(job, frozen, request) => {
+                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
+                    let _permit = begun.acquire().await;
+                    match changed(client.as_ref(), &frozen).await {
+                        Some(answer) => refuse(job, answer),
+                        None => Msg::Started(job, client.destroy(request).await.map(Box::new)),
+                    }
+                });
+            }
+            Effect::Recreate(job, frozen, request) => {
+                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
+                    let _permit = begun.acquire().await;
+                    match changed(client.as_ref(), &frozen).await {
+                        Some(answer) => refuse(job, answer),
+                        None => Msg::Started(job, client.recreate(request).await.map(Box::new)),
+                    }
+                });
+            }
+            Effect::Finish(job, operation) => {
+                self.task(move |problem| Msg::Ended(job, Err(problem)), async move {
+                    Msg::Ended(job, client.finish(&operation).await.map(Box::new))
+                });
+            }
+            Effect::Cancel(job, operation) => {
+                self.task(move |problem| Msg::CancelAsked(job, Err(problem)), async move {
+                    Msg::CancelAsked(job, client.cancel(&operation).await)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// A task that ends with one message; a panic in it becomes that message's failure.
+    fn task<F>(&self, failed: impl FnOnce(Problem) -> Msg + Send + 'static, work: F)
+    where
+        F: Future<Output = Msg> + Send + 'static,
+    {
+        let (queue, stop) = (self.queue.clone(), self.stop.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                ended = AssertUnwindSafe(work).catch_unwind() => {
+                    let msg = ended.unwrap_or_else(|panic| failed(panicked(panic.as_ref())));
+                    // The loop is gone: nobody is left to be told.
+                    let _ = queue.send(msg).await;
+                }
+            }
+        });
+    }
+
+    /// Forwards the event stream. A full queue makes the stream lag, and the client says so with a resync.
+    fn listen(&self) {
+        let client = Arc::clone(&self.client);
+        let queue = self.queue.clone();
+        self.task(|_| Msg::Deaf, async move {
+            let mut stream = match client.subscribe().await {
+                Ok(stream) => stream,
+                Err(problem) => return Msg::Subscribed(Err(problem)),
+            };
+            let _ = queue.send(Msg::Subscribed(Ok(()))).await;
+            while let Some(heard) = stream.next().await {
+                if queue.send(Msg::Heard(heard)).await.is_err() {
+                    break;
+                }
+            }
+            Msg::Deaf
+        });
+    }
+
+    /// Writes what is remembered; that it cannot be written is no reason to disturb anyone.
+    fn remember(&self, remembered: Remembered) {
+        let Some(path) = self.state_file.clone() else { return };
+        self.tasks.spawn_blocking(move || {
+            if let Err(error) = write_state(&path, &remembered) {
+                tracing::debug!(%error, path = %path.display(), "the dashboard's state was not written");
+            }
+        });
+    }
+}
+
+/// Writes the state file by way of a temporary one.
+pub(super) fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let file = tempfile::NamedTempFile::new_in(folder)?;
+    std::fs::write(file.path(), remembered.to_json())?;
+    file.persist(path).map(|_| ()).map_err(|error| error.error)
+}
+
+async fn events(client: &dyn Client, of: Option<SandboxId>, since: Option<Time>) -> Result<Vec<Event>, Problem> {
+    let mut events = client.events(EventQuery { sandbox: of, since, ..EventQuery::default() }).await?;
+    events.drain(..events.len().saturating_sub(EVENTS));
+    Ok(events)
+}
+
+/// Why a target may not be touched.
+enum Changed {
+    /// It is not what the operator saw.
+    Other(String),
+    /// It could not be looked at.
+    Unknown(Problem),
+}
+
+/// Looks at a frozen target once more. Between this look and the act the store's compare-and-set watches.
+async fn changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
+    match client.get(frozen.id.as_str()).await {
+        Ok(record) if record.id != frozen.id => Some(Changed::Other(format!("{} is another one now", frozen.id))),
+        Ok(record) if record.revision == frozen.revision => None,
+        Ok(record) if record.state != frozen.state => {
+            Some(Changed::Other(format!("it changed since you looked, from {} to {}", frozen.state, record.state)))
+        }
+        Ok(_) => Some(Changed::Other("it changed since you looked".to_owned())),
+        Err(problem) => Some(Changed::Unknown(problem)),
+    }
+}
+
+fn refuse(job: JobId, changed: Changed) -> Msg {
+    match changed {
+        Changed::Other(reason) => Msg::Skipped(job, reason),
+        Changed::Unknown(problem) if problem.code == Code::NotFound => Msg::Skipped(job, "it is gone".to_owned()),
+        Changed::Unknown(problem) => Msg::Started(job, Err::<Box<Started>, _>(problem)),
+    }
+}
+
+/// A panic as a problem.
+fn panicked(panic: &(dyn Any + Send)) -> Problem {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no reason was given".to_owned());
+    let mut problem = Problem::new(Code::Internal, "a task of the dashboard panicked")
+        .hint("this is a fault of sandboxer; its log file has the place");
+    problem.causes = vec![text];
+    problem
+}

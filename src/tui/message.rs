@@ -1,0 +1,150 @@
+//! What comes into the one queue, and what goes out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::client::{CreateRequest, Decision, DestroyRequest, Problem, ProfileView, RecreateRequest, Started, Update};
+use crate::domain::event::Event;
+use crate::domain::facts::HostView;
+use crate::domain::name::{HostName, OperationId, SandboxId};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::{State, Time};
+use crate::tui::model::{Entry, JobId, Remembered};
+
+/// Something the console hears.
+#[derive(Debug)]
+pub enum Msg {
+    /// A key.
+    Key(KeyEvent),
+    /// Pasted text.
+    Paste(String),
+    /// The mouse.
+    Mouse(MouseEvent),
+    /// The terminal has another size.
+    Resize(u16, u16),
+    /// A second passed.
+    Tick(Time),
+    /// The console is back in the foreground.
+    Resumed,
+    /// All sandboxes.
+    Listed(Result<Vec<Arc<Entry>>, Problem>),
+    /// One sandbox.
+    Got(SandboxId, Result<Box<Entry>, Problem>),
+    /// It is time to read again what events named.
+    FetchDue,
+    /// All hosts as last seen.
+    Hosts(Result<Vec<HostView>, Problem>),
+    /// It is time to ask a host.
+    HostDue(HostName),
+    /// A host was asked.
+    HostChecked(HostName, Result<Box<HostView>, Problem>),
+    /// Events are listened to, or cannot be.
+    Subscribed(Result<(), Problem>),
+    /// The event stream ended.
+    Deaf,
+    /// It is time to listen again.
+    ListenDue,
+    /// Something happened.
+    Heard(Update),
+    /// Kept events: of one sandbox, or of the last day.
+    Events(Option<SandboxId>, Result<Vec<Event>, Problem>),
+    /// All profiles.
+    Profiles(Result<Vec<ProfileView>, Problem>),
+    /// It is time to plan, if nothing was typed since.
+    PlanDue(u64),
+    /// What a create would do.
+    Planned(u64, Result<Box<Decision>, Problem>),
+    /// A job's verb was answered.
+    Started(JobId, Result<Box<Started>, Problem>),
+    /// A job's target is not what the operator saw; nothing was done.
+    Skipped(JobId, String),
+    /// A job's operation ended.
+    Ended(JobId, Result<Box<SandboxRecord>, Problem>),
+    /// A roll-back was asked for, or could not be.
+    CancelAsked(JobId, Result<(), Problem>),
+}
+
+/// A target that is looked at once more before anything is done to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frozen {
+    /// Its id.
+    pub id: SandboxId,
+    /// The revision that the operator saw.
+    pub revision: u64,
+    /// The state that the operator saw.
+    pub state: State,
+}
+
+/// Something the console does. The first group is done by the loop itself, on the terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Ends the console.
+    Quit,
+    /// Suspends the process.
+    Suspend,
+    /// Draws every cell again.
+    Redraw,
+    /// Puts a text into the terminal's clipboard.
+    Copy(String),
+    /// Tells an operator who looks elsewhere.
+    Notify(String),
+    /// Takes or releases the mouse.
+    Mouse(bool),
+
+    /// Says something later.
+    After(Duration, Box<Later>),
+    /// Reads all sandboxes.
+    List,
+    /// Reads one sandbox.
+    Get(SandboxId),
+    /// Reads the hosts as last seen.
+    Hosts,
+    /// Asks one host.
+    CheckHost(HostName),
+    /// Listens to events.
+    Subscribe,
+    /// Reads kept events: of one sandbox, or those since a time.
+    Events(Option<SandboxId>, Option<Time>),
+    /// Reads the profiles.
+    Profiles,
+    /// Finds out what a create would do.
+    Plan(u64, Box<CreateRequest>),
+    /// Creates.
+    Create(JobId, Box<CreateRequest>),
+    /// Destroys a target if it is still what the operator saw.
+    Destroy(JobId, Frozen, DestroyRequest),
+    /// Recreates a target if it is still what the operator saw.
+    Recreate(JobId, Frozen, RecreateRequest),
+    /// Waits for an operation's end.
+    Finish(JobId, OperationId),
+    /// Asks an operation to roll back.
+    Cancel(JobId, OperationId),
+    /// Remembers for the next run.
+    Remember(Remembered),
+}
+
+/// What is said later.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Later {
+    /// [`Msg::FetchDue`].
+    Fetch,
+    /// [`Msg::HostDue`].
+    Host(HostName),
+    /// [`Msg::PlanDue`].
+    Plan(u64),
+    /// [`Msg::ListenDue`].
+    Listen,
+}
+
+impl From<Later> for Msg {
+    fn from(later: Later) -> Self {
+        match later {
+            Later::Fetch => Self::FetchDue,
+            Later::Host(name) => Self::HostDue(name),
+            Later::Plan(generation) => Self::PlanDue(generation),
+            Later::Listen => Self::ListenDue,
+        }
+    }
+}

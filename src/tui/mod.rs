@@ -1,0 +1,363 @@
+//! The dashboard: one queue, one loop.
+//!
+//! Input and the client's answers become a [`Msg`]; [`update()`] changes the model and says what is to be done; the
+//! effects run as tasks and answer into the same queue. The loop awaits nothing else, and draws only when something
+//! may have changed, at most every 16 ms.
+
+mod effects;
+pub mod keymap;
+mod message;
+pub mod model;
+mod terminal;
+pub mod update;
+pub mod view;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream};
+use futures_util::StreamExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+pub use message::{Effect, Frozen, Later, Msg};
+use model::{Filter, Load, Look, Model, Remembered, ThemeName};
+use terminal::Tty;
+use update::update;
+
+use crate::client::Client;
+use crate::domain::Time;
+use crate::domain::fault::{Code, Fault};
+
+/// Least time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+/// How long the first frame waits for the list.
+const FIRST: Duration = Duration::from_millis(20);
+/// Messages that may wait; a full queue slows the senders down.
+const QUEUE: usize = 1024;
+/// How long an orderly end may take after the terminal is gone.
+const GONE: Duration = Duration::from_millis(700);
+
+/// How the dashboard tells something to an operator who looks elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Notify {
+    /// The terminal's bell.
+    #[default]
+    Bell,
+    /// OSC 9, a desktop notification in terminals that know it.
+    Osc9,
+    /// Not at all.
+    None,
+}
+
+/// How a dashboard runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Mutating keys are refused.
+    pub read_only: bool,
+    /// Colours.
+    pub theme: ThemeName,
+    /// Only ASCII glyphs.
+    pub ascii: bool,
+    /// No colours, whatever the theme (`NO_COLOR`, `--no-color`).
+    pub no_color: bool,
+    /// Rebound keys: an action's name, its keys separated by spaces.
+    pub keys: BTreeMap<String, String>,
+    /// How long a read of everything is good for.
+    pub refresh: Duration,
+    /// How to notify.
+    pub notify: Notify,
+    /// Where pane, sort and filter are remembered; none: nowhere.
+    pub state_file: Option<PathBuf>,
+    /// The clock.
+    pub clock: fn() -> Time,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            theme: ThemeName::default(),
+            ascii: false,
+            no_color: false,
+            keys: BTreeMap::new(),
+            refresh: Duration::from_secs(2),
+            notify: Notify::default(),
+            state_file: None,
+            clock: || Time::new(jiff::Timestamp::now()),
+        }
+    }
+}
+
+/// Runs the dashboard on this terminal until the operator leaves. The caller closes the client.
+///
+/// Errors: `invalid_config` for keys that clash (before the terminal is touched), `internal` when the terminal
+/// cannot be used, `cancelled` when a signal or the terminal's end stopped it (`details.signal`).
+pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<(), Fault> {
+    let model = model_of(client.as_ref(), &options)?;
+    let (queue, inbox) = mpsc::channel(QUEUE);
+    let effects = effects::Effects::new(client, queue, options.state_file.clone());
+    // The reads start before the terminal is touched: the list is there when the first frame is.
+    for effect in update::start(&model) {
+        effects.run(effect);
+    }
+    let signals = Signals::new().map_err(|error| unusable("signals cannot be heard", error))?;
+    let done = Arc::new(AtomicBool::new(false));
+    let gone = watch(Arc::clone(&done))?;
+    // Our theme knows NO_COLOR; crossterm's own handling of it would cancel reverse video.
+    crossterm::style::force_color_output(true);
+    let guard = terminal::Guard::new(model.mouse).map_err(|error| unusable("the terminal cannot be used", error))?;
+    let tty = terminal::open().map_err(|error| unusable("the terminal cannot be used", error))?;
+    let mut console = Console { model, tty, effects, notify: options.notify, clock: options.clock, dirty: true, drawn: None };
+    let outcome = console.run(inbox, signals, gone).await;
+    let hung_up = matches!(&outcome, Err(fault) if fault.details.get("signal").is_some_and(|signal| signal == "hang-up"));
+    // After a hang-up the watch stays armed: the process must not outlive its terminal for long.
+    done.store(!hung_up, Ordering::SeqCst);
+    drop(guard);
+    console.effects.stop().await;
+    if let Some(path) = &options.state_file {
+        let _ = effects::write_state(path, &console.model.remembered());
+    }
+    outcome
+}
+
+/// The model at start: what the options say and the last run left.
+fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
+    let mut model = Model::new((options.clock)(), keymap::Keymap::new(&options.keys)?);
+    model.look = Look { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
+    model.read_only = options.read_only;
+    model.refresh = options.refresh.max(Duration::from_millis(500));
+    model.actor = client.actor().to_string();
+    model.zone = jiff::tz::TimeZone::system();
+    model.reading = (true, false);
+    let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+    let remembered = Remembered::parse(text.as_deref().unwrap_or_default());
+    model.focus = remembered.pane.unwrap_or(model.focus);
+    if let Some(sort) = remembered.sort {
+        model.sandboxes.set_sort(sort);
+    }
+    model.sandboxes.set_filter(Filter::parse(&remembered.filter));
+    Ok(model)
+}
+
+fn unusable(message: &str, error: std::io::Error) -> Fault {
+    Fault::internal(message).because(error)
+}
+
+/// Watches for the terminal's end in a thread of its own: crossterm does not notice it, its reader spins. If an
+/// orderly end does not come soon after, the process ends here; what it was at is recovered by the next one.
+fn watch(done: Arc<AtomicBool>) -> Result<oneshot::Receiver<()>, Fault> {
+    let (tell, gone) = oneshot::channel();
+    let tty = terminal::input().map_err(|error| unusable("the dashboard needs a terminal", error))?;
+    let watcher = move || {
+        if terminal::wait_for_hang_up(&tty) {
+            let _ = tell.send(());
+            std::thread::sleep(GONE);
+            if !done.load(Ordering::SeqCst) {
+                std::process::exit(129);
+            }
+        } else {
+            // It cannot be watched here: never answer, rather than answer wrongly.
+            std::mem::forget(tell);
+        }
+    };
+    let spawned = std::thread::Builder::new().name("terminal-watch".to_owned()).spawn(watcher);
+    spawned.map_err(|error| unusable("the terminal cannot be watched", error))?;
+    Ok(gone)
+}
+
+/// Signals that end or wake a console.
+struct Signals {
+    ends: [(Signal, &'static str); 4],
+    continued: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let of = |kind, name| signal(kind).map(|stream| (stream, name));
+        Ok(Self {
+            ends: [
+                of(SignalKind::terminate(), "SIGTERM")?,
+                of(SignalKind::hangup(), "hang-up")?,
+                of(SignalKind::interrupt(), "SIGINT")?,
+                of(SignalKind::quit(), "SIGQUIT")?,
+            ],
+            continued: signal(SignalKind::from_raw(terminal::continued()))?,
+        })
+    }
+
+    /// The name of the signal that ends the console.
+    async fn end(ends: &mut [(Signal, &'static str); 4]) -> &'static str {
+        let [a, b, c, d] = ends;
+        tokio::select! {
+            _ = a.0.recv() => a.1,
+            _ = b.0.recv() => b.1,
+            _ = c.0.recv() => c.1,
+            _ = d.0.recv() => d.1,
+        }
+    }
+}
+
+/// What the loop works on.
+struct Console {
+    model: Model,
+    tty: Tty,
+    effects: effects::Effects,
+    notify: Notify,
+    clock: fn() -> Time,
+    /// Whether something visible may have changed since the last frame.
+    dirty: bool,
+    /// When the last frame was drawn.
+    drawn: Option<Instant>,
+}
+
+/// Whether the loop goes on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    On,
+    Suspend,
+    Quit,
+}
+
+impl Console {
+    async fn run(
+        &mut self,
+        mut inbox: mpsc::Receiver<Msg>,
+        mut signals: Signals,
+        mut gone: oneshot::Receiver<()>,
+    ) -> Result<(), Fault> {
+        let mut input = EventStream::new();
+        let mut tick = tokio::time::interval(Duration::from_secs(1));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let start = Instant::now();
+        let size = self.tty.size().map_err(draw_failed)?;
+        self.take(Msg::Resize(size.width, size.height))?;
+        loop {
+            let next = tokio::select! {
+                biased;
+                end = Signals::end(&mut signals.ends) => return Err(ended_by(end)),
+                _ = &mut gone => return Err(ended_by("hang-up")),
+                _ = signals.continued.recv() => { self.resume()?; Next::On }
+                event = input.next() => match event {
+                    Some(Ok(event)) => self.input(event)?,
+                    Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => Next::On,
+                    Some(Err(error)) => return Err(unusable("the terminal cannot be read", error)),
+                    None => return Err(ended_by("hang-up")),
+                },
+                () = tokio::time::sleep_until(self.frame_due(start)), if self.dirty => { self.draw()?; Next::On }
+                Some(msg) = inbox.recv() => self.take_all(msg, &mut inbox)?,
+                _ = tick.tick() => self.take(Msg::Tick((self.clock)()))?,
+            };
+            match next {
+                Next::On => {}
+                Next::Quit => return Ok(()),
+                Next::Suspend => self.suspend(&mut signals.continued).await?,
+            }
+        }
+    }
+
+    /// When the next frame may be drawn: the first one waits a moment for the list.
+    fn frame_due(&self, start: Instant) -> Instant {
+        match self.drawn {
+            Some(drawn) => drawn + FRAME,
+            None if self.model.sandboxes.load == Load::Loading => start + FIRST,
+            None => start,
+        }
+    }
+
+    fn input(&mut self, event: Event) -> Result<Next, Fault> {
+        let msg = match event {
+            Event::Key(key) => Msg::Key(key),
+            Event::Paste(text) => Msg::Paste(text),
+            Event::Mouse(event) => Msg::Mouse(event),
+            Event::Resize(width, height) => Msg::Resize(width, height),
+            Event::FocusGained | Event::FocusLost => return Ok(Next::On),
+        };
+        self.take(msg)
+    }
+
+    /// Takes a message and those that wait behind it, but not so many that a key would wait.
+    fn take_all(&mut self, msg: Msg, inbox: &mut mpsc::Receiver<Msg>) -> Result<Next, Fault> {
+        let mut next = self.take(msg)?;
+        for _ in 0..64 {
+            if next != Next::On {
+                break;
+            }
+            let Ok(msg) = inbox.try_recv() else { break };
+            next = self.take(msg)?;
+        }
+        Ok(next)
+    }
+
+    fn take(&mut self, msg: Msg) -> Result<Next, Fault> {
+        // Reminders show nothing by themselves.
+        self.dirty |= !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue);
+        let mut next = Next::On;
+        for effect in terminal::on_screen(|| update(&mut self.model, msg)) {
+            match effect {
+                Effect::Quit => next = Next::Quit,
+                Effect::Suspend => next = Next::Suspend,
+                Effect::Redraw => self.tty.clear().map_err(draw_failed)?,
+                Effect::Copy(text) => terminal::copy(&text).map_err(draw_failed)?,
+                Effect::Mouse(on) => terminal::mouse(on).map_err(draw_failed)?,
+                Effect::Notify(text) => match self.notify {
+                    Notify::Bell => terminal::notify(None).map_err(draw_failed)?,
+                    Notify::Osc9 => terminal::notify(Some(&text)).map_err(draw_failed)?,
+                    Notify::None => {}
+                },
+                effect => self.effects.run(effect),
+            }
+        }
+        Ok(next)
+    }
+
+    fn draw(&mut self) -> Result<(), Fault> {
+        let size = self.tty.size().map_err(draw_failed)?;
+        if (size.width, size.height) != self.model.size {
+            self.take(Msg::Resize(size.width, size.height))?;
+        }
+        let model = &self.model;
+        let drawn = terminal::on_screen(|| {
+            self.tty.draw(|frame| {
+                if let Some(cursor) = view::draw(model, frame.buffer_mut()) {
+                    frame.set_cursor_position(cursor);
+                }
+            })
+        });
+        drawn.map_err(draw_failed)?;
+        self.dirty = false;
+        self.drawn = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Gives the terminal back, stops, and comes back when the shell says so.
+    async fn suspend(&mut self, continued: &mut Signal) -> Result<(), Fault> {
+        terminal::restore();
+        terminal::stop().map_err(|error| unusable("the process cannot be stopped", error))?;
+        // Another thread may take the signal a moment later; and a process that no shell watches over is not
+        // stopped at all: then go on.
+        tokio::select! {
+            _ = continued.recv() => {}
+            () = tokio::time::sleep(Duration::from_millis(200)) => {}
+        }
+        self.resume()
+    }
+
+    fn resume(&mut self) -> Result<(), Fault> {
+        terminal::enter(self.model.mouse).map_err(draw_failed)?;
+        self.take(Msg::Resumed)?;
+        Ok(())
+    }
+}
+
+fn draw_failed(error: std::io::Error) -> Fault {
+    unusable("the terminal cannot be written", error)
+}
+
+fn ended_by(signal: &str) -> Fault {
+    Fault::new(Code::Cancelled, format!("the dashboard was ended by {signal}")).detail("signal", signal)
+}

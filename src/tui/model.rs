@@ -1,0 +1,270 @@
+//! Everything a screen can show, as plain data. Knows no terminal and no colours.
+
+mod activity;
+mod confirm;
+mod details;
+mod filter;
+mod form;
+mod hosts;
+mod jobs;
+mod layout;
+mod paper;
+mod palette;
+mod reading;
+mod remembered;
+mod rows;
+mod sandboxes;
+mod words;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tui_input::Input;
+
+pub use activity::{Activity, ActivityLine};
+pub use confirm::{Confirm, Purpose, Target};
+pub use details::Details;
+pub use filter::Filter;
+pub use form::{Choice, CreateForm, Field, FieldKey, Plan, Step};
+pub use hosts::{Host, Hosts, Standing};
+pub use jobs::{Job, JobId, JobState, Jobs};
+pub use layout::{Area, Column, Placed, Screen};
+pub use palette::palette_matches;
+pub use paper::{Paper, PaperLine, Role, Span};
+pub use remembered::Remembered;
+pub use rows::{Entry, Sort, SortKey};
+pub use sandboxes::{Counts, Sandboxes};
+pub use words::{age, bytes, clock, left, short_profile, state_glyph, state_role};
+
+use crate::client::Problem;
+use crate::domain::Time;
+use crate::domain::name::SandboxId;
+use crate::tui::keymap::{Keymap, Mode};
+
+/// How far something that was asked for has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Load {
+    /// The answer is not there yet.
+    Loading,
+    /// It is there.
+    Ready,
+    /// It could not be read.
+    Failed(Problem),
+}
+
+/// The panes of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// The list.
+    Sandboxes,
+    /// Jobs and events.
+    Activity,
+}
+
+/// A theme's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThemeName {
+    /// The terminal's own 16 colours.
+    #[default]
+    Terminal,
+    /// For dark backgrounds.
+    Dark,
+    /// For light backgrounds.
+    Light,
+    /// Strong contrast.
+    HighContrast,
+    /// No colours.
+    Mono,
+}
+
+impl ThemeName {
+    /// Every theme.
+    pub const ALL: &'static [Self] = &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
+
+    /// As configured.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::HighContrast => "high-contrast",
+            Self::Mono => "mono",
+        }
+    }
+
+    /// The theme of this name.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|theme| theme.as_str() == word)
+    }
+}
+
+/// How the screen looks; fixed for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// The theme.
+    pub theme: ThemeName,
+    /// Only ASCII glyphs.
+    pub ascii: bool,
+    /// No colours, whatever the theme (`NO_COLOR`).
+    pub no_color: bool,
+}
+
+/// A line that goes away by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Toast {
+    /// What it says.
+    pub text: String,
+    /// How it is meant.
+    pub role: Role,
+    /// When it goes away.
+    pub until: Time,
+}
+
+/// What lies over the panes.
+#[derive(Debug, Clone)]
+pub enum Overlay {
+    /// One sandbox's whole record.
+    Details(Details),
+    /// The create form.
+    Create(Box<CreateForm>),
+    /// A question.
+    Confirm(Confirm),
+    /// All jobs; the number is the row under the cursor.
+    Jobs(usize),
+    /// One job's output; how far it is scrolled, none: following its end.
+    Output(JobId, Option<usize>),
+    /// The keys, and how far they are scrolled.
+    Help(usize),
+    /// An error in full, and how far it is scrolled.
+    Error(Problem, usize),
+    /// The command palette: what was typed, and the row under the cursor.
+    Palette(Input, usize),
+}
+
+/// Why the console stays although the operator wants to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// It waits for the running jobs.
+    Waiting,
+    /// It waits for the jobs to be rolled back.
+    RollingBack,
+}
+
+/// Everything.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// The present.
+    pub now: Time,
+    /// When the console started.
+    pub started: Time,
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// Colours and glyphs.
+    pub look: Look,
+    /// Whether mutating keys are refused.
+    pub read_only: bool,
+    /// Who acts.
+    pub actor: String,
+    /// What each key does.
+    pub keymap: Keymap,
+    /// The pane that keys act on.
+    pub focus: Pane,
+    /// The list.
+    pub sandboxes: Sandboxes,
+    /// The hosts.
+    pub hosts: Hosts,
+    /// What happened.
+    pub activity: Activity,
+    /// What was started here.
+    pub jobs: Jobs,
+    /// What lies over the panes, the last on top.
+    pub overlays: Vec<Overlay>,
+    /// The filter's text field while it is open.
+    pub filter_field: Option<Input>,
+    /// A line that goes away by itself.
+    pub toast: Option<Toast>,
+    /// Whether the display is frozen, and how many changes were held back.
+    pub frozen: Option<u64>,
+    /// Whether the mouse is ours.
+    pub mouse: bool,
+    /// Why the console stays although the operator wants to leave.
+    pub leaving: Option<Leaving>,
+    /// Ids that an event named and that were not read again yet.
+    pub stale: BTreeSet<SandboxId>,
+    /// Whether events arrive.
+    pub listening: bool,
+    /// How long a read of everything is good for.
+    pub refresh: Duration,
+    /// When everything was read last.
+    pub read_at: Option<Time>,
+    /// Whether a read of everything is under way; and whether another one is needed after it.
+    pub reading: (bool, bool),
+    /// Time zone of the clock, for the header and the timeline.
+    pub zone: jiff::tz::TimeZone,
+}
+
+impl Model {
+    /// A console that has read nothing yet.
+    pub fn new(now: Time, keymap: Keymap) -> Self {
+        Self {
+            now,
+            started: now,
+            size: (0, 0),
+            look: Look::default(),
+            read_only: false,
+            actor: String::new(),
+            keymap,
+            focus: Pane::Sandboxes,
+            sandboxes: Sandboxes::default(),
+            hosts: Hosts::default(),
+            activity: Activity::default(),
+            jobs: Jobs::default(),
+            overlays: Vec::new(),
+            filter_field: None,
+            toast: None,
+            frozen: None,
+            mouse: true,
+            leaving: None,
+            stale: BTreeSet::new(),
+            listening: false,
+            refresh: Duration::from_secs(2),
+            read_at: None,
+            reading: (false, false),
+            zone: jiff::tz::TimeZone::UTC,
+        }
+    }
+
+    /// Where keys go now.
+    pub fn mode(&self) -> Mode {
+        match self.overlays.last() {
+            Some(Overlay::Details(_) | Overlay::Output(..) | Overlay::Help(_) | Overlay::Error(..)) => Mode::Paper,
+            Some(Overlay::Create(form)) if form.step == Step::Pick => Mode::Picker,
+            Some(Overlay::Create(_)) => Mode::Form,
+            Some(Overlay::Confirm(_)) => Mode::Confirm,
+            Some(Overlay::Jobs(_)) => Mode::Jobs,
+            Some(Overlay::Palette(..)) => Mode::Palette,
+            None if self.filter_field.is_some() => Mode::Filter,
+            None => Mode::Main,
+        }
+    }
+
+    /// Where everything is on the screen.
+    pub fn screen(&self) -> Screen {
+        Screen::of(self.size, self.focus)
+    }
+
+    /// Shows a line for a few seconds.
+    pub fn say(&mut self, role: Role, text: impl Into<String>) {
+        let seconds = if role == Role::Bad { 10 } else { 5 };
+        self.toast = Some(Toast { text: text.into(), role, until: self.now.plus_seconds(seconds) });
+    }
+
+    /// What is to be remembered for the next run.
+    pub fn remembered(&self) -> Remembered {
+        Remembered {
+            pane: Some(self.focus),
+            sort: Some(self.sandboxes.sort()),
+            filter: self.sandboxes.filter().text().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! One sandbox's whole record, as text to be read.
+
+use jiff::tz::TimeZone;
+
+use super::activity::event_line;
+use super::hosts::{Host, Standing};
+use super::paper::{Paper, Role};
+use super::words::{age, bytes, clock, left, state_glyph, state_role};
+use super::Load;
+use crate::domain::event::Event;
+use crate::domain::extension::TeardownOutcome;
+use crate::domain::facts::{Certificate, HostFacts};
+use crate::domain::name::SandboxId;
+use crate::domain::sandbox::{SandboxRecord, Service};
+use crate::domain::{State, Time};
+
+/// The overlay.
+#[derive(Debug, Clone)]
+pub struct Details {
+    /// Which sandbox.
+    pub id: SandboxId,
+    /// The record as it was read last; it stays when the sandbox leaves the list.
+    pub record: Box<SandboxRecord>,
+    /// Whether its events are there.
+    pub load: Load,
+    /// Its events, in order.
+    pub events: Vec<Event>,
+    /// The first line on the screen.
+    pub offset: usize,
+}
+
+impl Details {
+    /// Opens a record.
+    pub fn new(record: SandboxRecord) -> Self {
+        Self { id: record.id.clone(), record: Box::new(record), load: Load::Loading, events: Vec::new(), offset: 0 }
+    }
+
+    /// The record as lines of a width.
+    pub fn paper(&self, width: usize, now: Time, zone: &TimeZone, host: Option<&Host>) -> Paper {
+        let mut paper = Paper::new(width);
+        let record = &self.record;
+        overview(&mut paper, record, now);
+        failure(&mut paper, record);
+        reach(&mut paper, record);
+        services(&mut paper, record);
+        host_section(&mut paper, record, host, now);
+        settings(&mut paper, record);
+        teardown(&mut paper, record);
+        self.timeline(&mut paper, zone);
+        if let Some(certificate) = &record.certificate {
+            certified(&mut paper, certificate);
+        }
+        let facts = record.telemetry.as_ref().or_else(|| host.and_then(|host| host.view.facts.as_ref()));
+        if let Some(facts) = facts {
+            inventory(&mut paper, facts, now);
+        }
+        paper
+    }
+
+    fn timeline(&self, paper: &mut Paper, zone: &TimeZone) {
+        paper.heading("Timeline");
+        match &self.load {
+            Load::Loading => paper.text(Role::Dim, 2, "reading the events…"),
+            Load::Failed(problem) => paper.text(Role::Bad, 2, &format!("the events cannot be read: {}", problem.message)),
+            Load::Ready if self.events.is_empty() => paper.text(Role::Dim, 2, "no events are kept of it"),
+            Load::Ready => {}
+        }
+        for event in &self.events {
+            let line = event_line(event);
+            let day = event.time.timestamp().to_zoned(zone.clone()).strftime("%m-%d").to_string();
+            paper.spans([
+                (Role::Dim, format!("  {day} {} ", clock(event.time, zone))),
+                (line.role, format!("{} ", line.glyph)),
+                (Role::Plain, line.text),
+            ]);
+        }
+    }
+}
+
+fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
+    let ago = |time: Time| format!("{} ago ({time})", age(now.since(time).as_secs()));
+    paper.pair("state", state_role(&record.state), &format!("{} {}", state_glyph(&record.state), record.state));
+    paper.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
+    paper.maybe("message", Role::Plain, record.message.as_deref());
+    if let Some(running) = &record.operation {
+        let since = age(now.since(running.started_at).as_secs());
+        let who = format!("{} for {since}, by {} in process {} on {}", running.kind, running.actor, running.pid, running.host);
+        paper.pair("operation", Role::Busy, &who);
+        if running.cancel_requested {
+            paper.pair("", Role::Warn, "a roll-back was asked for");
+        }
+    }
+    paper.pair("id", Role::Plain, record.id.as_str());
+    paper.maybe("name", Role::Plain, record.name.as_deref());
+    paper.pair("profile", Role::Plain, &format!("{} {}", record.profile.id, record.profile.version));
+    paper.pair("extension", Role::Plain, record.extension.as_str());
+    paper.pair("host", Role::Plain, record.host.as_str());
+    paper.maybe("workdir", Role::Plain, record.workdir.as_deref());
+    paper.pair("since", Role::Plain, &ago(record.since));
+    paper.maybe("observed", Role::Plain, record.observed_at.map(ago));
+    paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at), record.actor));
+    paper.maybe("ready", Role::Plain, record.ready_at.map(ago));
+    let deadline = record.expires_at.map(|end| format!(" ({end})")).unwrap_or_default();
+    let role = if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
+    paper.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
+    paper.maybe("at most", Role::Dim, record.max_expires_at.map(|end| end.to_string()));
+    for (key, value) in &record.labels {
+        let role = if key == "protect" { Role::Warn } else { Role::Plain };
+        paper.pair("label", role, &format!("{key}={value}"));
+    }
+}
+
+fn failure(paper: &mut Paper, record: &SandboxRecord) {
+    let Some(failure) = &record.failure else { return };
+    paper.heading("Failure");
+    paper.pair("step", Role::Bad, &failure.step);
+    paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
+    if failure.output.is_empty() {
+        paper.pair("output", Role::Dim, "none");
+    }
+    for line in failure.output.lines() {
+        paper.text(Role::Code, 2, line);
+    }
+}
+
+fn reach(paper: &mut Paper, record: &SandboxRecord) {
+    let Some(reach) = &record.reachability else { return };
+    paper.heading("Reach it");
+    paper.pair("ssh", Role::Code, &reach.ssh);
+    for endpoint in &reach.endpoints {
+        paper.gap();
+        let ports = format!("{} {} -> {}/{}", endpoint.service, endpoint.container_port, endpoint.host_port, endpoint.protocol);
+        paper.pair("endpoint", Role::Plain, &ports);
+        paper.pair("url", Role::Code, &endpoint.url);
+        paper.maybe("tunnel", Role::Code, endpoint.tunnel.as_deref());
+    }
+    for attachment in &reach.attachments {
+        let text = format!("{} ({}, {}, {})", attachment.local, attachment.provider, attachment.id, attachment.state);
+        paper.pair("attachment", Role::Plain, &text);
+    }
+}
+
+fn services(paper: &mut Paper, record: &SandboxRecord) {
+    if record.services.is_empty() {
+        return;
+    }
+    paper.heading("Services");
+    for service in &record.services {
+        let degraded = record.state == State::Ready && service.is_degraded();
+        let (role, mark) = if degraded { (Role::Bad, "✗ ") } else { (Role::Good, "● ") };
+        let role = if record.state == State::Ready { role } else { Role::Dim };
+        paper.pair(&service.name, role, &format!("{mark}{}", service_words(service)));
+    }
+}
+
+fn service_words(service: &Service) -> String {
+    let mut words = vec![service.state.clone()];
+    words.extend(service.exit_code.map(|code| format!("exit {code}")));
+    words.extend(service.restarts.filter(|count| *count > 0).map(|count| format!("restarted {count} times")));
+    words.extend(service.health.as_ref().map(|health| format!("health {health}")));
+    words.join(", ")
+}
+
+fn host_section(paper: &mut Paper, record: &SandboxRecord, host: Option<&Host>, now: Time) {
+    let Some(host) = host else { return };
+    paper.heading(&format!("Host {}", record.host));
+    let since = |time: Option<Time>| time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default();
+    let latency = host.view.latency_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
+    match host.standing(now) {
+        Standing::Up => paper.pair("state", Role::Good, &format!("● up{latency}")),
+        Standing::Slow => paper.pair("state", Role::Warn, &format!("● slow{latency}")),
+        Standing::Connecting => paper.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked))),
+        Standing::Forbidden => paper.pair("state", Role::Dim, "forbidden by the configuration"),
+        Standing::Down => paper.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since))),
+    }
+    paper.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));
+    paper.maybe("says", Role::Plain, host.view.message.as_deref());
+    paper.maybe("hint", Role::Key, host.view.hint.as_deref());
+    let next = host.next.filter(|next| *next > now && host.standing(now) == Standing::Down);
+    paper.maybe("next try", Role::Dim, next.map(|next| format!("in {}", age(next.since(now).as_secs()))));
+}
+
+fn settings(paper: &mut Paper, record: &SandboxRecord) {
+    if !record.inputs.is_empty() {
+        paper.heading("Inputs");
+        for (name, value) in &record.inputs {
+            paper.pair(name, Role::Plain, value);
+        }
+    }
+    if let Some(route) = &record.route {
+        paper.heading("Placement");
+        paper.pair(route.host.as_str(), Role::Good, &route.reason);
+        for verdict in route.verdicts.iter().filter(|verdict| verdict.host != route.host) {
+            paper.pair(verdict.host.as_str(), if verdict.ok { Role::Plain } else { Role::Warn }, &verdict.reason);
+        }
+    }
+    if !record.rewrites.is_empty() {
+        paper.heading("Changed in the compose file");
+        for rewrite in &record.rewrites {
+            paper.text(Role::Plain, 2, &format!("{}: {}", rewrite.path, rewrite.what));
+        }
+    }
+    let money = [("quote", record.quote_usd), ("held", record.hold_usd), ("cost", record.cost_usd)];
+    if money.iter().any(|(_, amount)| amount.is_some()) {
+        paper.heading("Credits");
+        for (key, amount) in money {
+            paper.maybe(key, Role::Plain, amount.map(|amount| amount.to_string()));
+        }
+    }
+}
+
+fn teardown(paper: &mut Paper, record: &SandboxRecord) {
+    if !record.teardown.is_empty() {
+        paper.heading("Teardown");
+        for line in &record.teardown {
+            let role = match line.outcome {
+                TeardownOutcome::Removed => Role::Good,
+                TeardownOutcome::Failed => Role::Bad,
+                _ => Role::Dim,
+            };
+            let reason = line.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            paper.pair(line.outcome.as_str(), role, &format!("{} {}{reason}", line.resource.kind, line.resource.id));
+        }
+    }
+    if !record.leftovers.is_empty() {
+        paper.heading("Left on the host");
+        for resource in &record.leftovers {
+            paper.pair(&resource.kind, Role::Warn, &resource.id);
+        }
+    }
+    for (kind, count) in &record.not_preserved {
+        paper.pair("not preserved", Role::Warn, &format!("{count} {kind}"));
+    }
+}
+
+fn certified(paper: &mut Paper, certificate: &Certificate) {
+    paper.heading("Certificate of the compose runtime");
+    match &certificate.runtime {
+        Some(runtime) => {
+            let engine = runtime.engine_version.as_deref().unwrap_or("of unknown version");
+            let root = if runtime.rootless { "rootless" } else { "as root" };
+            let text = format!("{} {} on {} {engine}, {root}, {}", runtime.flavour, runtime.version, runtime.engine, runtime.chosen);
+            paper.pair("runtime", Role::Plain, &text);
+        }
+        None => paper.pair("runtime", Role::Dim, "none on this host"),
+    }
+    paper.maybe("exit codes", Role::Plain, certificate.exit_codes_trusted.map(|yes| if yes { "tell failure from success" } else { "do not tell failure from success" }));
+    paper.maybe("ps format", Role::Plain, certificate.ps_format.as_deref());
+    for finding in &certificate.findings {
+        paper.text(Role::Plain, 2, finding);
+    }
+}
+
+fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
+    paper.heading(&format!("Inventory of {}, {} ago", facts.hostname, age(now.since(facts.at).as_secs())));
+    let os = facts.os.as_deref().unwrap_or("unknown system");
+    paper.pair("system", Role::Plain, &format!("{os}, {}", facts.kernel));
+    paper.pair("account", Role::Plain, &format!("{} ({})", facts.user, facts.uid));
+    paper.pair("load", Role::Plain, &format!("{:.2} on {} processors", facts.load1, facts.cpus));
+    let memory = format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
+    paper.pair("memory", Role::Plain, &memory);
+    if let Some(disk) = &facts.disk {
+        paper.pair("disk", Role::Plain, &format!("{} free of {} ({})", bytes(disk.available_bytes), bytes(disk.total_bytes), disk.path));
+    }
+    if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > 2.0) {
+        paper.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));
+    }
+    for runtime in &facts.runtimes {
+        paper.pair("runtime", Role::Plain, &format!("{} {} ({})", runtime.flavour, runtime.version, runtime.engine));
+    }
+    if !facts.tools.is_empty() {
+        paper.pair("tools", Role::Plain, &facts.tools.keys().cloned().collect::<Vec<_>>().join(", "));
+    }
+    if let Some(found) = &facts.inventory {
+        paper.pair("sandboxes", Role::Plain, &found.sandboxes.len().to_string());
+        for item in &found.sandboxes {
+            let owner = item.owner.as_deref().unwrap_or("no owner");
+            let text = format!(
+                "{owner}: {} containers, {} networks, {} volumes, {}",
+                item.containers.len(),
+                item.networks.len(),
+                item.volumes.len(),
+                item.directory.as_deref().unwrap_or("no directory"),
+            );
+            paper.pair(&item.sandbox_id, Role::Dim, &text);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The filter: fuzzy words over id, name, profile and host, and `host:` `state:` `profile:` `label:` exactly.
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::rows::Entry;
+
+/// A parsed filter. Every word must match.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    text: String,
+    words: Vec<Pattern>,
+    exact: Vec<(Field, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Host,
+    State,
+    Profile,
+    Label,
+}
+
+impl Filter {
+    /// Reads a filter as typed.
+    pub fn parse(text: &str) -> Self {
+        let mut filter = Self { text: text.to_owned(), ..Self::default() };
+        for word in text.split_whitespace() {
+            let lower = word.to_lowercase();
+            let exact = [
+                ("host:", Field::Host),
+                ("state:", Field::State),
+                ("profile:", Field::Profile),
+                ("label:", Field::Label),
+            ]
+            .into_iter()
+            .find_map(|(prefix, field)| lower.strip_prefix(prefix).map(|value| (field, value.to_owned())));
+            match exact {
+                Some((Field::Profile, value)) => {
+                    let value = value.strip_prefix("profile.").unwrap_or(&value).to_owned();
+                    filter.exact.push((Field::Profile, value));
+                }
+                Some(exact) => filter.exact.push(exact),
+                None => filter.words.push(Pattern::new(
+                    &lower,
+                    CaseMatching::Ignore,
+                    Normalization::Smart,
+                    AtomKind::Fuzzy,
+                )),
+            }
+        }
+        filter
+    }
+
+    /// As typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether everything passes.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.exact.is_empty()
+    }
+
+    /// Whether everything that passes this one passed `earlier` too, so that only those need a look.
+    pub fn narrows(&self, earlier: &Self) -> bool {
+        self.text.starts_with(&earlier.text) && !self.text.contains(':')
+    }
+
+    /// A matcher to be used for many rows.
+    pub fn matcher() -> Matcher {
+        Matcher::new(Config::DEFAULT)
+    }
+
+    /// Whether a row passes. A word passes when any one field holds it: across fields almost everything would.
+    pub fn passes(&self, entry: &Entry, matcher: &mut Matcher) -> bool {
+        let exactly = self.exact.iter().all(|(field, value)| match field {
+            Field::Host => entry.words[3].contains(value.as_str()),
+            Field::Profile => entry.words[2].contains(value.as_str()),
+            Field::State => {
+                entry.state.contains(value.as_str())
+                    || (entry.degraded > 0 && !value.is_empty() && "degraded".starts_with(value.as_str()))
+            }
+            Field::Label => has_label(entry, value),
+        });
+        let mut chars = Vec::new();
+        exactly
+            && self.words.iter().all(|word| {
+                entry.words.iter().any(|field| word.score(Utf32Str::new(field, &mut chars), matcher).is_some())
+            })
+    }
+}
+
+fn has_label(entry: &Entry, value: &str) -> bool {
+    entry.record.labels.iter().any(|(key, own)| match value.split_once('=') {
+        Some((wanted, part)) => key.to_lowercase() == wanted && own.to_lowercase().contains(part),
+        None => key.to_lowercase().contains(value),
+    })
+}

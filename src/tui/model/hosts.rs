@@ -1,0 +1,151 @@
+//! Hosts, each with its own fate.
+
+use std::time::Duration;
+
+use super::Load;
+use crate::domain::Time;
+use crate::domain::facts::{HostState, HostView};
+
+/// How long a host may be silent before its rows say so.
+const SILENT: Duration = Duration::from_secs(15);
+/// How long an answer may take before the host is called slow.
+const SLOW: Duration = Duration::from_secs(3);
+/// A round trip above this is slow.
+const SLOW_MS: u64 = 1000;
+
+/// One host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// As the client sees it.
+    pub view: HostView,
+    /// Since when it is being asked.
+    pub asked: Option<Time>,
+    /// When it answered last, in this console's life.
+    pub answered: Option<Time>,
+    /// Since when it is down.
+    pub down_since: Option<Time>,
+    /// When it is asked next.
+    pub next: Option<Time>,
+}
+
+/// How a host stands, in the words of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The configuration forbids it.
+    Forbidden,
+    /// Nobody has an answer yet.
+    Connecting,
+    /// It answers.
+    Up,
+    /// It answers late, or is late to answer.
+    Slow,
+    /// It does not answer.
+    Down,
+}
+
+/// All hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hosts {
+    /// Whether they were read.
+    pub load: Load,
+    /// In the configuration's order.
+    pub list: Vec<Host>,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self { load: Load::Loading, list: Vec::new() }
+    }
+}
+
+impl Host {
+    /// How it stands now.
+    pub fn standing(&self, now: Time) -> Standing {
+        let late = self.asked.is_some_and(|asked| now.since(asked) > SLOW);
+        match self.view.state {
+            HostState::Forbidden => Standing::Forbidden,
+            HostState::Down => Standing::Down,
+            HostState::Up if late || self.view.latency_ms.is_some_and(|ms| ms > SLOW_MS) => Standing::Slow,
+            HostState::Up => Standing::Up,
+            HostState::Slow => Standing::Slow,
+            _ => Standing::Connecting,
+        }
+    }
+
+    fn is_fine(&self) -> bool {
+        matches!(self.view.state, HostState::Up | HostState::Slow)
+    }
+}
+
+impl Hosts {
+    /// Takes the configured hosts, keeping what is known of them.
+    pub fn replace(&mut self, views: Vec<HostView>, now: Time) {
+        self.load = Load::Ready;
+        let mut old = std::mem::take(&mut self.list);
+        self.list = views
+            .into_iter()
+            .map(|view| {
+                let known = old.iter().position(|host| host.view.name == view.name).map(|at| old.swap_remove(at));
+                let mut host = known.unwrap_or(Host {
+                    view: view.clone(),
+                    asked: None,
+                    answered: None,
+                    down_since: None,
+                    next: None,
+                });
+                host.take(view, now);
+                host
+            })
+            .collect();
+    }
+
+    /// The host of this name.
+    pub fn get(&self, name: &str) -> Option<&Host> {
+        self.list.iter().find(|host| host.view.name.same(name))
+    }
+
+    /// The host of this name.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Host> {
+        self.list.iter_mut().find(|host| host.view.name.same(name))
+    }
+
+    /// Takes a newer view; answers `Some(true)` when the host came up, `Some(false)` when it went down.
+    pub fn take(&mut self, view: HostView, now: Time) -> Option<bool> {
+        let host = self.get_mut(view.name.as_str())?;
+        let (was_down, was_fine) = (host.view.state == HostState::Down, host.is_fine());
+        host.take(view, now);
+        if host.is_fine() && was_down {
+            return Some(true);
+        }
+        (host.view.state == HostState::Down && (was_fine || !was_down)).then_some(false)
+    }
+
+    /// Whether a sandbox's host has not answered for 15 s: its row is what was, not what is.
+    pub fn is_silent(&self, name: &str, now: Time, started: Time) -> bool {
+        let heard = |time: Time| now.since(time) <= SILENT;
+        match self.get(name) {
+            _ if self.load != Load::Ready => false,
+            Some(host) if host.is_fine() && !host.asked.is_some_and(|asked| !heard(asked)) => false,
+            Some(host) => !heard(host.answered.unwrap_or(started)),
+            None => !heard(started),
+        }
+    }
+}
+
+impl Host {
+    fn take(&mut self, view: HostView, now: Time) {
+        match view.state {
+            HostState::Up | HostState::Slow => {
+                self.answered = view.checked_at.or(Some(now)).max(self.answered);
+                self.down_since = None;
+            }
+            HostState::Down => self.down_since = self.down_since.or(Some(now)),
+            _ => {}
+        }
+        // A view from before the first contact must not undo what is known.
+        let older = view.state == HostState::Unknown && self.view.state != HostState::Unknown;
+        if !older {
+            self.view = view;
+        }
+    }
+}

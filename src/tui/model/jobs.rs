@@ -1,0 +1,258 @@
+//! Operations of this console: what each is at, what it wrote, how it ended.
+
+use std::collections::VecDeque;
+
+use crate::client::Problem;
+use crate::domain::event::Progress;
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::{OperationKind, Time};
+
+/// How many lines of a job's output are kept.
+const KEPT_LINES: usize = 2000;
+/// How many finished jobs are kept.
+const KEPT_JOBS: usize = 200;
+
+/// A job's number in this console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);
+
+/// How far a job has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobState {
+    /// The client was asked and has not answered.
+    Starting,
+    /// Its operation runs.
+    Running,
+    /// A roll-back was asked for.
+    Cancelling,
+    /// Done.
+    Succeeded,
+    /// Rolled back.
+    Cancelled,
+    /// Not begun, with the reason: its target was not what the operator had seen.
+    Skipped(String),
+    /// Ended with an error.
+    Failed(Problem),
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Its number.
+    pub id: JobId,
+    /// What it does.
+    pub kind: OperationKind,
+    /// On which sandbox; none until a create was answered.
+    pub sandbox: Option<SandboxId>,
+    /// What it is about, for people.
+    pub title: String,
+    /// The operation, once the client answered.
+    pub operation: Option<OperationId>,
+    /// Whether it was asked for here (else it is this process's own work, such as the sweep's).
+    pub asked_here: bool,
+    /// How far it has come.
+    pub state: JobState,
+    /// Its step's name, number, and how many there are.
+    pub stage: Option<(String, u32, u32)>,
+    /// How much of the step is done, and out of how much.
+    pub part: Option<(u64, u64)>,
+    /// Bytes per second, smoothed.
+    pub rate: Option<f64>,
+    bytes: Option<(Time, u64)>,
+    /// When it began.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// What it wrote, the last lines.
+    pub output: VecDeque<String>,
+    /// How many earlier lines were dropped.
+    pub dropped: u64,
+}
+
+/// All jobs.
+#[derive(Debug, Clone, Default)]
+pub struct Jobs {
+    list: VecDeque<Job>,
+    last: u64,
+}
+
+impl Job {
+    /// Whether it has not ended.
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, JobState::Starting | JobState::Running | JobState::Cancelling)
+    }
+
+    /// From 0 to 1, where that is known.
+    pub fn fraction(&self) -> Option<f64> {
+        self.part.filter(|(_, of)| *of > 0).map(|(done, of)| (done as f64 / of as f64).clamp(0.0, 1.0))
+    }
+
+    /// How long it ran, in seconds.
+    pub fn seconds(&self, now: Time) -> u64 {
+        self.ended.unwrap_or(now).since(self.started).as_secs()
+    }
+
+    /// Takes a report of progress.
+    pub fn advance(&mut self, progress: Progress, now: Time) {
+        let stage = (progress.stage, progress.step, progress.steps);
+        if self.stage.as_ref() != Some(&stage) {
+            self.write(format!("[{}/{}] {}", stage.1, stage.2, stage.0));
+            self.stage = Some(stage);
+            self.part = None;
+            self.rate = None;
+            self.bytes = None;
+        }
+        if let (Some(done), Some(of)) = (progress.done, progress.of) {
+            self.part = Some((done, of));
+        }
+        if let Some(bytes) = progress.bytes {
+            self.measure(bytes, now);
+        }
+        if let Some(message) = progress.message {
+            self.write(message);
+        }
+    }
+
+    fn measure(&mut self, bytes: u64, now: Time) {
+        let Some((since, before)) = self.bytes else {
+            self.bytes = Some((now, bytes));
+            return;
+        };
+        let seconds = now.since(since).as_secs_f64();
+        if seconds >= 0.5 {
+            let rate = bytes.saturating_sub(before) as f64 / seconds;
+            self.rate = Some(self.rate.map_or(rate, |old| old * 0.6 + rate * 0.4));
+            self.bytes = Some((now, bytes));
+        }
+    }
+
+    /// Adds to its output.
+    pub fn write(&mut self, text: impl Into<String>) {
+        if self.output.len() == KEPT_LINES {
+            self.output.pop_front();
+            self.dropped += 1;
+        }
+        self.output.push_back(text.into());
+    }
+
+    /// The last line it wrote.
+    pub fn last_line(&self) -> Option<&str> {
+        self.output.back().map(String::as_str)
+    }
+
+    /// What a cancel leaves behind.
+    pub fn rollback(&self) -> &'static str {
+        match self.kind {
+            OperationKind::Create | OperationKind::Restore => "what was made on the host is removed; the record stays as failed",
+            OperationKind::Recreate => "what was made anew is removed; the old one is gone already",
+            OperationKind::Destroy => "what is removed stays removed; the rest is finished later",
+            _ => "what was begun is taken back",
+        }
+    }
+}
+
+impl Jobs {
+    /// Adds a job that was asked for here.
+    pub fn start(&mut self, kind: OperationKind, sandbox: Option<SandboxId>, title: String, now: Time) -> JobId {
+        self.add(kind, sandbox, title, now, true)
+    }
+
+    fn add(&mut self, kind: OperationKind, sandbox: Option<SandboxId>, title: String, now: Time, here: bool) -> JobId {
+        self.last += 1;
+        let id = JobId(self.last);
+        self.list.push_front(Job {
+            id,
+            kind,
+            sandbox,
+            title,
+            operation: None,
+            asked_here: here,
+            state: JobState::Starting,
+            stage: None,
+            part: None,
+            rate: None,
+            bytes: None,
+            started: now,
+            ended: None,
+            output: VecDeque::new(),
+            dropped: 0,
+        });
+        while self.list.len() > KEPT_JOBS {
+            let Some(at) = self.list.iter().rposition(|job| !job.is_running()) else { break };
+            self.list.remove(at);
+        }
+        id
+    }
+
+    /// The newest first.
+    pub fn list(&self) -> impl DoubleEndedIterator<Item = &Job> + ExactSizeIterator {
+        self.list.iter()
+    }
+
+    /// Those that run, the oldest first.
+    pub fn running(&self) -> impl Iterator<Item = &Job> {
+        self.list.iter().rev().filter(|job| job.is_running())
+    }
+
+    /// The job of this number.
+    pub fn get(&self, id: JobId) -> Option<&Job> {
+        self.list.iter().find(|job| job.id == id)
+    }
+
+    /// The job of this number.
+    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.list.iter_mut().find(|job| job.id == id)
+    }
+
+    /// The running job of a sandbox.
+    pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
+        self.list.iter().find(|job| job.is_running() && job.sandbox.as_ref() == Some(id))
+    }
+
+    /// The job of an operation.
+    pub fn of_operation(&mut self, id: &OperationId) -> Option<&mut Job> {
+        self.list.iter_mut().find(|job| job.operation.as_ref() == Some(id))
+    }
+
+    /// Tells which operation a job became. Progress may have come before this answer and made a job of its own:
+    /// what that one heard is taken over.
+    pub fn set_operation(&mut self, id: JobId, operation: OperationId) {
+        let early = self.list.iter().position(|job| job.id != id && job.operation.as_ref() == Some(&operation));
+        let early = early.and_then(|at| self.list.remove(at));
+        let Some(job) = self.get_mut(id) else { return };
+        job.operation = Some(operation);
+        if job.state == JobState::Starting {
+            job.state = JobState::Running;
+        }
+        if let Some(early) = early {
+            job.stage = early.stage;
+            job.part = early.part;
+            job.output = early.output;
+        }
+    }
+
+    /// Takes a report of progress: of a known operation, of one whose start was not answered yet, or of this
+    /// process's own work, which becomes a job too.
+    pub fn advance(&mut self, progress: Progress, now: Time) -> JobId {
+        let known = self.list.iter_mut().position(|job| {
+            job.operation.as_ref() == Some(&progress.operation)
+                || (job.state == JobState::Starting
+                    && job.operation.is_none()
+                    && job.kind == progress.kind
+                    && job.sandbox.is_some()
+                    && job.sandbox == progress.sandbox_id)
+        });
+        let at = known.unwrap_or_else(|| {
+            let title = progress.sandbox_id.as_ref().map(ToString::to_string).unwrap_or_default();
+            self.add(progress.kind.clone(), progress.sandbox_id.clone(), title, now, false);
+            0
+        });
+        let job = &mut self.list[at];
+        job.operation.get_or_insert_with(|| progress.operation.clone());
+        if job.state == JobState::Starting {
+            job.state = JobState::Running;
+        }
+        job.advance(progress, now);
+        job.id
+    }
+}

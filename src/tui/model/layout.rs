@@ -1,0 +1,241 @@
+//! Where everything is: pure arithmetic on the terminal's size, so that a click finds what was drawn.
+
+use super::{Pane, SortKey};
+
+/// A rectangle in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Area {
+    /// Column of its left edge.
+    pub x: u16,
+    /// Row of its top edge.
+    pub y: u16,
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+}
+
+impl Area {
+    /// A rectangle.
+    pub fn new(x: u16, y: u16, width: u16, height: u16) -> Self {
+        Self { x, y, width, height }
+    }
+
+    /// Whether a cell is inside.
+    pub fn holds(self, column: u16, row: u16) -> bool {
+        column >= self.x && row >= self.y && column - self.x < self.width && row - self.y < self.height
+    }
+
+    /// Without `by` columns left and right and `by` rows above and below.
+    #[must_use]
+    pub fn inner(self, by: u16) -> Self {
+        if self.width < 2 * by || self.height < 2 * by {
+            return Self::default();
+        }
+        Self::new(self.x + by, self.y + by, self.width - 2 * by, self.height - 2 * by)
+    }
+
+    /// A rectangle of at most this size in the middle.
+    #[must_use]
+    pub fn centred(self, width: u16, height: u16) -> Self {
+        let (width, height) = (width.min(self.width), height.min(self.height));
+        Self::new(self.x + (self.width - width) / 2, self.y + (self.height - height) / 2, width, height)
+    }
+}
+
+/// The smallest terminal that shows more than one line.
+pub const SMALLEST: (u16, u16) = (60, 15);
+
+/// Below this height only the focused pane is shown.
+const BOTH_PANES: u16 = 20;
+
+/// The screen's map. Empty areas are not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// All of it.
+    pub whole: Area,
+    /// The first row; empty when the terminal is too small for anything but a sentence.
+    pub header: Area,
+    /// The frame around the panes.
+    pub frame: Area,
+    /// The row of the list's title, on the frame; its column titles are the row below.
+    pub titles: Area,
+    /// The list's rows.
+    pub list: Area,
+    /// The activity's rows; its title is on the row above.
+    pub activity: Area,
+    /// The last row: keys, a toast, or the filter.
+    pub footer: Area,
+}
+
+impl Screen {
+    /// The map for a size. The panes to come stand to the right of these two from 100 columns on.
+    pub fn of((width, height): (u16, u16), focus: Pane) -> Self {
+        let whole = Area::new(0, 0, width, height);
+        let none = Area::default();
+        if width < SMALLEST.0 || height < SMALLEST.1 {
+            return Self { whole, header: none, frame: none, titles: none, list: none, activity: none, footer: none };
+        }
+        let frame = Area::new(0, 1, width, height - 2);
+        let inside = frame.inner(1);
+        let below = if height < BOTH_PANES { 0 } else { (inside.height / 4).clamp(4, 12) };
+        let (mut titles, mut list, mut activity) = (none, none, none);
+        if below > 0 {
+            list = Area { height: inside.height - below - 1, ..inside };
+            activity = Area { y: list.y + list.height + 1, height: below, ..inside };
+        } else if focus == Pane::Sandboxes {
+            list = inside;
+        } else {
+            activity = inside;
+        }
+        if list.height > 0 {
+            titles = Area { height: 1, ..list };
+            list = Area { y: list.y + 1, height: list.height - 1, ..list };
+        }
+        Self {
+            whole,
+            header: Area::new(0, 0, width, 1),
+            frame,
+            titles,
+            list,
+            activity,
+            footer: Area::new(0, height - 1, width, 1),
+        }
+    }
+
+    /// Where an overlay of the common size goes.
+    pub fn overlay(&self) -> Area {
+        let wide = self.whole.width.saturating_sub(if self.whole.width >= 100 { 12 } else { 2 });
+        let high = self.whole.height.saturating_sub(if self.whole.height >= 30 { 4 } else { 2 });
+        self.whole.centred(wide.min(132), high)
+    }
+
+    /// The text's area within an overlay's frame.
+    pub fn overlay_text(&self) -> Area {
+        let inner = self.overlay().inner(1);
+        Area { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
+    }
+
+    /// The list's columns at this width.
+    pub fn columns(&self) -> Vec<Placed> {
+        Column::place(self.list.width)
+    }
+}
+
+/// A column of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Cursor, mark, glyph.
+    Marks,
+    /// Id.
+    Id,
+    /// Name.
+    Name,
+    /// Profile.
+    Profile,
+    /// Host.
+    Host,
+    /// State.
+    State,
+    /// Age.
+    Age,
+    /// What is left, or what is being done, or what is wrong.
+    Left,
+}
+
+/// A column and where it is, from the list's left edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Which.
+    pub column: Column,
+    /// Its first cell.
+    pub x: u16,
+    /// Its cells.
+    pub width: u16,
+}
+
+impl Column {
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Marks => "",
+            Self::Id => "id",
+            Self::Name => "name",
+            Self::Profile => "profile",
+            Self::Host => "host",
+            Self::State => "state",
+            Self::Age => "age",
+            Self::Left => "left",
+        }
+    }
+
+    /// What a click on its title sorts by.
+    pub fn sort_key(self) -> Option<SortKey> {
+        match self {
+            Self::Marks => None,
+            Self::Id => Some(SortKey::Id),
+            Self::Name => Some(SortKey::Name),
+            Self::Profile => Some(SortKey::Profile),
+            Self::Host => Some(SortKey::Host),
+            Self::State => Some(SortKey::State),
+            Self::Age => Some(SortKey::Age),
+            Self::Left => Some(SortKey::Left),
+        }
+    }
+
+    /// Fixed widths, and the rest shared by name, profile and the last column.
+    fn place(width: u16) -> Vec<Placed> {
+        const GAP: u16 = 2;
+        let mut widths = vec![(Self::Marks, 4), (Self::Id, 8), (Self::Name, 14)];
+        let roomy = width >= 96;
+        if roomy {
+            widths.push((Self::Profile, 16));
+        }
+        if width >= 72 {
+            widths.push((Self::Host, 12));
+        }
+        widths.extend([(Self::State, 12), (Self::Age, 6), (Self::Left, 12)]);
+        let used: u16 = widths.iter().map(|(_, width)| width + GAP).sum::<u16>() - 2 * GAP;
+        let mut spare = width.saturating_sub(used);
+        for (column, share, most) in
+            [(Self::Name, 3, 20), (Self::Host, 4, 16), (Self::Profile, 4, 24), (Self::Id, 5, 12), (Self::Left, 1, u16::MAX)]
+        {
+            if let Some((_, width)) = widths.iter_mut().find(|(known, _)| *known == column) {
+                let more = (spare / share).min(most.saturating_sub(*width));
+                *width += more;
+                spare -= more;
+            }
+        }
+        let mut x = 0;
+        let mut placed = Vec::with_capacity(widths.len());
+        for (column, width) in widths {
+            placed.push(Placed { column, x, width });
+            // The marks stand right before the id.
+            x += width + if column == Self::Marks { 0 } else { GAP };
+        }
+        placed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_leaves_the_screen_at_any_size() {
+        for width in 0..160 {
+            for height in 0..60 {
+                for focus in [Pane::Sandboxes, Pane::Activity] {
+                    let screen = Screen::of((width, height), focus);
+                    for area in [screen.header, screen.frame, screen.titles, screen.list, screen.activity, screen.footer, screen.overlay()] {
+                        assert!(area.x + area.width <= width && area.y + area.height <= height, "{width}x{height} {area:?}");
+                    }
+                    if screen.list.height > 0 {
+                        let last = screen.columns().last().copied().unwrap();
+                        assert_eq!(last.x + last.width, screen.list.width, "{width}x{height}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the overlays that are read say, as paper: the view paints it, the update scrolls it.
+
+use super::paper::{Paper, Role};
+use super::{Job, JobState, Model, Overlay};
+use crate::client::Problem;
+use crate::tui::keymap::{Mode, TABLE};
+
+impl Model {
+    /// The text of the overlay on top, if it is one that is read.
+    pub fn paper(&self) -> Option<Paper> {
+        self.overlays.last().and_then(|overlay| self.paper_of(overlay))
+    }
+
+    /// The text of an overlay that is read.
+    pub fn paper_of(&self, overlay: &Overlay) -> Option<Paper> {
+        let width = usize::from(self.screen().overlay_text().width);
+        match overlay {
+            Overlay::Details(details) => {
+                let host = self.hosts.get(details.record.host.as_str());
+                Some(details.paper(width, self.now, &self.zone, host))
+            }
+            Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
+            Overlay::Help(_) => Some(self.help(width)),
+            Overlay::Error(problem, _) => Some(error(problem, width)),
+            _ => None,
+        }
+    }
+
+    fn help(&self, width: usize) -> Paper {
+        let mut paper = Paper::new(width);
+        for mode in Mode::ALL {
+            paper.heading(mode.title());
+            for (keys, help) in self.keymap.help(*mode) {
+                paper.pair(&keys, Role::Plain, help);
+            }
+        }
+        paper.heading("This console");
+        paper.pair("acts as", Role::Plain, &self.actor);
+        if self.read_only {
+            paper.pair("read-only", Role::Warn, "keys that change something are refused");
+        }
+        let later = TABLE.iter().filter(|row| row.action.is_later()).count();
+        paper.text(Role::Dim, 2, &format!("{later} more actions have their keys kept free and come with later versions"));
+        paper.text(Role::Dim, 2, "every action can be put on another key: dashboard.keys in the configuration");
+        paper
+    }
+}
+
+fn output(job: &Job, width: usize) -> Paper {
+    let mut paper = Paper::new(width);
+    if job.dropped > 0 {
+        paper.text(Role::Dim, 0, &format!("{} earlier lines were dropped", job.dropped));
+    }
+    if job.output.is_empty() {
+        paper.text(Role::Dim, 0, "it has written nothing yet");
+    }
+    for line in &job.output {
+        let stage = line.starts_with('[');
+        paper.text(if stage { Role::Title } else { Role::Plain }, 0, line);
+    }
+    if let JobState::Failed(problem) = &job.state {
+        paper.gap();
+        paper.text(Role::Bad, 0, &format!("{}: {}", problem.code, problem.message));
+        if let Some(hint) = &problem.hint {
+            paper.text(Role::Key, 0, hint);
+        }
+    }
+    paper
+}
+
+fn error(problem: &Problem, width: usize) -> Paper {
+    let mut paper = Paper::new(width);
+    paper.text(Role::Bad, 0, &problem.message);
+    if !problem.causes.is_empty() {
+        paper.heading("Because");
+        for cause in &problem.causes {
+            paper.text(Role::Plain, 2, cause);
+        }
+    }
+    if let Some(hint) = &problem.hint {
+        paper.heading("What to do");
+        paper.text(Role::Key, 2, hint);
+    }
+    paper.gap();
+    paper.pair("code", Role::Dim, problem.code.as_str());
+    if problem.retryable {
+        paper.pair("", Role::Dim, "the same request may succeed later");
+    }
+    paper
+}

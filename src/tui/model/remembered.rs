@@ -1,0 +1,78 @@
+//! What a console remembers for its next run: pane, sort, filter. Optional; a broken file is as good as none.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Pane, Sort, SortKey};
+
+/// What is remembered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Remembered {
+    /// The focused pane.
+    pub pane: Option<Pane>,
+    /// The sort.
+    pub sort: Option<Sort>,
+    /// The filter's text.
+    pub filter: String,
+}
+
+/// As it stands in the file.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+struct Stored {
+    pane: String,
+    sort: String,
+    descending: bool,
+    filter: String,
+}
+
+impl Remembered {
+    /// From a file's text; what cannot be read is forgotten.
+    pub fn parse(text: &str) -> Self {
+        let stored: Stored = serde_json::from_str(text).unwrap_or_default();
+        let pane = match stored.pane.as_str() {
+            "sandboxes" => Some(Pane::Sandboxes),
+            "activity" => Some(Pane::Activity),
+            _ => None,
+        };
+        let sort = SortKey::ALL.iter().find(|key| key.as_str() == stored.sort);
+        Self {
+            pane,
+            sort: sort.map(|key| Sort { key: *key, descending: stored.descending }),
+            filter: stored.filter.chars().filter(|c| !c.is_control()).take(200).collect(),
+        }
+    }
+
+    /// As a file's text.
+    pub fn to_json(&self) -> String {
+        let pane = match self.pane {
+            Some(Pane::Sandboxes) => "sandboxes",
+            Some(Pane::Activity) => "activity",
+            None => "",
+        };
+        let stored = Stored {
+            pane: pane.to_owned(),
+            sort: self.sort.map(|sort| sort.key.as_str().to_owned()).unwrap_or_default(),
+            descending: self.sort.is_some_and(|sort| sort.descending),
+            filter: self.filter.clone(),
+        };
+        serde_json::to_string(&stored).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_back_equal_and_a_broken_file_is_none() {
+        let kept = Remembered {
+            pane: Some(Pane::Activity),
+            sort: Some(Sort { key: SortKey::Host, descending: true }),
+            filter: "host:a e2e".to_owned(),
+        };
+        assert_eq!(Remembered::parse(&kept.to_json()), kept);
+        for broken in ["", "[]", "{\"pane\": 3}", "\u{0}"] {
+            assert_eq!(Remembered::parse(broken), Remembered::default());
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The list: records, their order, what of them is shown, cursor and marks. Cursor and marks are ids: they follow
+//! their sandbox through every sort, filter and refresh.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::filter::Filter;
+use super::rows::{Entry, Sort};
+use super::Load;
+use crate::domain::State;
+use crate::domain::name::SandboxId;
+
+/// How many sandboxes there are of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Ready.
+    pub live: usize,
+    /// Ready, with a service that should run and does not.
+    pub degraded: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Lost.
+    pub lost: usize,
+    /// Being made or removed.
+    pub moving: usize,
+    /// Asleep.
+    pub sleeping: usize,
+}
+
+/// The list.
+#[derive(Debug, Clone)]
+pub struct Sandboxes {
+    /// Whether the records are there.
+    pub load: Load,
+    records: HashMap<SandboxId, Arc<Entry>>,
+    /// All of them, in order.
+    sorted: Vec<Arc<Entry>>,
+    /// Those that pass the filter, in the same order.
+    shown: Vec<Arc<Entry>>,
+    sort: Sort,
+    filter: Filter,
+    /// The sandbox the operator pointed at, shown or not.
+    wanted: Option<SandboxId>,
+    /// Where the cursor is, or was when `wanted` was shown last.
+    index: usize,
+    offset: usize,
+    height: usize,
+    marks: BTreeSet<SandboxId>,
+    last_mark: Option<SandboxId>,
+    counts: Counts,
+}
+
+impl Default for Sandboxes {
+    fn default() -> Self {
+        Self {
+            load: Load::Loading,
+            records: HashMap::new(),
+            sorted: Vec::new(),
+            shown: Vec::new(),
+            sort: Sort::default(),
+            filter: Filter::default(),
+            wanted: None,
+            index: 0,
+            offset: 0,
+            height: 1,
+            marks: BTreeSet::new(),
+            last_mark: None,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Sandboxes {
+    /// Takes a full list in place of everything known.
+    pub fn replace(&mut self, entries: Vec<Arc<Entry>>) {
+        self.records =
+            entries.iter().map(|entry| (entry.record.id.clone(), Arc::clone(entry))).collect();
+        self.sorted = entries;
+        self.load = Load::Ready;
+        self.marks.retain(|id| self.records.contains_key(id));
+        self.reorder();
+    }
+
+    /// Takes one record's newer version; an older one is ignored. One that is over leaves the list.
+    pub fn upsert(&mut self, entry: Entry) {
+        let id = entry.record.id.clone();
+        if let Some(old) = self.records.get(&id) {
+            if old.record.revision > entry.record.revision || **old == entry {
+                return;
+            }
+            self.take_out(&id);
+        }
+        if entry.record.state.is_over() {
+            self.marks.remove(&id);
+        } else {
+            let entry = Arc::new(entry);
+            self.records.insert(id, Arc::clone(&entry));
+            let sort = self.sort;
+            let place = |list: &[Arc<Entry>]| list.partition_point(|other| sort.compare(other, &entry).is_lt());
+            let at = place(&self.sorted);
+            self.sorted.insert(at, Arc::clone(&entry));
+            if self.filter.passes(&entry, &mut Filter::matcher()) {
+                let at = place(&self.shown);
+                self.shown.insert(at, entry);
+            }
+        }
+        self.settle();
+    }
+
+    /// Forgets one that is no longer there.
+    pub fn remove(&mut self, id: &SandboxId) {
+        self.take_out(id);
+        self.marks.remove(id);
+        self.settle();
+    }
+
+    fn take_out(&mut self, id: &SandboxId) {
+        let Some(old) = self.records.remove(id) else { return };
+        for list in [&mut self.sorted, &mut self.shown] {
+            if let Ok(at) = list.binary_search_by(|other| self.sort.compare(other, &old)) {
+                list.remove(at);
+            }
+        }
+    }
+
+    /// Sorts by another key.
+    pub fn set_sort(&mut self, sort: Sort) {
+        self.sort = sort;
+        self.reorder();
+    }
+
+    /// How it is sorted.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Shows only what passes.
+    pub fn set_filter(&mut self, filter: Filter) {
+        let mut matcher = Filter::matcher();
+        if filter.narrows(&self.filter) {
+            self.shown.retain(|entry| filter.passes(entry, &mut matcher));
+            self.filter = filter;
+        } else {
+            self.filter = filter;
+            self.refilter();
+        }
+        self.settle();
+    }
+
+    /// What is shown only.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    fn reorder(&mut self) {
+        let sort = self.sort;
+        self.sorted.sort_by(|a, b| sort.compare(a, b));
+        self.refilter();
+        self.settle();
+    }
+
+    fn refilter(&mut self) {
+        if self.filter.is_empty() {
+            self.shown.clone_from(&self.sorted);
+            return;
+        }
+        let mut matcher = Filter::matcher();
+        self.shown =
+            self.sorted.iter().filter(|entry| self.filter.passes(entry, &mut matcher)).map(Arc::clone).collect();
+    }
+
+    /// Finds the cursor again after a change: on its sandbox if that is shown, else where it was.
+    fn settle(&mut self) {
+        let wanted = self.wanted.as_ref();
+        let at = wanted.and_then(|id| {
+            // Mostly it has not moved.
+            let same = |entry: &Arc<Entry>| entry.record.id == *id;
+            if self.shown.get(self.index).is_some_and(same) { Some(self.index) } else { self.shown.iter().position(same) }
+        });
+        self.index = at.unwrap_or(self.index).min(self.shown.len().saturating_sub(1));
+        // A filter may bring the wanted one back; one that is gone will not come back.
+        if at.is_none() && wanted.is_none_or(|id| !self.records.contains_key(id)) {
+            self.wanted = self.shown.get(self.index).map(|entry| entry.record.id.clone());
+        }
+        self.count();
+        self.scroll();
+    }
+
+    fn count(&mut self) {
+        let mut counts = Counts::default();
+        for entry in &self.sorted {
+            match entry.record.state {
+                State::Ready => counts.live += 1,
+                State::Failed => counts.failed += 1,
+                State::Lost => counts.lost += 1,
+                State::Requested | State::Provisioning | State::Destroying => counts.moving += 1,
+                State::Sleeping => counts.sleeping += 1,
+                _ => {}
+            }
+            counts.degraded += usize::from(entry.degraded > 0);
+        }
+        self.counts = counts;
+    }
+
+    /// How many there are of each kind.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Tells how many rows are on the screen.
+    pub fn set_height(&mut self, height: usize) {
+        self.height = height;
+        self.scroll();
+    }
+
+    fn scroll(&mut self) {
+        let height = self.height.max(1);
+        if self.index < self.offset {
+            self.offset = self.index;
+        } else if self.index >= self.offset + height {
+            self.offset = self.index + 1 - height;
+        }
+        self.offset = self.offset.min(self.shown.len().saturating_sub(height));
+    }
+
+    /// The rows on the screen.
+    pub fn window(&self) -> &[Arc<Entry>] {
+        let end = (self.offset + self.height).min(self.shown.len());
+        &self.shown[self.offset.min(end)..end]
+    }
+
+    /// The place of the first row on the screen.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The cursor's place among those shown.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Those that pass the filter.
+    pub fn shown(&self) -> &[Arc<Entry>] {
+        &self.shown
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// The row under the cursor.
+    pub fn selected(&self) -> Option<&Arc<Entry>> {
+        self.shown.get(self.index)
+    }
+
+    /// The row of an id.
+    pub fn get(&self, id: &SandboxId) -> Option<&Arc<Entry>> {
+        self.records.get(id)
+    }
+
+    /// Moves the cursor to a place among those shown.
+    pub fn go(&mut self, index: usize) {
+        self.index = index.min(self.shown.len().saturating_sub(1));
+        self.wanted = self.shown.get(self.index).map(|entry| entry.record.id.clone());
+        self.scroll();
+    }
+
+    /// Moves the cursor by rows.
+    pub fn step(&mut self, by: isize) {
+        self.go(self.index.saturating_add_signed(by));
+    }
+
+    /// Moves the cursor by pages.
+    pub fn page(&mut self, pages: isize) {
+        self.step(pages * isize::try_from(self.height.max(2) - 1).unwrap_or(1));
+    }
+
+    /// Moves the cursor to a sandbox, shown or not.
+    pub fn point_at(&mut self, id: SandboxId) {
+        self.wanted = Some(id);
+        self.settle();
+    }
+
+    /// The marked ids.
+    pub fn marks(&self) -> &BTreeSet<SandboxId> {
+        &self.marks
+    }
+
+    /// How many marked ones the filter hides.
+    pub fn hidden_marks(&self) -> usize {
+        let visible = self.shown.iter().filter(|entry| self.marks.contains(&entry.record.id)).count();
+        self.marks.len() - visible
+    }
+
+    /// Marks or unmarks the row under the cursor and goes down.
+    pub fn toggle_mark(&mut self) {
+        let Some(id) = self.selected().map(|entry| entry.record.id.clone()) else { return };
+        if !self.marks.remove(&id) {
+            self.marks.insert(id.clone());
+        }
+        self.last_mark = Some(id);
+        self.step(1);
+    }
+
+    /// Marks from the last marked row to the cursor.
+    pub fn mark_range(&mut self) {
+        let from = self
+            .last_mark
+            .as_ref()
+            .and_then(|id| self.shown.iter().position(|entry| entry.record.id == *id))
+            .unwrap_or(self.index);
+        let (low, high) = (from.min(self.index), from.max(self.index));
+        self.marks.extend(self.shown.iter().take(high + 1).skip(low).map(|entry| entry.record.id.clone()));
+        self.last_mark = self.selected().map(|entry| entry.record.id.clone());
+    }
+
+    /// Marks all that are shown; if all are, unmarks them.
+    pub fn mark_all(&mut self) {
+        let all = !self.shown.is_empty() && self.shown.iter().all(|entry| self.marks.contains(&entry.record.id));
+        if all {
+            for entry in &self.shown {
+                self.marks.remove(&entry.record.id);
+            }
+        } else {
+            self.marks.extend(self.shown.iter().map(|entry| entry.record.id.clone()));
+        }
+    }
+
+    /// Unmarks everything.
+    pub fn clear_marks(&mut self) {
+        self.marks.clear();
+        self.last_mark = None;
+    }
+
+    /// What a verb acts on: the marked ones in the list's order, or the one under the cursor.
+    pub fn targets(&self) -> Vec<Arc<Entry>> {
+        if self.marks.is_empty() {
+            return self.selected().cloned().into_iter().collect();
+        }
+        self.sorted.iter().filter(|entry| self.marks.contains(&entry.record.id)).cloned().collect()
+    }
+}

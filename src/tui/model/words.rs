@@ -1,0 +1,95 @@
+//! Short words for ages, sizes, times and states.
+
+use jiff::tz::TimeZone;
+
+use super::Role;
+use crate::domain::name::ProfileId;
+use crate::domain::{State, Time};
+
+/// `12s`, `41m`, `2h03`, `3d04h`: two figures at most.
+pub fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h{:02}", seconds / 3600, seconds / 60 % 60),
+        86_400..864_000 => format!("{}d{:02}h", seconds / 86_400, seconds / 3600 % 24),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// What is left until a deadline: `1h57 left`, `expired 3m ago`, `no deadline`.
+pub fn left(expires_at: Option<Time>, now: Time) -> String {
+    match expires_at {
+        None => "no deadline".to_owned(),
+        Some(end) if end > now => format!("{} left", age(end.since(now).as_secs())),
+        Some(end) => format!("expired {} ago", age(now.since(end).as_secs())),
+    }
+}
+
+/// `512 B`, `1.4 MB`, `12 MB`: decimal units.
+pub fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["B", "kB", "MB", "GB", "TB"] {
+        if value < 999.5 || unit == "TB" {
+            return match unit {
+                "B" => format!("{count} B"),
+                _ if value < 9.95 => format!("{value:.1} {unit}"),
+                _ => format!("{value:.0} {unit}"),
+            };
+        }
+        value /= 1000.0;
+    }
+    String::new()
+}
+
+/// `14:03:22` in a time zone.
+pub fn clock(time: Time, zone: &TimeZone) -> String {
+    time.timestamp().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// A profile's id without `profile.`.
+pub fn short_profile(id: &ProfileId) -> &str {
+    id.as_str().strip_prefix("profile.").unwrap_or(id.as_str())
+}
+
+/// A state's glyph; never the only sign of anything but the state.
+pub fn state_glyph(state: &State) -> char {
+    match state {
+        State::Requested => '◌',
+        State::Provisioning | State::Destroying => '◐',
+        State::Ready => '●',
+        State::Sleeping => '☾',
+        State::Failed => '✗',
+        State::Lost => '?',
+        State::Destroyed | State::Forgotten => '○',
+        _ => '·',
+    }
+}
+
+/// How a state is meant.
+pub fn state_role(state: &State) -> Role {
+    match state {
+        State::Requested | State::Provisioning | State::Destroying => Role::Busy,
+        State::Ready => Role::Good,
+        State::Failed => Role::Bad,
+        State::Lost => Role::Warn,
+        _ => Role::Dim,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_sizes_in_two_figures() {
+        for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7380, "2h03"), (90_000, "1d01h"), (900_000, "10d")] {
+            assert_eq!(age(seconds), text);
+        }
+        for (count, text) in
+            [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (12_400_000, "12 MB"), (999_900, "1.0 MB"), (u64::MAX, "18446744 TB")]
+        {
+            assert_eq!(bytes(count), text);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The one place where the model changes: synchronous and pure. Time comes in with the tick.
+
+mod confirm;
+mod data;
+mod form;
+mod keys;
+mod mouse;
+mod overlay;
+mod work;
+
+pub use crate::tui::message::{Effect, Frozen, Later, Msg};
+use crate::tui::model::{Model, Overlay};
+
+/// Takes a message; what is to be done because of it comes back.
+pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    let mut effects = match msg {
+        Msg::Key(key) => keys::key(model, key),
+        Msg::Paste(text) => keys::paste(model, &text),
+        Msg::Mouse(event) => mouse::mouse(model, event),
+        Msg::Resize(width, height) => {
+            model.size = (width, height);
+            Vec::new()
+        }
+        Msg::Tick(now) => data::tick(model, now),
+        Msg::Resumed => vec![Effect::Redraw],
+        Msg::Listed(answer) => data::listed(model, answer),
+        Msg::Got(id, answer) => data::got(model, &id, answer),
+        Msg::FetchDue => data::fetch(model),
+        Msg::Hosts(answer) => data::hosts(model, answer),
+        Msg::HostDue(name) => data::host_due(model, name),
+        Msg::HostChecked(name, answer) => data::host_checked(model, name, answer),
+        Msg::Subscribed(answer) => data::subscribed(model, answer),
+        Msg::Deaf => data::deaf(model),
+        Msg::ListenDue => vec![Effect::Subscribe],
+        Msg::Heard(heard) => data::heard(model, heard),
+        Msg::Events(of, answer) => data::events(model, of.as_ref(), answer),
+        Msg::Profiles(answer) => form::profiles(model, answer),
+        Msg::PlanDue(generation) => form::plan_due(model, generation),
+        Msg::Planned(generation, answer) => form::planned(model, generation, answer),
+        Msg::Started(job, answer) => work::started(model, job, answer),
+        Msg::Skipped(job, reason) => work::skipped(model, job, reason),
+        Msg::Ended(job, answer) => work::ended(model, job, answer),
+        Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
+    };
+    settle(model);
+    if work::may_leave(model) {
+        effects.push(Effect::Quit);
+    }
+    effects
+}
+
+/// What a console does when it starts.
+pub fn start(model: &Model) -> Vec<Effect> {
+    vec![
+        // Listening comes first, so that nothing falls between the list and the stream.
+        Effect::Subscribe,
+        Effect::List,
+        Effect::Hosts,
+        Effect::Events(None, Some(model.now.minus_seconds(86_400))),
+    ]
+}
+
+/// Keeps what depends on the screen's size within it.
+fn settle(model: &mut Model) {
+    let screen = model.screen();
+    model.sandboxes.set_height(usize::from(screen.list.height));
+    keys::settle_activity(model, usize::from(screen.activity.height));
+    overlay::settle(model);
+}
+
+/// Whether an overlay of the create form is open, and which.
+fn open_form(model: &mut Model) -> Option<&mut crate::tui::model::CreateForm> {
+    model.overlays.iter_mut().rev().find_map(|overlay| match overlay {
+        Overlay::Create(form) => Some(form.as_mut()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! What the client says: records, hosts, events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Effect, Later, work};
+use crate::client::{Problem, Update};
+use crate::domain::event::{Event, EventKind};
+use crate::domain::facts::{HostState, HostView};
+use crate::domain::fault::Code;
+use crate::domain::name::{HostName, SandboxId};
+use crate::domain::text::clean_line;
+use crate::domain::{OperationState, Time};
+use crate::tui::model::{ActivityLine, Entry, Load, Model, Overlay, Role};
+
+/// How long events are gathered before what they named is read.
+const GATHER: Duration = Duration::from_millis(50);
+/// More ids than this are read with one list.
+const MANY: usize = 32;
+/// How often a host is asked.
+const HOST_INTERVAL: Duration = Duration::from_secs(30);
+/// How often everything is read again, in case an event was lost: this many refreshes.
+const LISTS_EVERY: u32 = 15;
+
+/// A second passed.
+pub(super) fn tick(model: &mut Model, now: Time) -> Vec<Effect> {
+    model.now = now;
+    if model.toast.as_ref().is_some_and(|toast| toast.until <= now) {
+        model.toast = None;
+    }
+    let every = model.refresh.saturating_mul(LISTS_EVERY);
+    if model.read_at.is_some_and(|at| now.since(at) >= every) && model.frozen.is_none() {
+        return list(model);
+    }
+    Vec::new()
+}
+
+/// Reads everything, unless a read is under way: then once more after it.
+pub(super) fn list(model: &mut Model) -> Vec<Effect> {
+    if model.reading.0 {
+        model.reading.1 = true;
+        return Vec::new();
+    }
+    model.reading = (true, false);
+    model.stale.clear();
+    vec![Effect::List]
+}
+
+/// All sandboxes were read.
+pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Problem>) -> Vec<Effect> {
+    let again = model.reading.1;
+    model.reading = (false, false);
+    model.read_at = Some(model.now);
+    match answer {
+        Ok(_) if model.frozen.is_some() && model.sandboxes.load == Load::Ready => hold(model),
+        Ok(entries) => {
+            refresh_details(model, &entries);
+            model.sandboxes.replace(entries);
+        }
+        // Rows that are there stay; the title says that they could not be read again.
+        Err(problem) => model.sandboxes.load = Load::Failed(problem),
+    }
+    if again { list(model) } else { Vec::new() }
+}
+
+fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {
+    for overlay in &mut model.overlays {
+        if let Overlay::Details(details) = overlay
+            && let Some(entry) = entries.iter().find(|entry| entry.record.id == details.id)
+        {
+            details.record = Box::new(entry.record.clone());
+        }
+    }
+}
+
+/// One sandbox was read.
+pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, Problem>) -> Vec<Effect> {
+    if model.frozen.is_some() {
+        hold(model);
+        return Vec::new();
+    }
+    match answer {
+        Ok(entry) => take(model, *entry),
+        Err(problem) if problem.code == Code::NotFound => model.sandboxes.remove(id),
+        // The next list brings it.
+        Err(_) => {}
+    }
+    Vec::new()
+}
+
+/// Takes a record's newer version into the list and the open details.
+pub(super) fn take(model: &mut Model, entry: Entry) {
+    for overlay in &mut model.overlays {
+        if let Overlay::Details(details) = overlay
+            && details.id == entry.record.id
+            && details.record.revision <= entry.record.revision
+        {
+            details.record = Box::new(entry.record.clone());
+        }
+    }
+    model.sandboxes.upsert(entry);
+}
+
+/// Counts a change that a frozen display does not show.
+fn hold(model: &mut Model) {
+    if let Some(held) = &mut model.frozen {
+        *held += 1;
+    }
+}
+
+/// Events named sandboxes; they are read now.
+pub(super) fn fetch(model: &mut Model) -> Vec<Effect> {
+    if model.stale.len() > MANY {
+        return list(model);
+    }
+    std::mem::take(&mut model.stale).into_iter().map(Effect::Get).collect()
+}
+
+/// The hosts were read; each is asked, one after the other.
+pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Problem>) -> Vec<Effect> {
+    match answer {
+        Err(problem) => {
+            model.hosts.load = Load::Failed(problem);
+            Vec::new()
+        }
+        Ok(views) => {
+            let known: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
+            model.hosts.replace(views, model.now);
+            let new = model.hosts.list.iter().filter(|host| host.view.state != HostState::Forbidden);
+            let new = new.map(|host| host.view.name.clone()).filter(|name| !known.contains(name));
+            // Staggered: twenty connections at once are no kindness to anyone.
+            new.enumerate()
+                .map(|(place, name)| {
+                    let wait = Duration::from_millis(20 + 60 * u64::try_from(place).unwrap_or(0));
+                    Effect::After(wait, Box::new(Later::Host(name)))
+                })
+                .collect()
+        }
+    }
+}
+
+/// Asks a host, unless it is being asked.
+pub(super) fn host_due(model: &mut Model, name: HostName) -> Vec<Effect> {
+    let now = model.now;
+    match model.hosts.get_mut(name.as_str()) {
+        Some(host) if host.asked.is_none() && host.view.state != HostState::Forbidden => {
+            host.asked = Some(now);
+            host.next = None;
+            vec![Effect::CheckHost(name)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A host was asked.
+pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box<HostView>, Problem>) -> Vec<Effect> {
+    let now = model.now;
+    let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
+    host.asked = None;
+    host.next = Some(now.plus_seconds(HOST_INTERVAL.as_secs()));
+    let view = match answer {
+        Ok(view) => *view,
+        Err(problem) => HostView {
+            state: HostState::Down,
+            latency_ms: None,
+            message: Some(problem.message),
+            hint: problem.hint,
+            ..host.view.clone()
+        },
+    };
+    let mut effects = host_changed(model, view);
+    effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
+    effects
+}
+
+/// Takes a host's newer view; a change between up and down is told.
+fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
+    let (name, message) = (view.name.clone(), view.message.clone().unwrap_or_default());
+    let hint = view.hint.clone();
+    match model.hosts.take(view, model.now) {
+        Some(false) => {
+            let text = clean_line(&format!("host {name} is down: {message}"), 300);
+            let mut problem = Problem::new(Code::HostUnreachable, format!("{name} does not answer"));
+            problem.causes = vec![message];
+            problem.hint = hint;
+            model.activity.add(line(model.now, Role::Bad, '✗', text.clone(), Some(problem)));
+            model.say(Role::Bad, text.clone());
+            vec![Effect::Notify(text)]
+        }
+        Some(true) => {
+            model.activity.add(line(model.now, Role::Good, '✓', format!("host {name} answers again"), None));
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}
+
+fn line(time: Time, role: Role, glyph: char, text: String, problem: Option<Problem>) -> ActivityLine {
+    ActivityLine { time, role, glyph, text, seq: None, sandbox: None, job: None, problem }
+}
+
+/// Events are listened to, or cannot be.
+pub(super) fn subscribed(model: &mut Model, answer: Result<(), Problem>) -> Vec<Effect> {
+    match answer {
+        Ok(()) => {
+            model.listening = true;
+            Vec::new()
+        }
+        Err(problem) => {
+            model.say(Role::Bad, format!("events cannot be followed: {}", problem.message));
+            deaf(model)
+        }
+    }
+}
+
+/// The event stream ended: listen again, and read what was missed.
+pub(super) fn deaf(model: &mut Model) -> Vec<Effect> {
+    model.listening = false;
+    let mut effects = list(model);
+    effects.push(Effect::After(Duration::from_secs(1), Box::new(Later::Listen)));
+    effects
+}
+
+/// Something happened.
+pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
+    match heard {
+        Update::Event(event) => happened(model, &event),
+        Update::Progress(progress) => {
+            model.jobs.advance(progress, model.now);
+            Vec::new()
+        }
+        Update::Ended(operation) => {
+            // A job that was asked for here hears its end from `finish`, with the record.
+            let state = operation.state.clone();
+            let job = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here).map(|job| job.id);
+            let error = operation.error.map(Problem::from);
+            match job {
+                Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
+                Some(job) if state != OperationState::Running => {
+                    let code = if state == OperationState::Cancelled { Code::Cancelled } else { Code::OperationFailed };
+                    let problem = error.unwrap_or_else(|| Problem::new(code, format!("the operation {state}")));
+                    work::ended_badly(model, job, problem)
+                }
+                _ => Vec::new(),
+            }
+        }
+        Update::Host(view) => host_changed(model, *view),
+        Update::Resync => {
+            let mut effects = list(model);
+            effects.push(Effect::Hosts);
+            effects.push(Effect::Events(None, Some(model.now.minus_seconds(600))));
+            effects
+        }
+    }
+}
+
+/// An event came in.
+fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let Some(id) = &event.sandbox_id {
+        if model.stale.is_empty() {
+            effects.push(Effect::After(GATHER, Box::new(Later::Fetch)));
+        }
+        model.stale.insert(id.clone());
+    }
+    if model.frozen.is_some() {
+        hold(model);
+    } else {
+        model.activity.add_event(event);
+    }
+    for overlay in &mut model.overlays {
+        if let Overlay::Details(details) = overlay
+            && event.sandbox_id.as_ref() == Some(&details.id)
+            && details.events.iter().all(|known| known.seq != event.seq)
+        {
+            details.events.push(event.clone());
+        }
+    }
+    if matches!(event.kind, EventKind::SandboxFailed | EventKind::SandboxExpiring) {
+        let id = event.sandbox_id.as_ref().map(ToString::to_string).unwrap_or_default();
+        let word = if event.kind == EventKind::SandboxFailed { "failed" } else { "is about to expire" };
+        effects.push(Effect::Notify(format!("sandbox {id} {word}")));
+    }
+    effects
+}
+
+/// Kept events were read.
+pub(super) fn events(model: &mut Model, of: Option<&SandboxId>, answer: Result<Vec<Event>, Problem>) -> Vec<Effect> {
+    let Some(id) = of else {
+        model.activity.loaded = true;
+        match answer {
+            Ok(events) => {
+                for event in &events {
+                    model.activity.add_event(event);
+                }
+            }
+            Err(problem) => {
+                let text = format!("the events of the last day cannot be read: {}", problem.message);
+                model.activity.add(line(model.now, Role::Bad, '✗', text, Some(problem)));
+            }
+        }
+        return Vec::new();
+    };
+    for overlay in &mut model.overlays {
+        if let Overlay::Details(details) = overlay
+            && details.id == *id
+        {
+            match &answer {
+                Ok(events) => {
+                    let newer: Vec<Event> = details.events.drain(..).collect();
+                    details.events.clone_from(events);
+                    let last = details.events.last().map_or(0, |event| event.seq);
+                    details.events.extend(newer.into_iter().filter(|event| event.seq > last));
+                    details.load = Load::Ready;
+                }
+                Err(problem) => details.load = Load::Failed(problem.clone()),
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Reads everything again: the list, the hosts, every host itself.
+pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
+    let names: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
+    let mut effects = list(model);
+    effects.push(Effect::Hosts);
+    for name in names {
+        effects.extend(host_due(model, name));
+    }
+    effects
+}

@@ -1,0 +1,210 @@
+//! The create form's keys and answers.
+
+use std::time::Duration;
+
+use crossterm::event::KeyEvent;
+use tui_input::backend::crossterm::to_input_request;
+
+use super::{Effect, Later, open_form};
+use crate::client::{Decision, Problem, ProfileView};
+use crate::domain::OperationKind;
+use crate::tui::keymap::Action;
+use crate::tui::model::{Choice, CreateForm, Load, Model, Overlay, Plan, Role, Step};
+
+/// How long after the last key a plan is asked for.
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// Opens the form.
+pub(super) fn open(model: &mut Model) -> Vec<Effect> {
+    model.overlays.push(Overlay::Create(Box::default()));
+    vec![Effect::Profiles]
+}
+
+/// The profiles were read.
+pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Problem>) -> Vec<Effect> {
+    if let Some(form) = open_form(model) {
+        match answer {
+            Ok(profiles) => {
+                form.profiles = profiles;
+                form.load = Load::Ready;
+                form.index = form.profiles.iter().position(|view| view.available && view.error.is_none()).unwrap_or(0);
+            }
+            Err(problem) => form.load = Load::Failed(problem),
+        }
+    }
+    Vec::new()
+}
+
+/// A key while a profile is chosen.
+pub(super) fn pick(model: &mut Model, action: Action) -> Vec<Effect> {
+    let hosts: Vec<String> = model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
+    let Some(form) = open_form(model) else { return Vec::new() };
+    let last = form.profiles.len().saturating_sub(1);
+    match action {
+        Action::Down => form.index = (form.index + 1).min(last),
+        Action::Up => form.index = form.index.saturating_sub(1),
+        Action::Top | Action::PageUp => form.index = 0,
+        Action::Bottom | Action::PageDown => form.index = last,
+        Action::Choose => {
+            let refused = form.profile().and_then(unavailable);
+            match refused {
+                Some(reason) => model.say(Role::Warn, reason),
+                None if form.load == Load::Ready && !form.profiles.is_empty() => {
+                    form.open_fields(&hosts);
+                    return ask(form, Duration::from_millis(1));
+                }
+                None => {}
+            }
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Why a profile cannot be taken, if it cannot.
+pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
+    match &view.error {
+        Some(error) => Some(error.clone()),
+        None if view.available => None,
+        None => Some(format!(
+            "this version cannot create with {}",
+            view.extension.as_deref().unwrap_or("its extension")
+        )),
+    }
+}
+
+/// A key of the table while fields are filled in.
+pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
+    let Some(form) = open_form(model) else { return Vec::new() };
+    let count = form.fields.len().max(1);
+    match action {
+        // While the create is asked, leaving would hide its answer.
+        _ if form.submitting => {}
+        Action::Leave => form.step = Step::Pick,
+        Action::NextField => form.focus = (form.focus + 1) % count,
+        Action::PreviousField => form.focus = (form.focus + count - 1) % count,
+        Action::NextChoice | Action::PreviousChoice => {
+            let by = if action == Action::NextChoice { 1 } else { -1 };
+            let choices = form.fields.get(form.focus).is_some_and(|field| matches!(field.choice, Choice::OneOf(_)));
+            if !choices {
+                return text(model, key);
+            }
+            let at = form.focus;
+            if let Some(field) = form.fields.get_mut(at) {
+                field.turn(by);
+            }
+            return changed(form);
+        }
+        Action::Preview => return ask(form, Duration::from_millis(1)),
+        Action::Submit => return submit(model),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// A key that edits the focused field.
+pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    let Some(form) = open_form(model).filter(|form| !form.submitting) else { return Vec::new() };
+    let Some(field) = form.fields.get_mut(form.focus) else { return Vec::new() };
+    if let Choice::OneOf(choices) = &field.choice {
+        // A choice is typed by its first letter, or turned with the space bar.
+        if let crossterm::event::KeyCode::Char(c) = key.code {
+            let first = choices.iter().find(|choice| choice.starts_with(c)).cloned();
+            match first {
+                Some(choice) => field.input = tui_input::Input::new(choice),
+                None => field.turn(1),
+            }
+            return changed(form);
+        }
+        return Vec::new();
+    }
+    let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else { return Vec::new() };
+    match field.input.handle(request) {
+        Some(change) if change.value => changed(form),
+        _ => Vec::new(),
+    }
+}
+
+/// Pasted text goes into the focused field, its line breaks as spaces.
+pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    let Some(form) = open_form(model).filter(|form| form.step == Step::Fill && !form.submitting) else { return Vec::new() };
+    let Some(field) = form.fields.get_mut(form.focus).filter(|field| field.choice == Choice::Text) else {
+        return Vec::new();
+    };
+    super::keys::insert(&mut field.input, text);
+    changed(form)
+}
+
+fn changed(form: &mut CreateForm) -> Vec<Effect> {
+    form.check(form.focus);
+    form.error = None;
+    ask(form, PAUSE)
+}
+
+/// Asks for a plan after a pause, if the fields make sense.
+fn ask(form: &mut CreateForm, pause: Duration) -> Vec<Effect> {
+    form.generation += 1;
+    if !form.check_all(false) {
+        form.plan = Plan::Unasked;
+        return Vec::new();
+    }
+    if !matches!(form.plan, Plan::Known(_)) {
+        form.plan = Plan::Asking;
+    }
+    vec![Effect::After(pause, Box::new(Later::Plan(form.generation)))]
+}
+
+/// It is time to plan, if nothing was typed since.
+pub(super) fn plan_due(model: &mut Model, generation: u64) -> Vec<Effect> {
+    match open_form(model) {
+        Some(form) if form.generation == generation && form.step == Step::Fill => {
+            vec![Effect::Plan(generation, Box::new(form.request()))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What a create would do is known.
+pub(super) fn planned(model: &mut Model, generation: u64, answer: Result<Box<Decision>, Problem>) -> Vec<Effect> {
+    let Some(form) = open_form(model).filter(|form| form.generation == generation) else { return Vec::new() };
+    form.plan = match answer {
+        Ok(decision) => Plan::Known(decision),
+        Err(problem) => {
+            // A refusal that names a field belongs beside it; the focus stays where one types.
+            let focus = form.focus;
+            if problem.details.get("field").is_some() {
+                form.refuse(problem.clone());
+                form.focus = focus;
+                form.error = None;
+            }
+            Plan::Failed(problem)
+        }
+    };
+    Vec::new()
+}
+
+/// Creates, if every field is well.
+fn submit(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    let Some(form) = open_form(model) else { return Vec::new() };
+    for field in &mut form.fields {
+        // What the client refused may be well by now: it is asked again.
+        field.refused = false;
+    }
+    if !form.check_all(true) {
+        if let Some(at) = form.fields.iter().position(|field| field.error.is_some()) {
+            form.focus = at;
+        }
+        return Vec::new();
+    }
+    form.submitting = true;
+    form.error = None;
+    let request = form.request();
+    let profile = request.profile.as_deref().unwrap_or_default();
+    let mut title = profile.strip_prefix("profile.").unwrap_or(profile).to_owned();
+    if let Some(name) = &request.name {
+        title = format!("{title} {name}");
+    }
+    let job = model.jobs.start(OperationKind::Create, None, title, now);
+    vec![Effect::Create(job, Box::new(request))]
+}

@@ -1,0 +1,63 @@
+//! The mouse: click to select, wheel to scroll, click a column's title to sort. Never required.
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
+use super::{Effect, keys};
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{Model, Pane, Sort};
+
+/// Rows per notch of the wheel.
+const NOTCH: usize = 3;
+
+/// The mouse did something.
+pub(super) fn mouse(model: &mut Model, event: MouseEvent) -> Vec<Effect> {
+    match event.kind {
+        MouseEventKind::ScrollDown => wheel(model, event, Action::Down),
+        MouseEventKind::ScrollUp => wheel(model, event, Action::Up),
+        MouseEventKind::Down(MouseButton::Left) if model.mode() == Mode::Main => click(model, event.column, event.row),
+        _ => Vec::new(),
+    }
+}
+
+fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
+    let mode = model.mode();
+    let screen = model.screen();
+    if mode == Mode::Main {
+        // The wheel moves what is under it, the focus stays.
+        let focus = model.focus;
+        let over = if screen.activity.holds(event.column, event.row) { Pane::Activity } else { Pane::Sandboxes };
+        model.focus = over;
+        for _ in 0..NOTCH {
+            keys::act(model, action);
+        }
+        model.focus = focus;
+    } else if matches!(mode, Mode::Paper | Mode::Jobs | Mode::Picker) {
+        for _ in 0..NOTCH {
+            keys::act(model, action);
+        }
+    }
+    Vec::new()
+}
+
+fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
+    let screen = model.screen();
+    if screen.titles.holds(column, row) {
+        let at = column - screen.titles.x;
+        let title = screen.columns().into_iter().find(|placed| at >= placed.x && at < placed.x + placed.width);
+        if let Some(key) = title.and_then(|placed| placed.column.sort_key()) {
+            let sort = model.sandboxes.sort();
+            let descending = sort.key == key && !sort.descending;
+            return keys::set_sort(model, Sort { key, descending });
+        }
+    } else if screen.list.holds(column, row) {
+        model.focus = Pane::Sandboxes;
+        let at = model.sandboxes.offset() + usize::from(row - screen.list.y);
+        if at < model.sandboxes.shown().len() {
+            model.sandboxes.go(at);
+        }
+    } else if screen.activity.holds(column, row) {
+        model.focus = Pane::Activity;
+        model.activity.index = model.activity.offset + usize::from(row - screen.activity.y);
+    }
+    Vec::new()
+}

@@ -1,0 +1,96 @@
+//! Overlays that are read and scrolled, and the command palette.
+
+use crossterm::event::KeyEvent;
+use tui_input::backend::crossterm::to_input_request;
+
+use super::{Effect, keys};
+use crate::tui::model::palette_matches;
+use crate::tui::keymap::Action;
+use crate::tui::model::{Model, Overlay};
+
+/// Scrolls the overlay on top.
+pub(super) fn scroll(model: &mut Model, action: Action) {
+    let page = usize::from(model.screen().overlay_text().height).max(2) - 1;
+    let jobs = model.jobs.list().len();
+    let last = model.paper().map(|paper| paper.last_offset(page + 1)).unwrap_or_default();
+    let moved = |at: usize, end: usize| -> usize {
+        match action {
+            Action::Down => at.saturating_add(1),
+            Action::Up => at.saturating_sub(1),
+            Action::Top => 0,
+            Action::Bottom => end,
+            Action::PageDown => at.saturating_add(page),
+            Action::PageUp => at.saturating_sub(page),
+            _ => at,
+        }
+        .min(end)
+    };
+    match model.overlays.last_mut() {
+        Some(Overlay::Details(details)) => details.offset = moved(details.offset, last),
+        Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = moved(*offset, last),
+        Some(Overlay::Output(_, offset)) => {
+            // At its end it follows what is written.
+            let to = moved(offset.unwrap_or(last), last);
+            *offset = (to < last).then_some(to);
+        }
+        Some(Overlay::Jobs(at)) => *at = moved(*at, jobs.saturating_sub(1)),
+        _ => {}
+    }
+}
+
+/// Keeps offsets within what there is: a smaller terminal or a shorter record must not leave an empty screen.
+pub(super) fn settle(model: &mut Model) {
+    let height = usize::from(model.screen().overlay_text().height);
+    let last = model.paper().map(|paper| paper.last_offset(height)).unwrap_or_default();
+    let jobs = model.jobs.list().len().saturating_sub(1);
+    match model.overlays.last_mut() {
+        Some(Overlay::Details(details)) => details.offset = details.offset.min(last),
+        Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = (*offset).min(last),
+        Some(Overlay::Jobs(at)) => *at = (*at).min(jobs),
+        _ => {}
+    }
+}
+
+/// A key of the table in the palette.
+pub(super) fn palette_act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let Some(Overlay::Palette(input, at)) = model.overlays.last_mut() else { return Vec::new() };
+    let found = palette_matches(input.value());
+    let count = found.len().max(1);
+    match action {
+        Action::NextMatch => *at = (*at + 1) % count,
+        Action::PreviousMatch => *at = (*at + count - 1) % count,
+        Action::Leave => {
+            model.overlays.pop();
+        }
+        Action::Choose => {
+            let chosen = found.get(*at).copied();
+            model.overlays.pop();
+            return chosen.map(|action| match action {
+                Action::Suspend => vec![Effect::Suspend],
+                action => keys::act(model, action),
+            }).unwrap_or_default();
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// A key that is typed in the palette.
+pub(super) fn palette_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    if let Some(Overlay::Palette(input, at)) = model.overlays.last_mut()
+        && let Some(request) = to_input_request(&crossterm::event::Event::Key(*key))
+    {
+        input.handle(request);
+        *at = 0;
+    }
+    Vec::new()
+}
+
+/// Pasted text goes into the palette's field.
+pub(super) fn palette_paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    if let Some(Overlay::Palette(input, at)) = model.overlays.last_mut() {
+        keys::insert(input, text);
+        *at = 0;
+    }
+    Vec::new()
+}

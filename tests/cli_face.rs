@@ -1,0 +1,941 @@
+//! The command line from its arguments to its exit status, on a client without a manager.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+#[path = "support/cli_client.rs"]
+mod cli_client;
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use cli_client::{End, FakeClient, id, now};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use insta::assert_snapshot;
+use sandboxer::cli::{self, Io, Local, ParseOutcome, Terminals};
+use sandboxer::client::{Decision, ExtensionView, Problem, ProfileView, Update};
+use sandboxer::domain::extension::{Preview, Refusal, Resource};
+use sandboxer::domain::facts::HostView;
+use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};
+use sandboxer::domain::{
+    Actor, Code, Event, EventId, EventKind, HostName, OperationId, OperationKind, Progress, SandboxRecord, State,
+};
+use serde_json::{Value, json};
+
+/// A record in this state, made two hours ago, with two hours left.
+fn record(text: &str, state: State) -> SandboxRecord {
+    let value = json!({
+        "id": text, "name": null, "labels": {},
+        "profile": {"id": "profile.compose-e2e", "version": "1.0.0", "hash": "00"},
+        "extension": "ext.compose-ssh", "host": "coulombcore", "host_identity": null, "workdir": null,
+        "state": state, "reason": null, "message": null, "since": now(), "observed_at": now(), "revision": 7,
+        "operation": null, "handle": null, "reachability": null, "created_at": now().minus_seconds(7200),
+        "ready_at": null, "expires_at": now().plus_seconds(7200), "max_expires_at": null,
+        "based_on_snapshot": null, "patch_error": null, "undo_of": null, "quote_usd": null, "hold_usd": null,
+        "cost_usd": null, "route": null, "failure": null, "telemetry": null, "certificate": null,
+        "actor": {"type": "adm", "name": "tester"}, "owner": "0123456789ab", "idempotency_key": null,
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+fn named(text: &str, name: &str, state: State) -> SandboxRecord {
+    SandboxRecord { name: Some(name.to_owned()), ..record(text, state) }
+}
+
+fn ready(text: &str) -> SandboxRecord {
+    let mut record = named(text, "my-env", State::Ready);
+    record.workdir = Some(format!("/home/ops/sandboxes/sbx-{text}"));
+    record.services =
+        vec![Service { name: "web".into(), state: "running".into(), exit_code: None, restarts: None, health: None }];
+    record.reachability = Some(Reachability {
+        host: HostName::new("coulombcore"),
+        ssh: format!("ssh -t ops@coulombcore 'cd sandboxes/sbx-{text}/workspace && exec $SHELL'"),
+        workdir: format!("/home/ops/sandboxes/sbx-{text}/workspace"),
+        endpoints: vec![Endpoint {
+            service: "web".into(),
+            container_port: 80,
+            host_port: 32768,
+            protocol: "tcp".into(),
+            url: "http://127.0.0.1:32768".into(),
+            tunnel: Some("ssh -N -L 8080:127.0.0.1:32768 ops@coulombcore".into()),
+        }],
+        attachments: vec![],
+    });
+    record
+}
+
+fn failed(text: &str) -> SandboxRecord {
+    let mut record = record(text, State::Failed);
+    record.message = Some("the compose stack did not start".into());
+    record.failure = Some(Failure {
+        step: "start".into(),
+        exit_status: Some(1),
+        output: "pulling web\n\u{1b}[31mno such image\u{1b}[0m\nfailed".into(),
+    });
+    record
+}
+
+fn event(seq: u64, kind: EventKind, sandbox: &str) -> Event {
+    Event {
+        seq,
+        sandbox_seq: Some(1),
+        id: EventId::new("00000000-0000-4000-8000-000000000000"),
+        time: now(),
+        kind,
+        sandbox_id: Some(id(sandbox)),
+        actor: Actor::parse("adm:tester").unwrap(),
+        data: json!({"host": "coulombcore\u{1b}[2J"}),
+    }
+}
+
+fn host(name: &str, state: &str) -> HostView {
+    let value = json!({
+        "name": name, "ssh": format!("ops@{name}"), "state": state, "latency_ms": 12, "checked_at": now(),
+        "message": (state == "down").then_some("ssh: connect to host: Connection refused"), "hint": null,
+        "sandboxes": 2, "max_sandboxes": 30, "facts": null,
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+fn profile(id: &str, error: Option<&str>) -> ProfileView {
+    ProfileView {
+        id: id.into(),
+        version: Some("1.0.0".into()),
+        summary: Some("Runs a compose stack".into()),
+        extension: Some("ext.compose-ssh".into()),
+        available: true,
+        source: "builtin".into(),
+        path: None,
+        overrides_builtin: false,
+        error: error.map(str::to_owned),
+        hash: Some("00".into()),
+        profile: None,
+    }
+}
+
+fn extension() -> ExtensionView {
+    let manifest = json!({
+        "id": "ext.compose-ssh", "version": "1.0.0", "summary": "A directory and a compose stack on a host",
+        "kind": "builtin", "capabilities": ["exec", "logs"], "rates": {},
+    });
+    ExtensionView {
+        id: "ext.compose-ssh".into(),
+        version: Some("1.0.0".into()),
+        available: true,
+        source: "builtin".into(),
+        path: None,
+        overrides_builtin: false,
+        error: None,
+        manifest: Some(serde_json::from_value(manifest).unwrap()),
+    }
+}
+
+fn decision(refusals: usize, placed: bool) -> Decision {
+    let verdict = Verdict { host: HostName::new("coulombcore"), ok: placed, reason: "load is 0.4 per core".into() };
+    let refusal = |n: usize| Refusal {
+        path: format!("services.web{n}.privileged"),
+        message: "a privileged container leaves the sandbox".into(),
+        allow: Some("privileged".into()),
+    };
+    Decision {
+        profile: "profile.compose-e2e".into(),
+        version: "1.0.0".into(),
+        extension: "ext.compose-ssh".into(),
+        inputs: [("repo".to_owned(), ".".to_owned())].into(),
+        route: placed.then(|| Route {
+            host: HostName::new("coulombcore"),
+            reason: "first of the profile's list".into(),
+            verdicts: vec![verdict.clone()],
+        }),
+        verdicts: vec![verdict],
+        quote_usd: None,
+        ttl_s: Some(14_400),
+        preview: Preview {
+            bytes: 1_500_000,
+            files: 42,
+            rewrites: vec![],
+            refusals: (0..refusals).map(refusal).collect(),
+            services: vec!["web".into()],
+        },
+        ok: refusals == 0 && placed,
+    }
+}
+
+fn progress(step: u32, stage: &str) -> Update {
+    Update::Progress(Progress {
+        operation: OperationId::new("op-a1b2c3d4"),
+        kind: OperationKind::Create,
+        sandbox_id: Some(id("a1b2c3d4")),
+        stage: stage.into(),
+        step,
+        steps: 3,
+        done: None,
+        of: None,
+        bytes: (step == 2).then_some(3 << 20),
+        message: (step == 3).then(|| "\u{1b}[1mPulling\u{1b}[0m web".into()),
+    })
+}
+
+/// Where a test writes to.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Page {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A reader that went away, or a full disk.
+struct Broken(io::ErrorKind);
+
+impl Write for Broken {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How a test's world differs from a script's.
+#[derive(Default)]
+struct World {
+    terminal: bool,
+    types: &'static str,
+    presses: usize,
+    width: Option<usize>,
+    stdout: Option<io::ErrorKind>,
+}
+
+struct Ran {
+    status: u8,
+    stdout: String,
+    stderr: String,
+    left_at_once: bool,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {:?}", self.stdout))
+    }
+
+    fn error(&self) -> Value {
+        let last = self.stderr.lines().last().unwrap_or_default();
+        serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {:?}", self.stderr))["error"]
+            .clone()
+    }
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "status {}\n--- stdout\n{}--- stderr\n{}", self.status, self.stdout, self.stderr)
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    shlex::split(&format!("sandboxer {line}")).unwrap()
+}
+
+async fn run_in(world: World, fake: &FakeClient, line: &str) -> Ran {
+    run_args(world, fake, words(line)).await
+}
+
+async fn run_args(world: World, fake: &FakeClient, args: Vec<String>) -> Ran {
+    let (stdout, stderr) = (Page::default(), Page::default());
+    let mut io = Io {
+        stdout: match world.stdout {
+            Some(kind) => Box::new(Broken(kind)),
+            None => Box::new(stdout.clone()),
+        },
+        stderr: Box::new(stderr.clone()),
+        stdin: Box::new(io::Cursor::new(world.types)),
+        answered: if world.types.is_empty() { || false } else { || true },
+        terminals: Terminals { stdin: world.terminal, stdout: world.terminal, stderr: world.terminal },
+        width: world.width,
+        color: true,
+        interrupts: presses(world.presses),
+        now,
+        leave_at_once: false,
+    };
+    let validate = |path: &std::path::Path| match path.to_str() {
+        Some("good.yaml") => Ok(profile("profile.good", None)),
+        _ => {
+            let mut problem = Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
+            problem.causes = vec!["3:1: unknown key 'tll', did you mean 'ttl'?".into()];
+            Err(problem)
+        }
+    };
+    let status = match cli::parse(args) {
+        Ok(cli) => cli::run(cli, Arc::new(fake.clone()), &Local { validate_profile: &validate }, &mut io).await,
+        Err(outcome) => outcome.finish(&mut io),
+    };
+    Ran { status, stdout: stdout.text(), stderr: stderr.text(), left_at_once: io.leave_at_once }
+}
+
+/// So many Ctrl-C, 50 ms apart.
+fn presses(count: usize) -> futures_util::stream::BoxStream<'static, ()> {
+    let pressed = stream::iter(0..count).then(|_| tokio::time::sleep(std::time::Duration::from_millis(50)));
+    pressed.chain(stream::pending()).boxed()
+}
+
+async fn run(fake: &FakeClient, line: &str) -> Ran {
+    run_in(World::default(), fake, line).await
+}
+
+fn on_terminal(types: &'static str) -> World {
+    World { terminal: true, types, ..World::default() }
+}
+
+fn fleet() -> FakeClient {
+    let mut degraded = named("b0000001", "web-canary", State::Ready);
+    degraded.services =
+        vec![Service { name: "db".into(), state: "exited".into(), exit_code: Some(137), restarts: None, health: None }];
+    let mut silent = record("c0000001", State::Ready);
+    silent.observed_at = Some(now().minus_seconds(9000));
+    silent.expires_at = None;
+    let mut over = record("d0000001", State::Sleeping);
+    over.expires_at = Some(now().minus_seconds(300));
+    FakeClient::with(vec![ready("a1b2c3d4"), degraded, silent, over, failed("e0000001")])
+}
+
+// --- help and usage
+
+#[test]
+fn every_help_text() {
+    fn each(command: &clap::Command, path: &str, found: &mut Vec<(String, String)>) {
+        let mut command = command.clone().term_width(100);
+        found.push((path.to_owned(), command.render_long_help().to_string()));
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            each(sub, &format!("{path} {}", sub.get_name()), found);
+        }
+    }
+    let mut root = cli::command().term_width(100);
+    root.build();
+    let mut found = Vec::new();
+    each(&root, "sandboxer", &mut found);
+    for (path, text) in found {
+        assert_snapshot!(format!("help {path}").replace(' ', "_"), text);
+    }
+}
+
+#[tokio::test]
+async fn help_and_version_end_well_and_on_stdout() {
+    let fake = FakeClient::default();
+    for line in ["--help", "-h", "create --help", "help", "help create", "hosts check --help", "--version"] {
+        let ran = run(&fake, line).await;
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
+        assert!(!ran.stdout.is_empty() && !ran.stdout.contains('\u{1b}'), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_usage_in_words_and_as_json() {
+    let fake = FakeClient::default();
+    let mut text = String::new();
+    for line in [
+        "",
+        "lst",
+        "hosts",
+        "destroy",
+        "get a b",
+        "list --state redy",
+        "list --stat ready",
+        "create --input repo",
+        "create --input repo=a --input repo=b",
+        "create --no-wait",
+        "wait x --timeout 10",
+        "wait x --for ready,destroyed",
+        "events --since yesterday",
+        "events --kind sandbox.redy",
+        "events --actor root",
+        "--read-only list",
+        "dashboard --json",
+        "profiles validate",
+        "$'\\x1b[2Jx'",
+    ] {
+        let line = line.replace("$'\\x1b[2Jx'", "'\u{1b}[2Jx'");
+        let ran = run(&fake, &line).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}");
+        assert!(!ran.stderr.contains('\u{1b}'), "{line}: {:?}", ran.stderr);
+        if !line.is_empty() {
+            text.push_str(&format!("$ sandboxer {}\n{}\n", line.replace('\u{1b}', "ESC"), ran.stderr));
+        }
+        let ran = run(&fake, &format!("--json {line}")).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}");
+        assert_eq!(ran.error()["code"], "usage", "{line}");
+    }
+    assert_snapshot!("wrong_usage", text);
+    assert!(fake.calls().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn arguments_that_are_not_utf8_are_wrong_usage() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let bad = || std::ffi::OsString::from_vec(vec![b'a', 0xff, b'b']);
+    for before in [vec!["get"], vec!["create", "--name"], vec!["create", "--input"], vec![], vec!["list", "--state"]] {
+        let args = std::iter::once("sandboxer").chain(before.clone()).map(Into::into).chain([bad()]);
+        match cli::parse(args) {
+            Err(ParseOutcome::Usage { problem, .. }) => assert_eq!(problem.code, Code::Usage, "{before:?}"),
+            other => panic!("{before:?}: {other:?}"),
+        }
+    }
+    // A path may be any bytes.
+    let args = ["sandboxer", "profiles", "validate"].map(Into::into).into_iter().chain([bad()]);
+    assert!(cli::parse(args).is_ok());
+}
+
+#[test]
+fn the_dashboard_is_asked_for_by_name_or_by_nothing_on_a_terminal() {
+    for (line, interactive, read_only) in [
+        ("", true, Some(false)),
+        ("--read-only", true, Some(true)),
+        ("dashboard", false, Some(false)),
+        ("dashboard --read-only --theme mono", true, Some(true)),
+        ("--read-only dashboard", true, Some(true)),
+        ("", false, None),
+        ("list", true, None),
+        ("--json", true, None),
+    ] {
+        let cli = cli::parse(words(line)).unwrap();
+        let wants = cli.wants_dashboard(interactive).map(|args| args.read_only);
+        assert_eq!(wants, read_only, "{line:?} {interactive}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_not_there_yet() {
+    let ran = run(&fleet(), "--server http://127.0.0.1:1 list --json").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
+    let ran = run(&fleet(), "hosts check --deep").await;
+    assert_eq!(ran.status, 7);
+}
+
+// --- list and get
+
+#[tokio::test]
+async fn list_for_a_person_and_for_a_script() {
+    assert_snapshot!("list", run(&fleet(), "list").await);
+    let mut narrow = String::new();
+    for width in [80, 60, 30] {
+        let world = World { width: Some(width), ..on_terminal("") };
+        narrow.push_str(&run_in(world, &fleet(), "list --no-color").await.stdout);
+    }
+    assert_snapshot!("list_narrow_without_colours", narrow);
+    let colours = run_in(World { width: Some(120), ..on_terminal("") }, &fleet(), "list").await;
+    assert_snapshot!("list_in_colours", colours.stdout.replace('\u{1b}', "␛"));
+    let json = run(&fleet(), "list --json").await.json();
+    assert_eq!(json.as_array().unwrap().len(), 5);
+    assert_eq!(json[0]["reachability"]["endpoints"][0]["host_port"], 32768);
+}
+
+#[tokio::test]
+async fn nothing_to_list() {
+    let fake = FakeClient::default();
+    assert_snapshot!(run(&fake, "list").await, @r"
+    status 0
+    --- stdout
+    --- stderr
+    no sandboxes; create one: sandboxer create --profile sandbox-canary
+    ");
+    assert_snapshot!(run(&fake, "list --state ready --label a=b").await, @r"
+    status 0
+    --- stdout
+    --- stderr
+    no sandbox matches
+    ");
+    let ran = run(&fake, "list --json").await;
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("[]\n", ""));
+    assert_eq!(run(&fake, "list --quiet").await.stderr, "");
+}
+
+#[tokio::test]
+async fn list_passes_every_filter_on() {
+    let fake = fleet();
+    let line = "list --state ready --state failed --host h --profile p --label a=b --label c= --all --json";
+    assert_eq!(run(&fake, line).await.json().as_array().unwrap().len(), 4);
+    let expected =
+        json!({"states": ["ready", "failed"], "host": "h", "profile": "p", "labels": {"a": "b", "c": ""}, "all": true});
+    let call = fake.calls()[0].clone();
+    assert_eq!(serde_json::from_str::<Value>(call.trim_start_matches("list ")).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn get_for_a_person_and_for_a_script() {
+    assert_snapshot!("get", run(&fleet(), "get my-env").await);
+    assert_snapshot!("get_failed", run(&fleet(), "get e000").await);
+    let json = run(&fleet(), "get a1b2c3d4 --json").await.json();
+    assert_eq!(json, serde_json::to_value(ready("a1b2c3d4")).unwrap());
+    let ran = run(&fleet(), "get nothing --json").await;
+    assert_eq!((ran.status, ran.stdout.as_str(), &ran.error()["code"]), (3, "", &json!("not_found")));
+}
+
+#[tokio::test]
+async fn text_of_others_never_moves_the_cursor() {
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}\u{9b}31mx\r\ny";
+    let mut record = ready("a1b2c3d4");
+    record.name = Some(evil.into());
+    record.labels = [(evil.into(), evil.into())].into();
+    record.message = Some(evil.repeat(5000));
+    record.host = HostName::new(evil);
+    record.services[0].state = evil.into();
+    record.failure = Some(Failure { step: evil.into(), exit_status: None, output: evil.into() });
+    record.leftovers = vec![Resource { kind: evil.into(), id: evil.into() }];
+    let fake = FakeClient::with(vec![record.clone()]);
+    fake.lock().events = vec![Event { data: json!(evil), ..event(1, EventKind::Other(evil.into()), evil) }];
+    fake.lock().hosts = vec![HostView { message: Some(evil.into()), ..host(evil, "up") }];
+    fake.lock().profiles = vec![profile(evil, Some(evil))];
+    for line in ["list", "get a1b2c3d4", "wait a1b2c3d4", "events", "hosts list", "hosts check", "profiles list"] {
+        let ran = run(&fake, line).await;
+        for bad in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r'] {
+            assert!(!ran.stdout.contains(bad) && !ran.stderr.contains(bad), "{line}: {ran}");
+        }
+    }
+    assert!(run(&fake, "list").await.stdout.lines().count() == 2);
+    // Exact where a program reads it.
+    assert_eq!(run(&fake, "get a1b2c3d4 --json").await.json()["name"], evil);
+    let ran = run_in(on_terminal("n\n"), &fake, "destroy a1b2c3d4 --no-color").await;
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
+}
+
+#[tokio::test]
+async fn an_id_of_ten_thousand_characters() {
+    let long = "x".repeat(10_000);
+    for verb in ["get", "destroy", "wait", "recreate --yes", "events --sandbox"] {
+        let ran = run(&fleet(), &format!("{verb} {long}")).await;
+        assert_eq!(ran.status, 3, "{verb}");
+        assert!(ran.stderr.len() < 3000, "{verb}: {}", ran.stderr.len());
+    }
+    assert_eq!(run(&fleet(), &format!("list --state {long}")).await.status, 2);
+}
+
+#[tokio::test]
+async fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
+    let closed = || World { stdout: Some(io::ErrorKind::BrokenPipe), ..World::default() };
+    let fake = fleet();
+    fake.lock().events = vec![event(1, EventKind::SandboxReady, "a1b2c3d4")];
+    for line in ["list", "list --json", "get my-env", "events", "events --follow --since 0", "hosts list --json"] {
+        let ran = run_in(closed(), &fake, line).await;
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
+    }
+    // What failed, failed, whether or not anybody read the list.
+    assert_eq!(run_in(closed(), &fake, "destroy nothing").await.status, 3);
+    let full = World { stdout: Some(io::ErrorKind::StorageFull), ..World::default() };
+    let ran = run_in(full, &fake, "list --json").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (1, &json!("internal")));
+}
+
+// --- create
+
+#[tokio::test]
+async fn create_prints_how_to_get_there() {
+    let fake = FakeClient::default().ends("a1b2c3d4", End::Well(Box::new(ready("a1b2c3d4"))));
+    fake.lock().updates =
+        vec![progress(1, "prepare"), progress(2, "transfer"), progress(2, "transfer"), progress(3, "start")];
+    let line = "create --profile compose-e2e --input repo=. --input 'note=a=b' --host h --ttl 2h --name my-env --label a=b --keep-failed --yes";
+    assert_snapshot!("create", run(&fake, line).await);
+    assert_snapshot!("create_call", fake.calls().join("\n"));
+    let quiet = run(&fake, &format!("{line} --quiet")).await;
+    assert_eq!((quiet.status, quiet.stderr.as_str()), (0, ""));
+    let ran = run(&fake, &format!("{line} --json")).await;
+    assert_eq!(ran.json()["id"], "a1b2c3d4");
+    let lines: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[3]["progress"]["message"], "\u{1b}[1mPulling\u{1b}[0m web");
+    assert_eq!(run(&fake, &format!("{line} --json --quiet")).await.stderr, "");
+}
+
+#[tokio::test]
+async fn a_repeated_create_prints_the_sandbox_as_it_is() {
+    let fake = FakeClient::default();
+    let ran = run(&fake, "create --idempotency-key k --json").await;
+    assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("requested")));
+}
+
+#[tokio::test]
+async fn a_failed_create_shows_its_evidence() {
+    let problem = Problem::new(Code::OperationFailed, "the compose stack did not start");
+    let mut left = failed("a1b2c3d4");
+    let fake = FakeClient::default().ends("a1b2c3d4", End::Badly(problem.clone(), Box::new(left.clone())));
+    assert_snapshot!("create_failed", run(&fake, "create").await);
+    let ran = run(&fake, "create --json").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    assert_eq!(ran.error()["details"]["failure"]["output"], left.failure.clone().unwrap().output);
+    left.leftovers = vec![Resource { kind: "network".into(), id: "sbx-a1b2c3d4_default".into() }];
+    let fake = FakeClient::default().ends("a1b2c3d4", End::Badly(problem, Box::new(left)));
+    assert_snapshot!("create_failed_with_leftovers", run(&fake, "create --quiet").await);
+}
+
+#[tokio::test]
+async fn a_refused_create_keeps_its_code() {
+    for (code, status) in [
+        (Code::InvalidInput, 2),
+        (Code::NotFound, 3),
+        (Code::Conflict, 4),
+        (Code::HostUnreachable, 5),
+        (Code::InsufficientCredits, 6),
+        (Code::Unsupported, 7),
+        (Code::StoreCorrupt, 1),
+        (Code::ReadOnly, 9),
+    ] {
+        let fake = FakeClient::default();
+        fake.lock().refuses = Some(Problem::new(code.clone(), "no"));
+        let ran = run(&fake, "create --json").await;
+        assert_eq!((ran.status, &ran.error()["code"]), (status, &json!(code)));
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_prints_the_decision_and_ends_like_the_create_would() {
+    let fake = FakeClient::default();
+    let mut text = String::new();
+    for (refusals, placed, status) in [(0, true, 0), (2, true, 2), (0, false, 5)] {
+        fake.lock().decision = Some(decision(refusals, placed));
+        let ran = run(&fake, "create --dry-run").await;
+        assert_eq!(ran.status, status);
+        text.push_str(&format!("{ran}\n"));
+        let ran = run(&fake, "create --dry-run --json").await;
+        assert_eq!((ran.status, &ran.json()["ok"]), (status, &json!(status == 0)));
+    }
+    assert_snapshot!("dry_run", text);
+    assert!(fake.calls().is_empty());
+}
+
+#[tokio::test]
+async fn ctrl_c_rolls_back_and_says_what_remains() {
+    let problem = Problem::new(Code::Cancelled, "cancelled and rolled back");
+    let mut left = record("a1b2c3d4", State::Failed);
+    left.leftovers = vec![Resource { kind: "directory".into(), id: "/home/ops/sandboxes/sbx-a1b2c3d4".into() }];
+    let end = End::OnCancel(Box::new(End::Badly(problem, Box::new(left))));
+    let fake = FakeClient::default().ends("a1b2c3d4", end);
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "create").await;
+    assert!(!ran.left_at_once);
+    assert_snapshot!("create_cancelled", ran);
+    assert!(fake.calls().contains(&"cancel op-a1b2c3d4".to_owned()));
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_leaves_at_once() {
+    let fake = FakeClient::default().ends("a1b2c3d4", End::Never);
+    let ran = run_in(World { presses: 2, ..World::default() }, &fake, "create --json").await;
+    assert!(ran.left_at_once);
+    assert_eq!((ran.status, &ran.error()["code"]), (130, &json!("cancelled")));
+    assert_snapshot!(run_in(World { presses: 2, ..World::default() }, &fake, "create").await, @r"
+    status 130
+    --- stdout
+    --- stderr
+    rolling back; Ctrl-C again leaves at once
+    error: left before the rollback had ended
+    hint: sandboxer destroy a1b2c3d4 removes what remains
+    ");
+}
+
+// --- destroy and recreate
+
+#[tokio::test]
+async fn destroy_prints_an_array_in_the_order_given() {
+    let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer");
+    let fake = fleet().ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
+    let ran = run(&fake, "destroy d0000001 nothing c0000001 my-env d0000001 a1b2c3d4 --json").await;
+    let items = ran.json();
+    let short: Vec<String> = items
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| format!("{} {} {}", item["id"], item["ok"], item["error"]["code"]))
+        .collect();
+    assert_snapshot!(short.join("\n"), @r#"
+    "d0000001" true null
+    "nothing" false "not_found"
+    "c0000001" false "host_unreachable"
+    "a1b2c3d4" true null
+    "#);
+    assert_eq!((ran.status, &ran.error()["code"]), (8, &json!("partial")));
+    let destroyed = fake.calls().iter().filter(|call| call.starts_with("destroy")).count();
+    assert_eq!(destroyed, 3, "{:?}", fake.calls());
+}
+
+#[tokio::test]
+async fn destroy_in_words() {
+    let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("try again later");
+    let fake = fleet().ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
+    assert_snapshot!("destroy", run(&fake, "destroy my-env nothing c0000001").await);
+    assert_snapshot!("destroy_one_failed", run(&fake, "destroy c0000001").await);
+}
+
+#[tokio::test]
+async fn a_bulk_verb_has_the_one_code_that_all_failures_have() {
+    for (line, status) in [
+        ("destroy a1b2c3d4", 0),
+        ("destroy a1b2c3d4 b0000001", 0),
+        ("destroy no-1 no-2", 3),
+        ("destroy no-1 b0000001", 8),
+        ("destroy no-1", 3),
+    ] {
+        assert_eq!(run(&fleet(), line).await.status, status, "{line}");
+        assert_eq!(run(&fleet(), &format!("{line} --json")).await.status, status, "{line}");
+    }
+    let over = FakeClient::with(vec![record("a1b2c3d4", State::Destroyed)]);
+    assert_eq!(run(&over, "destroy a1b2c3d4").await.status, 0);
+}
+
+#[tokio::test]
+async fn never_destroyed_when_nobody_saw_it_gone() {
+    let mut left = record("a1b2c3d4", State::Destroying);
+    left.message = Some("coulombcore does not answer; tried again when it does".into());
+    let fake = fleet().ends("a1b2c3d4", End::Well(Box::new(left)));
+    let ran = run(&fake, "destroy a1b2c3d4 --json").await;
+    assert_eq!((ran.status, &ran.json()[0]["ok"]), (1, &json!(false)));
+    let fake = fleet().ends("a1b2c3d4", End::Well(Box::new(record("a1b2c3d4", State::Forgotten))));
+    assert_eq!(run(&fake, "destroy a1b2c3d4 --forget").await.status, 0);
+}
+
+#[tokio::test]
+async fn off_a_terminal_only_what_is_beyond_doubt_proceeds() {
+    for (line, status) in [
+        ("destroy a1b2c3d4", 0),
+        ("destroy my-env", 0),
+        ("destroy a1b2", 2),
+        ("destroy my-env c000", 2),
+        ("destroy a1b2 --yes", 0),
+        ("destroy my-env --force-protected", 2),
+        ("destroy my-env --force-protected --yes", 0),
+        ("recreate my-env", 2),
+        ("recreate my-env --yes", 0),
+    ] {
+        let fake = fleet();
+        let ran = run(&fake, line).await;
+        assert_eq!(ran.status, status, "{line}: {ran}");
+        assert_eq!(fake.calls().is_empty(), status == 2, "{line}: nothing is touched");
+    }
+    // Under --json nobody can be asked, terminal or not.
+    assert_eq!(run_in(on_terminal("y\n"), &fleet(), "recreate my-env --json").await.status, 2);
+}
+
+#[tokio::test]
+async fn on_a_terminal_it_asks_and_no_is_the_default() {
+    for (types, status) in [("y\n", 0), ("YES\n", 0), ("n\n", 130), ("\n", 130), ("what\n", 130)] {
+        for line in ["destroy my-env", "destroy a1b2 c000", "recreate my-env"] {
+            let fake = fleet();
+            let ran = run_in(on_terminal(types), &fake, line).await;
+            assert_eq!(ran.status, status, "{types:?} {line}: {ran}");
+            assert_eq!(fake.calls().is_empty(), status != 0, "{types:?} {line}");
+        }
+    }
+    let mut protected = named("b1b2c3d4", "keep", State::Ready);
+    protected.labels = [("protect".into(), "true".into())].into();
+    let fake = FakeClient::with(vec![ready("a1b2c3d4"), protected]);
+    let ran = run_in(on_terminal("n\n"), &fake, "destroy a1b2 keep nothing --no-color").await;
+    assert_snapshot!("destroy_asks", ran);
+    // Whoever was shown a record agreed to that revision.
+    let fake = fleet();
+    run_in(on_terminal("y\n"), &fake, "destroy my-env").await;
+    assert!(fake.calls()[0].contains("\"revision\":7"), "{:?}", fake.calls());
+}
+
+#[tokio::test]
+async fn ctrl_c_at_the_question_is_a_no() {
+    let fake = fleet();
+    let world = World { terminal: true, presses: 1, ..World::default() };
+    let ran = run_in(world, &fake, "destroy my-env").await;
+    assert_eq!(ran.status, 130);
+    assert!(fake.calls().is_empty());
+}
+
+// --- wait
+
+#[tokio::test]
+async fn wait_ends_when_it_has_come_or_cannot_come() {
+    for (state, what, status) in [
+        (State::Ready, "ready", 0),
+        (State::Failed, "ready", 1),
+        (State::Lost, "ready", 1),
+        (State::Destroyed, "ready", 4),
+        (State::Destroying, "ready", 4),
+        (State::Provisioning, "ready", 5),
+        (State::Sleeping, "ready", 5),
+        (State::Destroyed, "destroyed", 0),
+        (State::Forgotten, "destroyed", 5),
+        (State::Ready, "destroyed", 5),
+        (State::Ready, "patched", 0),
+    ] {
+        let fake = FakeClient::with(vec![record("a1b2c3d4", state.clone())]);
+        let ran = run(&fake, &format!("wait a1b2c3d4 --for {what} --timeout 0s")).await;
+        assert_eq!(ran.status, status, "{state} for {what}: {ran}");
+    }
+    let fake = FakeClient::with(vec![record("a1b2c3d4", State::Provisioning)]);
+    assert_snapshot!(run(&fake, "wait a1b2 --timeout 1s").await, @r"
+    status 5
+    --- stdout
+    --- stderr
+    error: a1b2c3d4 is not ready after 1s; it is provisioning
+    ");
+    assert_eq!(run_in(World { presses: 1, ..World::default() }, &fake, "wait a1b2").await.status, 130);
+}
+
+#[tokio::test]
+async fn wait_hears_what_happens() {
+    let fake = FakeClient::with(vec![record("a1b2c3d4", State::Provisioning)]);
+    let waiting = run(&fake, "wait a1b2c3d4 --json");
+    let happening = async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        fake.happens(ready("a1b2c3d4"), Update::Event(event(3, EventKind::SandboxReady, "a1b2c3d4")));
+    };
+    let (ran, ()) = tokio::join!(waiting, happening);
+    assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("ready")));
+}
+
+// --- events, hosts, profiles
+
+#[tokio::test]
+async fn events_that_are_kept() {
+    let fake = fleet();
+    fake.lock().events =
+        vec![event(1, EventKind::SandboxRequested, "a1b2c3d4"), event(2, EventKind::SandboxReady, "a1b2c3d4")];
+    assert_snapshot!("events", run(&fake, "events").await);
+    let line = "events --since 1 --sandbox my-env --kind sandbox.ready --kind sandbox.failed --actor agt:x --json";
+    assert_eq!(run(&fake, line).await.json().as_array().unwrap().len(), 1);
+    run(&fake, "events --since 10m").await;
+    assert_snapshot!("events_calls", fake.calls().join("\n"));
+    assert_eq!(run(&FakeClient::default(), "events --json").await.stdout, "[]\n");
+}
+
+#[tokio::test]
+async fn following_prints_each_event_once_and_no_progress() {
+    let fake = fleet();
+    fake.lock().events = vec![event(1, EventKind::SandboxRequested, "a1b2c3d4")];
+    fake.lock().updates = vec![
+        Update::Event(event(1, EventKind::SandboxRequested, "a1b2c3d4")),
+        progress(1, "prepare"),
+        Update::Event(event(2, EventKind::SandboxReady, "a1b2c3d4")),
+        Update::Resync,
+        Update::Event(event(3, EventKind::SandboxReady, "b0000001")),
+    ];
+    let world = || World { presses: 1, ..World::default() };
+    let seqs = |ran: &Ran| -> Vec<u64> {
+        ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap()).collect()
+    };
+    let ran = run_in(world(), &fake, "events --follow --since 0 --json").await;
+    assert_eq!((ran.status, seqs(&ran), ran.stderr.as_str()), (130, vec![1, 2, 3], ""));
+    let ran = run_in(world(), &fake, "events --follow --sandbox b0000001 --json").await;
+    assert_eq!(seqs(&ran), [3]);
+    let ran = run_in(world(), &fake, "events --follow --kind sandbox.ready --json").await;
+    assert_eq!(seqs(&ran), [2, 3]);
+}
+
+#[tokio::test]
+async fn hosts_that_answer_and_hosts_that_do_not() {
+    let fake = FakeClient::default();
+    fake.lock().hosts = vec![host("coulombcore", "up"), host("railiance01", "down"), host("prod", "forbidden")];
+    assert_snapshot!("hosts_list", run(&fake, "hosts list").await);
+    for (line, status) in [
+        ("hosts list", 0),
+        ("hosts check coulombcore", 0),
+        ("hosts check COULOMBCORE coulombcore", 0),
+        ("hosts check railiance01", 5),
+        ("hosts check", 8),
+        ("hosts check coulombcore nowhere", 3),
+    ] {
+        assert_eq!(run(&fake, line).await.status, status, "{line}");
+    }
+    assert_snapshot!("hosts_check", run(&fake, "hosts check").await);
+    let json = run(&fake, "hosts check --json").await.json();
+    assert_eq!(json.as_array().unwrap().len(), 2, "a forbidden one is not even probed");
+}
+
+#[tokio::test]
+async fn profiles_and_their_files() {
+    let fake = FakeClient::default();
+    let mut own = profile("profile.own", None);
+    own.source = "operator".into();
+    own.overrides_builtin = true;
+    fake.lock().profiles =
+        vec![profile("profile.compose-e2e", None), profile("profile.bad", Some("3:1: unknown key 'tll'")), own];
+    assert_snapshot!("profiles_list", run(&fake, "profiles list").await);
+    assert_snapshot!("profiles_show", run(&fake, "profiles show own").await);
+    assert_eq!(run(&fake, "profiles show nothing").await.status, 3);
+    assert_snapshot!("profiles_validate", run(&fake, "profiles validate good.yaml bad.yaml").await);
+    for (line, status) in [
+        ("profiles validate good.yaml", 0),
+        ("profiles validate bad.yaml", 2),
+        ("profiles validate bad.yaml worse.yaml", 2),
+        ("profiles validate bad.yaml good.yaml", 8),
+    ] {
+        assert_eq!(run(&fake, line).await.status, status, "{line}");
+    }
+    let ran = run(&fake, "profiles validate bad.yaml --json").await;
+    assert_eq!(ran.json()[0]["error"]["code"], "invalid_profile");
+}
+
+// --- schemas
+
+/// Panics unless the document is what `docs/schemas` says.
+fn fits(name: &str, document: &Value) {
+    let path = format!("{}/docs/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{name}: {errors:?}\n{document:#}");
+}
+
+#[tokio::test]
+async fn every_document_fits_its_schema() {
+    let problem = Problem::new(Code::OperationFailed, "it did not start");
+    let fake = fleet().ends("a1b2c3d5", End::Badly(problem, Box::new(failed("a1b2c3d5"))));
+    fake.lock().events = vec![event(1, EventKind::SandboxReady, "a1b2c3d4")];
+    fake.lock().hosts = vec![host("coulombcore", "up"), host("railiance01", "down")];
+    fake.lock().profiles = vec![profile("profile.compose-e2e", None)];
+    fake.lock().extensions = vec![extension()];
+    fake.lock().decision = Some(decision(1, true));
+    fake.lock().updates = vec![progress(1, "prepare")];
+    for (line, schema) in [
+        ("create --id new", "sandbox"),
+        ("list", "sandboxes"),
+        ("get my-env", "sandbox"),
+        ("wait my-env", "sandbox"),
+        ("recreate my-env --yes", "sandbox"),
+        ("destroy c0000001 nothing", "bulk"),
+        ("create --dry-run", "decision"),
+        ("events", "events"),
+        ("hosts list", "hosts"),
+        ("hosts check", "hosts"),
+        ("profiles list", "profiles"),
+        ("profiles show compose-e2e", "profile"),
+        ("profiles validate good.yaml bad.yaml", "bulk"),
+        ("extensions list", "extensions"),
+        ("extensions show compose-ssh", "extension"),
+    ] {
+        let ran = run(&fake, &format!("{line} --json")).await;
+        fits(schema, &ran.json());
+        if ran.status != 0 {
+            fits("error", &json!({"error": ran.error()}));
+        }
+    }
+    let ran = run(&fake, "create --id a1b2c3d5 --json").await;
+    let lines: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    fits("progress", &lines[0]);
+    fits("error", &lines[1]);
+    let world = World { presses: 1, ..World::default() };
+    let ran = run_in(world, &fake, "events --follow --since 0 --json").await;
+    fits("event", &serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap());
+}
+
+#[tokio::test]
+async fn extensions_in_words() {
+    let fake = FakeClient::default();
+    fake.lock().extensions = vec![extension()];
+    assert_snapshot!("extensions_list", run(&fake, "extensions list").await);
+    assert_snapshot!("extensions_show", run(&fake, "extensions show compose-ssh").await);
+}

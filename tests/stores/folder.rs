@@ -1,0 +1,181 @@
+//! The data directory: private, made by the first write, and clear about what is wrong with it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::store::json::JsonStores;
+use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore};
+
+use crate::{id, processes, record, stores};
+
+fn says(fault: &Fault, hint: &str) {
+    assert_eq!(fault.code, Code::Internal, "{fault}");
+    assert!(fault.hint.as_ref().is_some_and(|text| text.contains(hint)), "{fault}: {:?}", fault.hint);
+}
+
+#[tokio::test]
+async fn looking_makes_nothing_and_the_first_write_makes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("a/b");
+    let all = stores(&data);
+    assert_eq!(all.sandboxes.list().await.unwrap(), []);
+    assert_eq!(all.sandboxes.history().await.unwrap(), []);
+    assert_eq!(all.sandboxes.version().await.unwrap(), 0);
+    assert_eq!(all.operations.list().await.unwrap(), []);
+    assert_eq!(all.events.tail(0).await.unwrap(), []);
+    assert!(!all.installation.is_copied().await.unwrap());
+    assert!(!dir.path().join("a").exists());
+    all.sandboxes.insert(record("a", 1)).await.unwrap();
+    assert!(data.join("sandboxes.json").is_file());
+}
+
+#[test]
+fn everything_is_private_whatever_the_umask_is() {
+    for umask in ["000", "777"] {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("new/data");
+        assert!(processes::child("everything", &data, 1, Some(umask)).status().unwrap().success());
+        let mut seen = Vec::new();
+        let mut folders = vec![dir.path().join("new")];
+        while let Some(folder) = folders.pop() {
+            assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o700, "{folder:?}");
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600, "{path:?}");
+                    seen.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+        for name in
+            ["sandboxes.json", "sandboxes.json.bak", "history.jsonl", "events.jsonl", "operations.json", "owner"]
+        {
+            assert!(seen.iter().any(|file| file == name), "{name} in {seen:?}");
+        }
+        assert!(!seen.iter().any(|file| file.ends_with(".tmp")), "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_one_is_refused_with_a_way_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("file"), "").unwrap();
+    symlink(at("nowhere"), at("dangling")).unwrap();
+    symlink(at("loop"), at("loop")).unwrap();
+    symlink(dir.path(), at("linked")).unwrap();
+    for path in [at("file"), at("file/below"), at("dangling"), at("loop"), at("loop/below")] {
+        let fault = JsonStores::open(&path).err().unwrap_or_else(|| panic!("{path:?} was taken"));
+        says(&fault, "--data-dir");
+        assert!(fault.details["path"].is_string(), "{path:?}");
+    }
+    assert!(JsonStores::open(&at("linked")).is_ok());
+    // Nobody, not even root, makes a directory there.
+    let all = stores(Path::new("/proc/sandboxer-data"));
+    assert_eq!(all.sandboxes.list().await.unwrap(), []);
+    says(&all.sandboxes.insert(record("a", 1)).await.unwrap_err(), "--data-dir");
+    says(&all.installation.next_stamp().await.unwrap_err(), "--data-dir");
+    says(&all.locks.try_lock(&id("a")).await.err().unwrap(), "--data-dir");
+    fs::create_dir_all(at("data/sandboxes.json")).unwrap();
+    let all = stores(&at("data"));
+    assert_eq!(all.sandboxes.list().await.unwrap_err().code, Code::Internal);
+}
+
+#[tokio::test]
+async fn another_users_directory_may_be_looked_at_but_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let me = fs::metadata(dir.path()).unwrap().uid();
+    let theirs = if me == 0 {
+        std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
+        dir.path()
+    } else {
+        Path::new("/usr")
+    };
+    let all = stores(theirs);
+    assert_eq!(all.sandboxes.list().await.unwrap(), []);
+    let fault = all.sandboxes.insert(record("a", 1)).await.unwrap_err();
+    says(&fault, "run as its owner");
+    assert!(fault.message.contains("belongs to user"), "{fault}");
+}
+
+#[tokio::test]
+async fn what_a_killed_writer_left_is_removed_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = dir.path().join(".sandboxes.json.AbCdEf.tmp");
+    let step = dir.path().join(".sandboxes.json.bak.tmp");
+    for path in [&left, &step] {
+        fs::write(path, "half").unwrap();
+    }
+    stores(dir.path()).sandboxes.insert(record("a", 1)).await.unwrap();
+    assert!(!left.exists() && !step.exists());
+    // Killed between the backup and the rename: both names are one file.
+    fs::remove_file(dir.path().join("sandboxes.json.bak")).ok();
+    fs::hard_link(dir.path().join("sandboxes.json"), dir.path().join("sandboxes.json.bak")).unwrap();
+    stores(dir.path()).sandboxes.insert(record("b", 1)).await.unwrap();
+    assert!(!step.exists());
+    assert_eq!(stores(dir.path()).sandboxes.list().await.unwrap().len(), 2);
+}
+
+/// Mounts a small file system, and takes it away again.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs"];
+        assert!(Command::new("mount").args(options).arg(dir.path()).status().unwrap().success(), "mount");
+        Self(dir)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs root to mount a tmpfs"]
+async fn a_full_disk_loses_nothing() {
+    let small = Small::mount();
+    let all = stores(small.0.path());
+    let store = &all.sandboxes;
+    store.insert(record("a", 1)).await.unwrap();
+    let event = |n| processes::event(n);
+    assert_eq!(all.events.append(vec![event(1)]).await.unwrap()[0].seq, 1);
+    fs::write(small.0.path().join("ballast"), vec![0; 60 * 1024]).unwrap_err();
+    let before = fs::read(small.0.path().join("sandboxes.json")).unwrap();
+    let fault = store.update(&id("a"), None, Box::new(|a| Ok(a.message = Some("x".repeat(8192))))).await.unwrap_err();
+    says(&fault, "nothing was lost");
+    assert!(fault.causes()[0].contains("No space left"), "{:?}", fault.causes());
+    assert_eq!(fs::read(small.0.path().join("sandboxes.json")).unwrap(), before);
+    let mut large = event(2);
+    large.data = "x".repeat(16_384).into();
+    says(&all.events.append(vec![large]).await.unwrap_err(), "nothing was lost");
+    fs::remove_file(small.0.path().join("ballast")).unwrap();
+    // As soon as there is space again, everything goes on.
+    assert_eq!(store.get(&id("a")).await.unwrap().unwrap().revision, 1);
+    store.update(&id("a"), Some(1), Box::new(|_| Ok(()))).await.unwrap();
+    assert_eq!(all.events.append(vec![event(1), event(2)]).await.unwrap()[1].seq, 2);
+    assert_eq!(all.events.read(&sandboxer::store::EventFilter::default()).await.unwrap().len(), 2);
+    assert_eq!(all.events.unreadable_lines(), 0);
+}
+
+#[tokio::test]
+#[ignore = "needs root to mount a file system read-only"]
+async fn a_read_only_directory_can_be_looked_at() {
+    let small = Small::mount();
+    stores(small.0.path()).sandboxes.insert(record("a", 1)).await.unwrap();
+    let remount = Command::new("mount").args(["-o", "remount,ro"]).arg(small.0.path()).status().unwrap();
+    assert!(remount.success());
+    let all = stores(small.0.path());
+    assert_eq!(all.sandboxes.list().await.unwrap().len(), 1);
+    assert_eq!(all.events.tail(0).await.unwrap(), []);
+    says(&all.sandboxes.insert(record("b", 1)).await.unwrap_err(), "make it yours");
+    says(&all.locks.try_lock(&id("a")).await.err().unwrap(), "make it yours");
+}

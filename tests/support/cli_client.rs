@@ -1,0 +1,268 @@
+//! A client without a manager, for the tests of the command line: records in memory, operations that end as told.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use sandboxer::client::{
+    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, Problem, ProfileView,
+    RecreateRequest, Started, Update,
+};
+use sandboxer::domain::facts::HostView;
+use sandboxer::domain::{Actor, Code, Event, Operation, OperationId, SandboxId, SandboxRecord, State, Time};
+use tokio::sync::{Notify, broadcast};
+
+/// How an operation on a sandbox ends.
+#[derive(Clone)]
+pub enum End {
+    /// Well, with this record.
+    Well(Box<SandboxRecord>),
+    /// With this problem; the record becomes this one.
+    Badly(Problem, Box<SandboxRecord>),
+    /// Never, until it is cancelled; then as told.
+    OnCancel(Box<End>),
+    /// Never, whatever is asked.
+    Never,
+}
+
+#[derive(Default)]
+pub struct Inner {
+    pub records: Vec<SandboxRecord>,
+    /// By sandbox id.
+    pub ends: HashMap<String, End>,
+    /// What `create` answers before anything is written.
+    pub refuses: Option<Problem>,
+    pub decision: Option<Decision>,
+    pub profiles: Vec<ProfileView>,
+    pub extensions: Vec<ExtensionView>,
+    pub hosts: Vec<HostView>,
+    pub events: Vec<Event>,
+    /// Sent to whoever subscribes, at once.
+    pub updates: Vec<Update>,
+    /// What was asked, in order.
+    pub calls: Vec<String>,
+    cancelled: Vec<OperationId>,
+}
+
+/// The client; clones share their state.
+#[derive(Clone)]
+pub struct FakeClient {
+    inner: Arc<Mutex<Inner>>,
+    wake: Arc<Notify>,
+    live: broadcast::Sender<Update>,
+}
+
+impl Default for FakeClient {
+    fn default() -> Self {
+        Self { inner: Arc::default(), wake: Arc::default(), live: broadcast::channel(64).0 }
+    }
+}
+
+impl FakeClient {
+    pub fn with(records: Vec<SandboxRecord>) -> Self {
+        let fake = Self::default();
+        fake.lock().records = records;
+        fake
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn ends(self, id: &str, end: End) -> Self {
+        self.lock().ends.insert(id.to_owned(), end);
+        self
+    }
+
+    pub fn calls(&self) -> Vec<String> {
+        self.lock().calls.clone()
+    }
+
+    /// Something happens now.
+    pub fn happens(&self, record: SandboxRecord, update: Update) {
+        self.put(record);
+        let _ = self.live.send(update);
+    }
+
+    fn put(&self, record: SandboxRecord) {
+        let mut inner = self.lock();
+        match inner.records.iter_mut().find(|known| known.id == record.id) {
+            Some(known) => *known = record,
+            None => inner.records.push(record),
+        }
+    }
+
+    fn start(&self, call: String, record: SandboxRecord) -> Started {
+        self.lock().calls.push(call);
+        let operation = OperationId::new(format!("op-{}", record.id));
+        self.put(record.clone());
+        Started { operation: Some(operation), sandbox: record }
+    }
+
+    fn find(&self, reference: &str) -> Result<SandboxRecord, Problem> {
+        let inner = self.lock();
+        let exact =
+            |record: &&SandboxRecord| record.id.as_str() == reference || record.name.as_deref() == Some(reference);
+        if let Some(record) = inner.records.iter().find(exact) {
+            return Ok(record.clone());
+        }
+        let prefixed = |record: &&SandboxRecord| reference.len() >= 4 && record.id.as_str().starts_with(reference);
+        let found: Vec<_> = inner.records.iter().filter(prefixed).collect();
+        match found.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(Problem::new(Code::NotFound, format!("no sandbox '{reference}'")).hint("sandboxer list")),
+            _ => Err(Problem::new(Code::Conflict, format!("'{reference}' is the beginning of several ids"))),
+        }
+    }
+}
+
+#[async_trait]
+impl Client for FakeClient {
+    async fn create(&self, request: CreateRequest) -> Result<Started, Problem> {
+        if let Some(problem) = self.lock().refuses.clone() {
+            return Err(problem);
+        }
+        let id = request.id.clone().unwrap_or_else(|| "a1b2c3d4".to_owned());
+        let mut record = super::record(&id, State::Requested);
+        record.name = request.name.clone();
+        let mut started = self.start(format!("create {}", serde_json::to_string(&request).unwrap()), record);
+        if request.idempotency_key.is_some() {
+            started.operation = None;
+        }
+        Ok(started)
+    }
+
+    async fn plan_create(&self, _: CreateRequest) -> Result<Decision, Problem> {
+        self.lock().decision.clone().ok_or_else(|| Problem::new(Code::NotFound, "no profile 'profile.x'"))
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("list {}", serde_json::to_string(&query).unwrap()));
+        let wanted = |record: &&SandboxRecord| query.states.is_empty() || query.states.contains(&record.state);
+        Ok(inner.records.iter().filter(wanted).cloned().collect())
+    }
+
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {
+        self.find(reference)
+    }
+
+    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem> {
+        let mut record = self.find(&request.id)?;
+        let call = format!("destroy {}", serde_json::to_string(&request).unwrap());
+        if record.state == State::Destroyed {
+            self.lock().calls.push(call);
+            return Ok(Started { operation: None, sandbox: record });
+        }
+        record.state = State::Destroying;
+        Ok(self.start(call, record))
+    }
+
+    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem> {
+        let mut record = self.find(&request.id)?;
+        record.state = State::Provisioning;
+        Ok(self.start(format!("recreate {}", serde_json::to_string(&request).unwrap()), record))
+    }
+
+    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
+        let id = operation.as_str().trim_start_matches("op-").to_owned();
+        let mut end = self.lock().ends.get(&id).cloned();
+        loop {
+            match end {
+                Some(End::Well(record)) => {
+                    self.put((*record).clone());
+                    return Ok(*record);
+                }
+                Some(End::Badly(problem, record)) => {
+                    self.put(*record);
+                    return Err(problem);
+                }
+                Some(End::Never) => std::future::pending().await,
+                Some(End::OnCancel(then)) => {
+                    while !self.lock().cancelled.contains(operation) {
+                        self.wake.notified().await;
+                    }
+                    end = Some(*then);
+                }
+                None => {
+                    let mut record = self.find(&id)?;
+                    record.state = if record.state == State::Destroying { State::Destroyed } else { State::Ready };
+                    end = Some(End::Well(Box::new(record)));
+                }
+            }
+        }
+    }
+
+    async fn cancel(&self, operation: &OperationId) -> Result<(), Problem> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("cancel {operation}"));
+        inner.cancelled.push(operation.clone());
+        drop(inner);
+        self.wake.notify_waiters();
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    async fn operations(&self) -> Result<Vec<Operation>, Problem> {
+        Ok(Vec::new())
+    }
+
+    async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {
+        Ok(self.lock().profiles.clone())
+    }
+
+    async fn profile(&self, id: &str) -> Result<ProfileView, Problem> {
+        let found = self.lock().profiles.iter().find(|view| view.id.ends_with(id)).cloned();
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("no profile '{id}'")))
+    }
+
+    async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem> {
+        Ok(self.lock().extensions.clone())
+    }
+
+    async fn extension(&self, id: &str) -> Result<ExtensionView, Problem> {
+        let found = self.lock().extensions.iter().find(|view| view.id.ends_with(id)).cloned();
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("no extension '{id}'")))
+    }
+
+    async fn hosts(&self) -> Result<Vec<HostView>, Problem> {
+        Ok(self.lock().hosts.clone())
+    }
+
+    async fn check_host(&self, name: &str) -> Result<HostView, Problem> {
+        let found = self.lock().hosts.iter().find(|view| view.name.same(name)).cloned();
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("no host '{name}'")))
+    }
+
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("events {}", serde_json::to_string(&query).unwrap()));
+        let after = query.after_seq.unwrap_or_default();
+        Ok(inner.events.iter().filter(|event| event.seq > after).cloned().collect())
+    }
+
+    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem> {
+        let first = stream::iter(self.lock().updates.clone());
+        let live = self.live.subscribe();
+        let live = stream::unfold(live, |mut live| async { live.recv().await.ok().map(|update| (update, live)) });
+        Ok(first.chain(live).boxed())
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::parse("adm:tester").unwrap()
+    }
+
+    async fn close(&self) {}
+}
+
+/// The moment at which every test takes place.
+pub fn now() -> Time {
+    "2026-03-14T12:00:00Z".parse().unwrap()
+}
+
+/// An id as a type.
+pub fn id(text: &str) -> SandboxId {
+    SandboxId::new(text)
+}
