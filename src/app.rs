@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::client::local::LocalClient;
-use crate::client::{Client, Problem, ProfileView};
+use crate::client::{Client, Problem};
 use crate::config::Config;
 use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
@@ -16,7 +16,7 @@ use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::{self, compose_ssh};
 use crate::manager::ledger::NoLedger;
 use crate::manager::{Parts, SandboxManager, Settings};
-use crate::store::catalogue::{Catalogue, Validated};
+use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
 use crate::transport::pool::Pool;
 use crate::transport::{Transports, ssh};
@@ -54,28 +54,14 @@ pub fn local_client(config: &Config) -> Result<(Arc<dyn Client>, SandboxManager)
 }
 
 /// Reads and checks one profile or manifest file, as `profiles validate` does.
-pub fn validate_profile(config: &Config, path: &Path) -> Result<ProfileView, Problem> {
-    match catalogue(config).validate_file(path) {
-        Ok(Validated::Profile(entry)) => Ok(ProfileView::from(entry.as_ref())),
-        Ok(Validated::Manifest(entry)) => Ok(ProfileView {
-            id: entry.id.clone(),
-            version: entry.definition.as_ref().map(|manifest| manifest.version.to_string()),
-            summary: entry.definition.as_ref().map(|manifest| manifest.summary.clone()),
-            extension: None,
-            available: entry.available,
-            source: entry.source.to_string(),
-            path: entry.path.clone(),
-            overrides_builtin: entry.overrides_builtin,
-            error: None,
-            hash: None,
-            profile: None,
-        }),
-        Err(problems) => {
-            let mut problem = Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
-            problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
-            Err(problem)
-        }
-    }
+///
+/// Errors: `invalid_profile`, a cause for each thing that is wrong, with file, line, column and the source's line.
+pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
+    catalogue(config).validate_file(path).map(|_| ()).map_err(|problems| {
+        let mut problem = Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
+        problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
+        problem
+    })
 }
 
 fn available() -> BTreeSet<&'static str> {

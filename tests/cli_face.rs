@@ -1,6 +1,15 @@
 //! The command line from its arguments to its exit status, on a client without a manager.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::format_push_string,
+    clippy::needless_pass_by_value,
+    clippy::result_large_err,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
 
 #[path = "support/cli_client.rs"]
 mod cli_client;
@@ -269,13 +278,13 @@ async fn run_args(world: World, fake: &FakeClient, args: Vec<String>) -> Ran {
         now,
         leave_at_once: false,
     };
-    let validate = |path: &std::path::Path| match path.to_str() {
-        Some("good.yaml") => Ok(profile("profile.good", None)),
-        _ => {
-            let mut problem = Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
-            problem.causes = vec!["3:1: unknown key 'tll', did you mean 'ttl'?".into()];
-            Err(problem)
+    let validate = |path: &std::path::Path| {
+        if path.to_str() == Some("good.yaml") {
+            return Ok(profile("profile.good", None));
         }
+        let mut problem = Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
+        problem.causes = vec!["3:1: unknown key 'tll', did you mean 'ttl'?".into()];
+        Err(problem)
     };
     let status = match cli::parse(args) {
         Ok(cli) => cli::run(cli, Arc::new(fake.clone()), &Local { validate_profile: &validate }, &mut io).await,
@@ -315,8 +324,10 @@ fn fleet() -> FakeClient {
 #[test]
 fn every_help_text() {
     fn each(command: &clap::Command, path: &str, found: &mut Vec<(String, String)>) {
+        // So that -h and --help say the same, which is what is reviewed here.
+        assert!(command.get_arguments().all(|arg| arg.get_long_help().is_none()), "{path}");
         let mut command = command.clone().term_width(100);
-        found.push((path.to_owned(), command.render_long_help().to_string()));
+        found.push((path.to_owned(), command.render_help().to_string()));
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
             each(sub, &format!("{path} {}", sub.get_name()), found);
         }

@@ -38,7 +38,7 @@ use crate::domain::Code;
 
 /// What a command does without a client, on this machine's files.
 pub struct Local<'a> {
-    /// Reads and checks one profile file. Error: `invalid_profile`, one cause for each thing that is wrong.
+    /// Checks one profile (or extension) file. Error: `invalid_profile`, one cause for each thing that is wrong.
     pub validate_profile: &'a dyn Fn(&Path) -> Result<ProfileView, Problem>,
 }
 

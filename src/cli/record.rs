@@ -24,8 +24,10 @@ pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
             words.push(operation.kind.to_string());
         }
     }
-    // A host that does not answer changes no state: then the state is only what was seen last.
-    if let Some(seen) = record.observed_at.filter(|_| !record.state.is_over())
+    // A host that does not answer changes no state: then the state is only what was seen last. Of the other
+    // states nothing is on a host that could have changed since.
+    let may_differ = matches!(record.state, State::Ready | State::Sleeping | State::Lost | State::Destroying);
+    if let Some(seen) = record.observed_at.filter(|_| may_differ)
         && now.since(seen).as_secs() >= FRESH
     {
         words.push(format!("seen {} ago", age(seen, now)));

@@ -243,7 +243,7 @@ pub struct Report {
     pub stage: &'static str,
     /// The step's number, from 1.
     pub step: u32,
-    /// How many steps there are.
+    /// How many steps there are; 0: the step follows the one before it.
     pub steps: u32,
     /// How much of the step is done.
     pub done: Option<u64>,

@@ -204,7 +204,7 @@ impl SandboxManager {
 
     /// A teardown under its own deadline. What could not be looked at counts as left over.
     async fn roll_back(&self, id: &SandboxId, reporter: &JobReporter) -> TeardownReport {
-        reporter.report(Report { stage: "rollback", step: 1, steps: 1, ..Report::default() });
+        reporter.report(Report { stage: "rollback", ..Report::default() });
         let work = async {
             let record = self.get(id.as_str()).await?;
             let target = self.target(&record).await?;

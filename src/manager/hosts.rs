@@ -12,10 +12,14 @@ use crate::domain::name::HostName;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::nearest;
 use crate::manager::SandboxManager;
+use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
 
 /// A round trip beyond which a host is shown as slow.
 const SLOW: Duration = Duration::from_secs(1);
+
+/// How long the smallest command may take.
+const PING_LIMIT: Duration = Duration::from_secs(10);
 
 impl SandboxManager {
     /// All configured hosts as last seen; contacts none.
@@ -61,20 +65,23 @@ impl SandboxManager {
     }
 
     async fn look_at(&self, spec: &HostSpec, view: &mut HostView) {
-        let started = Instant::now();
         let looked = async {
             let transport = self.parts.transports.open(&spec.name).await?;
+            // The shell is opened by the first command: the second one measures the way and nothing else.
+            transport.run(&Command::script(":"), PING_LIMIT).await?;
+            let started = Instant::now();
+            transport.run(&Command::script(":"), PING_LIMIT).await?;
+            let latency = started.elapsed();
             let request = ProbeRequest {
                 inventory: true,
                 compose_cmd: self.compose_override(spec)?,
                 ..ProbeRequest::new(self.now())
             };
             let facts = probe::probe(transport.as_ref(), request).await?;
-            Ok::<_, Fault>((facts, transport.latency()))
+            Ok::<_, Fault>((facts, latency))
         };
         match looked.await {
             Ok((facts, latency)) => {
-                let latency = latency.unwrap_or_else(|| started.elapsed());
                 view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
                 view.latency_ms = u64::try_from(latency.as_millis()).ok();
                 view.facts = Some(facts);

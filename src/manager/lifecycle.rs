@@ -275,8 +275,6 @@ impl SandboxManager {
                 Err(error) if error.fault.code == Code::HostUnreachable && error.fault.retryable => {
                     reporter.report(Report {
                         stage: "teardown",
-                        step: 1,
-                        steps: 1,
                         message: Some(format!("{}; trying again", error.fault)),
                         ..Report::default()
                     });
@@ -298,8 +296,6 @@ impl SandboxManager {
         let what = record.operation.as_ref().map_or("another operation".to_owned(), |running| running.kind.to_string());
         reporter.report(Report {
             stage: "wait",
-            step: 1,
-            steps: 1,
             message: Some(format!("asked {what} to roll back")),
             ..Report::default()
         });

@@ -1,5 +1,7 @@
 //! Writing a record: compare-and-set, the events a write causes, and the operation that works on it.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Report, Reporter};
 use crate::domain::event::Progress;
@@ -9,7 +11,6 @@ use crate::domain::operation::{Operation, OperationError, OperationKind, Operati
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
 use crate::manager::jobs::Jobs;
-use std::sync::Arc;
 
 /// Under which condition a record may be changed.
 #[derive(Debug, Clone)]
@@ -203,6 +204,8 @@ pub(super) struct JobReporter {
     operation: OperationId,
     kind: OperationKind,
     sandbox: Option<SandboxId>,
+    /// The step that was reported last: its stage, its number, how many there are.
+    last: Mutex<(&'static str, u32, u32)>,
 }
 
 impl JobReporter {
@@ -212,19 +215,34 @@ impl JobReporter {
             operation: operation.id.clone(),
             kind: operation.kind.clone(),
             sandbox: operation.sandbox_id.clone(),
+            last: Mutex::default(),
         }
+    }
+
+    /// Numbers a step that does not know its place (`steps` is 0): it follows the one before it.
+    fn place(&self, report: &Report) -> (u32, u32) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stage, step, steps) = *last;
+        let (step, steps) = match report.steps {
+            0 if stage == report.stage => (step, steps),
+            0 => (step + 1, steps.max(step + 1)),
+            steps => (report.step, steps),
+        };
+        *last = (report.stage, step, steps);
+        (step, steps)
     }
 }
 
 impl Reporter for JobReporter {
     fn report(&self, report: Report) {
+        let (step, steps) = self.place(&report);
         self.jobs.publish(Update::Progress(Progress {
             operation: self.operation.clone(),
             kind: self.kind.clone(),
             sandbox_id: self.sandbox.clone(),
             stage: report.stage.to_owned(),
-            step: report.step,
-            steps: report.steps,
+            step,
+            steps,
             done: report.done,
             of: report.of,
             bytes: report.bytes,

@@ -30,7 +30,7 @@ pub use hosts::{Host, Hosts, Standing};
 pub use jobs::{Job, JobId, JobState, Jobs};
 pub use layout::{Area, Column, Placed, Screen};
 pub use palette::palette_matches;
-pub use paper::{Paper, PaperLine, Role, Span};
+pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use remembered::Remembered;
 pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};

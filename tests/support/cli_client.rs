@@ -126,7 +126,7 @@ impl Client for FakeClient {
         }
         let id = request.id.clone().unwrap_or_else(|| "a1b2c3d4".to_owned());
         let mut record = super::record(&id, State::Requested);
-        record.name = request.name.clone();
+        record.name.clone_from(&request.name);
         let mut started = self.start(format!("create {}", serde_json::to_string(&request).unwrap()), record);
         if request.idempotency_key.is_some() {
             started.operation = None;

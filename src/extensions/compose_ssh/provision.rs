@@ -75,11 +75,15 @@ pub(super) async fn provision(
     let transport = transport.as_ref();
     let prepared = prepare(extension, request, transport, plan.as_ref(), !only).await?;
     failpoint::reached("compose.prepared");
+    let trips = transport.round_trips();
     let learnt = Learnt { workdir: prepared.workdir.clone(), identity: prepared.identity.clone() };
-    finish(extension, request, transport, plan, prepared, &steps).await.map_err(|mut error| {
+    let made = finish(extension, request, transport, plan, prepared, &steps).await.map_err(|mut error| {
         error.learnt = Some(Box::new(learnt));
         error
-    })
+    })?;
+    // One for the prepare call; transfer and `up` are in the count.
+    tracing::debug!(sandbox = %request.id, round_trips = transport.round_trips() - trips + 1, "provisioned");
+    Ok(made)
 }
 
 async fn finish(

@@ -41,7 +41,7 @@ pub(super) async fn wait_ready(
     let workspace = format!("{workdir}/workspace");
     let transport = extension.open(&target.host).await?;
     let transport = transport.as_ref();
-    let report = Report { stage: "ready", step: 1, steps: 1, ..Report::default() };
+    let report = Report { stage: "ready", ..Report::default() };
     reporter.report(report.clone());
     let spec = transport.spec();
     let Some(used) = &stack.runtime else {

@@ -40,7 +40,7 @@ use crate::domain::sandbox::Rewrite;
 pub use findings::{Place, Refusal};
 pub use ports::ContainerPort;
 pub use services::ServicePlan;
-pub use tree::{Entry, LocalTree, Tree};
+pub use tree::{Entry, LocalTree, MemoryTree, Tree};
 
 use findings::Findings;
 use interpolate::Variables;

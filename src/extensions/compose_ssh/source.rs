@@ -17,6 +17,9 @@ pub(super) const REPO: &str = "repo";
 /// The input that names the compose file in it.
 const COMPOSE_FILE: &str = "compose_file";
 
+/// Stands for the workspace on the host while nothing is there yet; no compose file names it.
+const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
+
 /// The repository, if the inputs name one.
 pub(super) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
     inputs.get(REPO).map(PathBuf::from)
@@ -47,7 +50,7 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
     if workspace_only(&request.profile) {
         return Ok(preview);
     }
-    match render(request, "/workspace", Dialect::Full).await? {
+    match render(request, PREVIEW_WORKDIR, Dialect::Full).await? {
         Ok(rendered) => {
             preview.services = rendered.services.iter().map(|service| service.name.clone()).collect();
             preview.rewrites = rewrites(&rendered);
@@ -98,17 +101,7 @@ pub(super) fn rewrites(rendered: &Rendered) -> Vec<Rewrite> {
 /// A renderer's error as refusals: all of them, each with its place.
 pub(super) fn refusals(error: &RenderError) -> Vec<Refusal> {
     match error {
-        RenderError::Refused(list) => list
-            .iter()
-            .map(|refusal| {
-                let place = refusal.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-                Refusal {
-                    path: refusal.path.clone(),
-                    message: format!("{}{place}", refusal.message),
-                    allow: refusal.allow.as_ref().map(ToString::to_string),
-                }
-            })
-            .collect(),
+        RenderError::Refused(list) => list.iter().cloned().map(Refusal::from).collect(),
         other => {
             let cause = std::error::Error::source(other).map(|cause| format!(": {cause}")).unwrap_or_default();
             vec![Refusal { path: COMPOSE_FILE.to_owned(), message: format!("{other}{cause}"), allow: None }]

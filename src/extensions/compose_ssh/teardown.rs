@@ -23,7 +23,7 @@ pub(super) async fn teardown(
     target: &Target,
     reporter: &dyn Reporter,
 ) -> Result<TeardownReport, ExtensionError> {
-    let report = Report { stage: "teardown", step: 1, steps: 1, ..Report::default() };
+    let report = Report { stage: "teardown", ..Report::default() };
     reporter.report(report.clone());
     let transport = extension.open(&target.host).await?;
     let transport = transport.as_ref();

@@ -130,6 +130,10 @@ impl Walk {
     }
 
     fn run(self) -> Result<Plan, Fault> {
+        // The walker asks its filter about everything but the root.
+        if let Some(path) = odd_ignore_file(&self.root) {
+            return Err(not_regular(&path));
+        }
         let list = tempfile::tempfile().map_err(|error| Fault::internal("no temporary file could be made").because(error))?;
         let mut writer = BufWriter::new(list.try_clone().map_err(unwritable)?);
         let mut tally = Tally {
@@ -153,9 +157,7 @@ impl Walk {
         for refusal in refused.try_iter() {
             match refusal {
                 Refusal::KernelFiles => tally.plan.left_out += 1,
-                Refusal::IgnoreFile(path) => {
-                    return Err(ignore_file(&path, "is not a regular file".to_owned()));
-                }
+                Refusal::IgnoreFile(path) => return Err(not_regular(&path)),
             }
         }
         tally.check_limits(&self.limits)?;
@@ -223,13 +225,18 @@ fn keep(entry: &DirEntry, excludes: &Gitignore, device: Option<u64>, refused: &m
         let _ = refused.send(Refusal::KernelFiles);
         return false;
     }
-    let ignore_file = entry.path().join(IGNORE_FILE);
-    // The walker opens it: a fifo would hang it, /dev/zero would fill the memory.
-    if ignore_file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        let _ = refused.send(Refusal::IgnoreFile(ignore_file));
+    if let Some(path) = odd_ignore_file(entry.path()) {
+        let _ = refused.send(Refusal::IgnoreFile(path));
         return false;
     }
     true
+}
+
+/// A directory's ignore file if it is no regular file. The walker opens it: a fifo would hang it for ever, /dev/zero
+/// would fill the memory.
+fn odd_ignore_file(directory: &Path) -> Option<PathBuf> {
+    let path = directory.join(IGNORE_FILE);
+    path.metadata().is_ok_and(|metadata| !metadata.is_file()).then_some(path)
 }
 
 fn device(path: &Path) -> Option<u64> {
@@ -351,6 +358,10 @@ fn bad_pattern(pattern: &str, error: ignore::Error) -> Fault {
 
 fn ignore_file(path: &Path, reason: String) -> Fault {
     Fault::invalid_input("repo", format!("{} cannot be used", clean_line(&path.to_string_lossy(), 300))).because(reason)
+}
+
+fn not_regular(path: &Path) -> Fault {
+    ignore_file(path, "it is not a regular file".to_owned())
 }
 
 fn unwritable(error: std::io::Error) -> Fault {

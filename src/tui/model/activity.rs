@@ -83,7 +83,7 @@ impl Activity {
 }
 
 /// An event in a sentence.
-pub fn event_line(event: &Event) -> ActivityLine {
+pub(super) fn event_line(event: &Event) -> ActivityLine {
     let (glyph, role) = event_glyph(&event.kind);
     let verb = event.kind.as_str();
     let verb = verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ");
@@ -109,7 +109,7 @@ pub fn event_line(event: &Event) -> ActivityLine {
 }
 
 /// An event's glyph and how it is meant.
-pub fn event_glyph(kind: &EventKind) -> (char, Role) {
+pub(super) fn event_glyph(kind: &EventKind) -> (char, Role) {
     match kind {
         EventKind::SandboxReady
         | EventKind::SandboxWoken

@@ -67,7 +67,7 @@ impl Details {
         }
         for event in &self.events {
             let line = event_line(event);
-            let day = event.time.timestamp().to_zoned(zone.clone()).strftime("%m-%d").to_string();
+            let day = event.time.timestamp().to_zoned_datetime(zone.clone()).strftime("%m-%d").to_string();
             paper.spans([
                 (Role::Dim, format!("  {day} {} ", clock(event.time, zone))),
                 (line.role, format!("{} ", line.glyph)),

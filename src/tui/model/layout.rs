@@ -44,7 +44,7 @@ impl Area {
 }
 
 /// The smallest terminal that shows more than one line.
-pub const SMALLEST: (u16, u16) = (60, 15);
+const SMALLEST: (u16, u16) = (60, 15);
 
 /// Below this height only the focused pane is shown.
 const BOTH_PANES: u16 = 20;

@@ -44,7 +44,7 @@ pub fn bytes(count: u64) -> String {
 
 /// `14:03:22` in a time zone.
 pub fn clock(time: Time, zone: &TimeZone) -> String {
-    time.timestamp().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+    time.timestamp().to_zoned_datetime(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 /// A profile's id without `profile.`.

@@ -45,7 +45,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
     })?;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_documents: 1, max_nodes: 50_000, max_events: 200_000, max_aliases: 5_000, max_anchors: 1_000,
+            max_documents: 1, max_nodes: 20_000, max_events: 100_000, max_aliases: 5_000, max_anchors: 1_000,
             max_depth: 48, max_recorded_anchor_events: 100_000, max_recorded_anchor_bytes: 4 * MAX_BYTES, max_merge_keys: 2_000,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
@@ -72,10 +72,8 @@ fn refuse(file: &str, error: &serde_saphyr::Error) -> RenderError {
     let place = error.location().map(|location| (location.line(), location.column()));
     let bounded = text.contains("budget breached") || text.contains("limit");
     if bounded && !text.contains("Documents") {
-        return RenderError::TooLarge {
-            file,
-            message: format!("{text}; use fewer aliases and levels, or split the file"),
-        };
+        let message = "it has more entries, levels or aliases than a compose file needs; split it or write fewer";
+        return RenderError::TooLarge { file, message: message.to_owned() };
     }
     RenderError::NotYaml { file, message: sentence(text), place }
 }

@@ -3,7 +3,7 @@
 use super::interpolate::{Variables, substitute_lenient};
 
 /// What the values of one file may grow to, in bytes: `A=$A$A` doubles on every line.
-const MAX_TOTAL: usize = 4 * 1024 * 1024;
+const MAX_TOTAL: usize = 1024 * 1024;
 
 /// One entry: a name, and a value unless the line holds the name alone (passed through from outside).
 pub(super) type Entry = (String, Option<String>);
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, outer: &Variables) -> Result<Vec<Entry>, (usize,
         if let Some(value) = &value {
             grown += value.len();
             if grown > MAX_TOTAL {
-                return Err((reader.line, "the values together grow beyond 4 MiB; use shorter ones".to_owned()));
+                return Err((reader.line, "the values together grow beyond 1 MiB; use shorter ones".to_owned()));
             }
             if !outer.contains_key(&name) {
                 known.insert(name.clone(), value.clone());

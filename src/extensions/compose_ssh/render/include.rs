@@ -18,12 +18,7 @@ impl Loader<'_> {
         path: &str,
         base: &str,
         variables: &Variables,
-        depth: usize,
     ) -> Result<(), RenderError> {
-        if depth >= MAX_CHAIN {
-            self.findings.refuse(path, None, "files include each other in a circle or too deep; shorten the chain");
-            return Ok(());
-        }
         let item = if item.is_string() { serde_json::json!({"path": item}) } else { item };
         let files = merge::list(item.get("path").cloned().unwrap_or_default());
         let [Value::String(file)] = files.as_slice() else {
@@ -36,6 +31,10 @@ impl Loader<'_> {
         };
         let anchored = self.workspace.anchor(base, file);
         let Some((file, bytes)) = self.named(&anchored, path)? else { return Ok(()) };
+        if self.including.contains(&file) || self.including.len() > MAX_CHAIN {
+            self.findings.refuse(path, None, "files include each other in a circle or too deep; shorten the chain");
+            return Ok(());
+        }
         let folder = match item.get("project_directory").and_then(Value::as_str) {
             None => parent(&file).to_owned(),
             Some(folder) => {
@@ -46,7 +45,7 @@ impl Loader<'_> {
             }
         };
         let variables = self.include_variables(&item, path, base, &folder, variables)?;
-        let included = self.project(&file, &bytes, &folder, &variables, depth + 1)?;
+        let included = self.project(&file, &bytes, &folder, &variables)?;
         self.adopt(project, included, &file, path);
         Ok(())
     }

@@ -14,10 +14,10 @@ use super::tree::Entry;
 use super::{RenderError, anchor};
 
 /// Most files one project is made of, and the longest chain of `extends` or `include`.
-const MAX_FILES: usize = 64;
+const MAX_FILES: usize = 32;
 pub(super) const MAX_CHAIN: usize = 16;
 /// What all files of a project may have together, in bytes, each counted as often as it is read.
-const MAX_TOTAL: usize = 32 * document::MAX_BYTES;
+const MAX_TOTAL: usize = 8 * document::MAX_BYTES;
 
 /// Names compose looks for, best first.
 pub(super) const DEFAULT_NAMES: [&str; 4] =
@@ -40,6 +40,8 @@ pub(super) struct Loader<'a> {
     pub documents: Vec<Document>,
     /// Services of each file, interpolated and anchored, `extends` not yet resolved.
     files: HashMap<String, Map<String, Value>>,
+    /// The files that include each other on the way to the one being read.
+    pub including: Vec<String>,
     /// Bytes that may still be read.
     left: usize,
 }
@@ -53,7 +55,15 @@ enum Found {
 
 impl<'a> Loader<'a> {
     pub(super) fn new(workspace: &'a Workspace<'a>, findings: &'a mut Findings, bind_allowed: bool) -> Self {
-        Self { workspace, findings, bind_allowed, documents: Vec::new(), files: HashMap::new(), left: MAX_TOTAL }
+        Self {
+            workspace,
+            findings,
+            bind_allowed,
+            documents: Vec::new(),
+            files: HashMap::new(),
+            including: Vec::new(),
+            left: MAX_TOTAL,
+        }
     }
 
     /// The main file as a project without `extends` and `include`.
@@ -66,7 +76,7 @@ impl<'a> Loader<'a> {
             });
         }
         match self.find(&self.workspace.absolute(&plain))? {
-            Found::Bytes(_, bytes) => self.project(&plain, &bytes, parent(&plain), variables, 0),
+            Found::Bytes(_, bytes) => self.project(&plain, &bytes, parent(&plain), variables),
             Found::Refused(why) => Err(RenderError::Outside { file: plain, why }),
             Found::Missing(_) => Err(RenderError::Missing { near: self.nearest(parent(&plain)), file: plain }),
         }
@@ -173,7 +183,6 @@ impl<'a> Loader<'a> {
         bytes: &[u8],
         base: &str,
         variables: &Variables,
-        depth: usize,
     ) -> Result<Map<String, Value>, RenderError> {
         let mut project = self.parse(file, bytes, variables)?;
         let services = section(&mut project, "services", self.findings);
@@ -188,9 +197,11 @@ impl<'a> Loader<'a> {
         }
         project.insert("services".to_owned(), Value::Object(resolved));
         if let Some(include) = project.shift_remove("include") {
+            self.including.push(file.to_owned());
             for (index, item) in merge::list(include).into_iter().enumerate() {
-                self.include(&mut project, item, &format!("include[{index}]"), base, variables, depth)?;
+                self.include(&mut project, item, &format!("include[{index}]"), base, variables)?;
             }
+            self.including.pop();
         }
         Ok(project)
     }

@@ -10,7 +10,7 @@ use super::document::child;
 use super::engine::reaches_engine;
 use super::merge::scalar;
 use super::paths::Target;
-use super::{Pass, RenderError, anchor, keys};
+use super::{Pass, RenderError, anchor, keys, labels};
 
 /// Options of a short mount that change nothing outside the sandbox.
 const MODES: &[&str] = &[
@@ -156,6 +156,14 @@ pub(super) fn bind(source: &str, path: &str, pass: &mut Pass<'_>) -> Result<Opti
     Ok(Some(rendered).filter(|_| permitted && harmless))
 }
 
+/// Labels of an anonymous volume must not claim that it is another project's.
+fn own_labels(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+    let Some(options) = map.get_mut("volume").and_then(Value::as_object_mut) else { return };
+    let Some(written) = options.shift_remove("labels") else { return };
+    let kept = labels::mapping(written, &child(path, "volume.labels"), pass.findings());
+    options.insert("labels".to_owned(), Value::Object(kept));
+}
+
 fn long(
     mut map: Map<String, Value>,
     path: &str,
@@ -176,7 +184,7 @@ fn long(
             let Some(source) = bind(&source, &child(path, "source"), pass)? else { return Ok(None) };
             map.insert("source".to_owned(), source.into());
         }
-        "volume" if source.is_empty() => {}
+        "volume" if source.is_empty() => own_labels(&mut map, path, pass),
         "volume" if anchor::is_path(&source) => {
             pass.findings().refuse(path, None, format!("`{source}` is a path; write `type: bind`"));
         }

@@ -211,17 +211,24 @@ mod tests {
         assert_eq!(workspace.locate("/x/sbx-1/workspace/new/deep").unwrap(), Target::Missing("new/deep".into()));
     }
 
+    const LINKS: &[(&str, &str)] = &[
+        ("in", "dir"),
+        ("dir/up", "../in/file"),
+        ("chain", "in/up"),
+        ("out", "../../etc"),
+        ("abs", "/x/sbx-1/workspace/dir"),
+        ("loop", "loop"),
+        ("dir/climb", "../../secret"),
+        ("mixed", "new/../../y"),
+    ];
+
     #[test]
     fn links_are_followed_and_absolute_ones_lead_out() {
-        let tree = MemoryTree::with(&[("dir/file", "x")])
-            .link("in", "dir")
-            .link("dir/up", "../in/file")
-            .link("chain", "in/up")
-            .link("out", "../../etc")
-            .link("abs", "/x/sbx-1/workspace/dir")
-            .link("loop", "loop")
-            .link("dir/climb", "../../secret")
-            .link("mixed", "new/../../y");
+        let mut tree = MemoryTree::default();
+        tree.insert("dir/file", Entry::File, "x");
+        for (path, to) in LINKS {
+            tree.insert(path, Entry::Link((*to).to_owned()), "");
+        }
         verdicts(&tree);
     }
 
@@ -230,17 +237,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("dir")).unwrap();
         fs::write(root.path().join("dir/file"), "x").unwrap();
-        let links = [
-            ("in", "dir"),
-            ("dir/up", "../in/file"),
-            ("chain", "in/up"),
-            ("out", "../../etc"),
-            ("abs", "/x/sbx-1/workspace/dir"),
-            ("loop", "loop"),
-            ("dir/climb", "../../secret"),
-            ("mixed", "new/../../y"),
-        ];
-        for (path, to) in links {
+        for (path, to) in LINKS {
             std::os::unix::fs::symlink(to, root.path().join(path)).unwrap();
         }
         let tree = LocalTree::new(root.path());

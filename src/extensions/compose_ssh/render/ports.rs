@@ -36,6 +36,10 @@ pub(super) fn apply(
     path: &str,
     findings: &mut Findings,
 ) -> (Vec<Value>, Vec<ContainerPort>) {
+    if ports.len() > MAX_PORTS {
+        findings.refuse(path, None, format!("a service publishes at most {MAX_PORTS} ports; publish fewer"));
+        return (Vec::new(), Vec::new());
+    }
     let mut rendered: Vec<Value> = Vec::new();
     let mut declared: Vec<ContainerPort> = Vec::new();
     for (index, port) in ports.iter().enumerate() {

@@ -1,10 +1,12 @@
 //! The workspace as the renderer reads it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::document::MAX_BYTES;
+use super::paths::{normalize, parent};
 
 /// What stands at a path, the last component not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,44 +85,29 @@ impl Tree for LocalTree {
     }
 }
 
-/// A workspace in memory, for tests.
-#[cfg(test)]
-#[derive(Default)]
-pub(super) struct MemoryTree(std::collections::BTreeMap<String, (Entry, Vec<u8>)>);
+/// A workspace that was listed elsewhere, such as one that lies on a host: restoring renders from what was fetched.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryTree(BTreeMap<String, (Entry, Vec<u8>)>);
 
-#[cfg(test)]
 impl MemoryTree {
-    pub(super) fn with(files: &[(&str, &str)]) -> Self {
-        let mut tree = Self::default();
-        for (path, content) in files {
-            tree.put(path, Entry::File, content.as_bytes());
-        }
-        tree
-    }
-
-    pub(super) fn link(mut self, path: &str, to: &str) -> Self {
-        self.put(path, Entry::Link(to.to_owned()), b"");
-        self
-    }
-
-    pub(super) fn put(&mut self, path: &str, entry: Entry, content: &[u8]) {
-        let mut above = super::paths::parent(path);
+    /// Puts an entry at `path`, and folders above it. Only regular files have content.
+    pub fn insert(&mut self, path: &str, entry: Entry, content: impl Into<Vec<u8>>) {
+        let path = normalize(path);
+        let mut above = parent(&path);
         while !above.is_empty() {
-            self.0.insert(above.to_owned(), (Entry::Directory, Vec::new()));
-            above = super::paths::parent(above);
+            self.0.entry(above.to_owned()).or_insert((Entry::Directory, Vec::new()));
+            above = parent(above);
         }
-        self.0.insert(path.to_owned(), (entry, content.to_vec()));
+        self.0.insert(path, (entry, content.into()));
     }
 }
 
-#[cfg(test)]
 impl Tree for MemoryTree {
     fn entry(&self, path: &str) -> io::Result<Entry> {
-        Ok(if path.is_empty() {
-            Entry::Directory
-        } else {
-            self.0.get(path).map_or(Entry::Missing, |(entry, _)| entry.clone())
-        })
+        if path.is_empty() {
+            return Ok(Entry::Directory);
+        }
+        Ok(self.0.get(path).map_or(Entry::Missing, |(entry, _)| entry.clone()))
     }
 
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {

@@ -176,16 +176,16 @@ sbx_ours() { # our manifest, with this id and one of our owners
 }
 
 if cd -P -- "$sbx_root" 2>/dev/null; then
-  sbx_path=$PWD/$sbx_dir
+  sbx_where=$PWD/$sbx_dir
   rm -rf -- ".sbx-$sbx_id.new"
   if [ -L "$sbx_dir" ]; then
-    sbx_done directory "$sbx_path" failed "it is a symbolic link; look at it, then remove it by hand"
+    sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
   elif [ ! -e "$sbx_dir" ]; then
-    sbx_done directory "$sbx_path" absent
+    sbx_done directory "$sbx_where" absent
   elif ! sbx_ours; then
-    sbx_done directory "$sbx_path" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
+    sbx_done directory "$sbx_where" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
   elif sbx_mount=$(sbx_mounted); then
-    sbx_done directory "$sbx_path" failed "$sbx_mount is a mount point; unmount it first"
+    sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
   else
     # The manifest goes last: a teardown that is cut off must still be known as ours by the next one.
     for sbx_entry in "$sbx_dir"/* "$sbx_dir"/.[!.]* "$sbx_dir"/..?*; do
@@ -196,13 +196,13 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
       sbx_words=$( { rm -f -- "$sbx_dir/manifest.json" && rmdir -- "$sbx_dir"; } 2>&1)
     fi
     if [ -e "$sbx_dir" ]; then
-      sbx_done directory "$sbx_path" failed "${sbx_words:-it could not be emptied}"
+      sbx_done directory "$sbx_where" failed "${sbx_words:-it could not be emptied}"
     else
-      sbx_done directory "$sbx_path" removed
+      sbx_done directory "$sbx_where" removed
     fi
   fi
   # shellcheck disable=SC2015
-  { [ -e "$sbx_dir" ] || [ -L "$sbx_dir" ]; } && sbx_left directory "$sbx_path"
+  { [ -e "$sbx_dir" ] || [ -L "$sbx_dir" ]; } && sbx_left directory "$sbx_where"
 else
   # Only "not there" counts as absent: a root that may not be entered hides what is in it.
   if [ -e "$sbx_root" ]; then

@@ -1,0 +1,128 @@
+//! Putting text into cells, never outside of an area.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::theme::Theme;
+use crate::domain::text::{clean_line, columns};
+use crate::tui::model::{Area, PaperLine, Role};
+
+/// A buffer with a theme.
+pub(super) struct Paint<'a> {
+    pub(super) buf: &'a mut Buffer,
+    pub(super) theme: Theme,
+}
+
+impl Paint<'_> {
+    /// The style of a role.
+    pub(super) fn style(&self, role: Role) -> Style {
+        self.theme.style(role)
+    }
+
+    /// Puts text at a cell, cleaned and cut at a width with `…`; says how many cells it took.
+    pub(super) fn put(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
+        let style = self.style(role);
+        self.put_styled(x, y, width, text, style)
+    }
+
+    /// As [`Self::put`], with a style.
+    pub(super) fn put_styled(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+        let area = self.buf.area;
+        if y < area.y || y >= area.bottom() || x < area.x || x >= area.right() {
+            return 0;
+        }
+        let width = width.min(area.right() - x);
+        let text = clean_line(text, usize::from(width));
+        let (end, _) = self.buf.set_stringn(x, y, &text, usize::from(width), style);
+        end - x
+    }
+
+    /// Puts spans one after the other; says where the next would go.
+    pub(super) fn spans(&mut self, x: u16, y: u16, width: u16, spans: &[(Role, &str)]) -> u16 {
+        let end = x.saturating_add(width);
+        let mut at = x;
+        for (role, text) in spans {
+            at += self.put(at, y, end.saturating_sub(at), text, *role);
+        }
+        at
+    }
+
+    /// Puts text so that it ends before a column.
+    pub(super) fn put_right(&mut self, area: Area, y: u16, text: &str, role: Role) {
+        let width = u16::try_from(columns(text)).unwrap_or(u16::MAX).min(area.width);
+        self.put(area.x + area.width - width, y, width, text, role);
+    }
+
+    /// Puts a line of a paper.
+    pub(super) fn line(&mut self, area: Area, y: u16, line: &PaperLine) {
+        let mut at = area.x;
+        for span in &line.0 {
+            at += self.put(at, y, (area.x + area.width).saturating_sub(at), &span.text, span.role);
+        }
+    }
+
+    /// Empties an area.
+    pub(super) fn clear(&mut self, area: Area) {
+        let area = Rect::new(area.x, area.y, area.width, area.height).intersection(self.buf.area);
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                self.buf[(x, y)].reset();
+            }
+        }
+    }
+
+    /// Adds a style to an area, keeping what is written there.
+    pub(super) fn tint(&mut self, area: Area, style: Style) {
+        let area = Rect::new(area.x, area.y, area.width, area.height).intersection(self.buf.area);
+        self.buf.set_style(area, style);
+    }
+
+    /// Draws a frame.
+    pub(super) fn frame(&mut self, area: Area, role: Role) {
+        if area.width < 2 || area.height < 2 {
+            return;
+        }
+        let (right, bottom) = (area.x + area.width - 1, area.y + area.height - 1);
+        self.rule(area, area.y, ('╭', '╮'), role);
+        self.rule(area, bottom, ('╰', '╯'), role);
+        for y in area.y + 1..bottom {
+            self.put(area.x, y, 1, "│", role);
+            self.put(right, y, 1, "│", role);
+        }
+    }
+
+    /// Draws a horizontal line across an area, with its two ends.
+    pub(super) fn rule(&mut self, area: Area, y: u16, ends: (char, char), role: Role) {
+        let line = "─".repeat(usize::from(area.width.saturating_sub(2)));
+        self.put(area.x, y, area.width, &format!("{}{line}{}", ends.0, ends.1), role);
+    }
+
+    /// An overlay: emptied, framed, titled; a hint stands on its lower edge.
+    pub(super) fn overlay(&mut self, area: Area, title: &str, hint: &[(String, &str)]) {
+        self.clear(area);
+        self.frame(area, Role::Focus);
+        let room = area.width.saturating_sub(4);
+        if !title.is_empty() {
+            self.put(area.x + 2, area.y, room, &format!(" {title} "), Role::Title);
+        }
+        let y = area.y + area.height.saturating_sub(1);
+        let end = area.x + 2 + room;
+        let mut x = area.x + 2;
+        for (key, what) in hint {
+            let needed = u16::try_from(columns(key) + columns(what) + 3).unwrap_or(u16::MAX);
+            if key.is_empty() || x + needed > end {
+                continue;
+            }
+            x = self.spans(x, y, end - x, &[(Role::Plain, " "), (Role::Key, key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, " ")]);
+        }
+    }
+
+    /// A bar of a width, filled to a fraction.
+    pub(super) fn bar(&mut self, x: u16, y: u16, width: u16, fraction: f64, role: Role) {
+        let full = (fraction * f64::from(width)).round() as usize;
+        let full = full.min(usize::from(width));
+        let text = format!("{}{}", "▓".repeat(full), "░".repeat(usize::from(width) - full));
+        self.put(x, y, width, &text, role);
+    }
+}

@@ -1,0 +1,43 @@
+//! The command palette.
+
+use ratatui::layout::Position;
+use tui_input::Input;
+
+use super::footer::skip_columns;
+use super::paint::Paint;
+use crate::tui::keymap::Mode;
+use crate::tui::model::{Area, Model, Role, palette_matches};
+
+/// Draws it; answers where the text cursor is.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usize) -> Option<Position> {
+    let whole = model.screen().whole;
+    let outer = Area { y: whole.height / 6, ..whole.centred(76, (whole.height * 2 / 3).min(20)) };
+    paint.overlay(outer, "Commands", &[("enter".to_owned(), "do it"), ("esc".to_owned(), "leave")]);
+    let area = outer.inner(1);
+    let room = area.width.saturating_sub(3);
+    let scroll = input.visual_scroll(usize::from(room));
+    let x = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " :")]);
+    paint.put(x, area.y, room, &skip_columns(input.value(), scroll), Role::Plain);
+    let found = palette_matches(input.value());
+    let height = usize::from(area.height.saturating_sub(1));
+    let offset = at.saturating_sub(height.saturating_sub(1));
+    for (row, action) in found.iter().skip(offset).take(height).enumerate() {
+        let y = area.y + 1 + u16::try_from(row).unwrap_or(u16::MAX);
+        let refused = model.read_only && action.is_mutating();
+        let role = if refused { Role::Dim } else { Role::Plain };
+        paint.put(area.x + 2, y, 18, &action.name().replace('_', " "), role);
+        paint.put(area.x + 21, y, area.width.saturating_sub(36), action.help(), Role::Dim);
+        let keys = model.keymap.spelled(Mode::Main, *action);
+        paint.put_right(Area { width: area.width.saturating_sub(1), ..area }, y, &keys, Role::Key);
+        if offset + row == at {
+            paint.put(area.x, y, 1, "▌", Role::Accent);
+            let style = paint.style(Role::Selected);
+            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+        }
+    }
+    if found.is_empty() {
+        paint.put(area.x + 2, area.y + 1, room, "no command matches", Role::Dim);
+    }
+    let cursor = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
+    Some(Position::new(x + cursor, area.y))
+}

@@ -1,0 +1,65 @@
+//! Overlays that are read: details, a job's output, help, an error.
+
+use super::paint::Paint;
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{Job, JobState, Model, Overlay, Role, age};
+
+/// Draws one.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
+    let screen = model.screen();
+    let (outer, area) = (screen.overlay(), screen.overlay_text());
+    let Some(paper) = model.paper_of(overlay) else { return };
+    let key = |action| model.keymap.first(Mode::Paper, action).unwrap_or_default();
+    let height = usize::from(area.height);
+    let last = paper.last_offset(height);
+    let mut hints = vec![(key(Action::Close), "close")];
+    let (title, offset) = match overlay {
+        Overlay::Details(details) => {
+            hints.extend([(key(Action::CopyId), "copy id"), (key(Action::CopySsh), "copy ssh")]);
+            if !model.read_only {
+                hints.extend([(key(Action::Destroy), "destroy"), (key(Action::Recreate), "rebuild")]);
+            }
+            let record = &details.record;
+            let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            (format!("{}{name} on {}", record.id, record.host), details.offset)
+        }
+        Overlay::Output(id, offset) => {
+            let job = model.jobs.get(*id);
+            if job.is_some_and(Job::is_running) {
+                hints.push((key(Action::CancelJob), "cancel"));
+            }
+            (job.map(|job| output_title(model, job)).unwrap_or_default(), offset.unwrap_or(last))
+        }
+        Overlay::Help(offset) => ("Keys".to_owned(), *offset),
+        Overlay::Error(_, offset) => {
+            hints.push((key(Action::CopyId), "copy"));
+            ("Error".to_owned(), *offset)
+        }
+        _ => (String::new(), 0),
+    };
+    if last > 0 {
+        hints.push((format!("{} {}", key(Action::Down), key(Action::Up)), "scroll"));
+    }
+    paint.overlay(outer, &title, &hints);
+    for (row, line) in paper.lines.iter().skip(offset).take(height).enumerate() {
+        paint.line(area, area.y + u16::try_from(row).unwrap_or(u16::MAX), line);
+    }
+    if last > 0 {
+        let end = (offset + height).min(paper.lines.len());
+        let place = format!(" {end}/{} ", paper.lines.len());
+        paint.put_right(area, outer.y, &place, Role::Dim);
+    }
+}
+
+fn output_title(model: &Model, job: &Job) -> String {
+    let state = match &job.state {
+        JobState::Starting => "starting",
+        JobState::Running => "running",
+        JobState::Cancelling => "rolling back",
+        JobState::Succeeded => "done",
+        JobState::Cancelled => "rolled back",
+        JobState::Skipped(_) => "skipped",
+        JobState::Failed(_) => "failed",
+    };
+    format!("{} {}: {state}, {}", job.kind, job.title, age(job.seconds(model.now)))
+}
