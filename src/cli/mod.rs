@@ -33,13 +33,13 @@ pub use values::{Pair, Since};
 use args::{Command, ExtensionsCommand, Global, HostsCommand, ProfilesCommand};
 use output::{Face, Look, Outcome, Stop};
 
-use crate::client::{Client, Problem, ProfileView};
+use crate::client::{Client, Problem};
 use crate::domain::Code;
 
 /// What a command does without a client, on this machine's files.
 pub struct Local<'a> {
     /// Checks one profile (or extension) file. Error: `invalid_profile`, one cause for each thing that is wrong.
-    pub validate_profile: &'a dyn Fn(&Path) -> Result<ProfileView, Problem>,
+    pub validate_profile: &'a dyn Fn(&Path) -> Result<(), Problem>,
 }
 
 /// Does what the command line says and returns the exit status.

@@ -111,7 +111,7 @@ fn input(name: &str, spec: &InputSpec) -> String {
 /// Checks files; local, so that an editor or a CI job needs no host and no records.
 pub(super) fn validate(face: &mut Face<'_>, files: &[PathBuf], local: &Local<'_>) -> Outcome {
     let check = |file: &PathBuf| {
-        let ended = (local.validate_profile)(file).map(drop);
+        let ended = (local.validate_profile)(file);
         BulkItem::new(file.to_string_lossy(), ended)
     };
     let items: Vec<_> = files.iter().map(check).collect();

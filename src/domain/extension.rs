@@ -219,6 +219,9 @@ pub struct ExtensionError {
     pub failure: Option<Failure>,
     /// What was learnt of the host before it failed, so that the record can keep it.
     pub learnt: Option<Box<Learnt>>,
+    /// Whether it is certain that nothing was made on the host: then there is nothing to tear down, and what has
+    /// this sandbox's name there is somebody else's.
+    pub untouched: bool,
 }
 
 /// What a failed `provision` had learnt.
@@ -232,7 +235,7 @@ pub struct Learnt {
 
 impl From<Fault> for ExtensionError {
     fn from(fault: Fault) -> Self {
-        Self { fault, failure: None, learnt: None }
+        Self { fault, failure: None, learnt: None, untouched: false }
     }
 }
 

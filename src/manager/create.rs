@@ -195,10 +195,16 @@ impl SandboxManager {
             });
             match self.parts.sandboxes.insert(record).await {
                 Ok(record) => {
-                    self.parts.operations.put(operation.clone()).await?;
                     self.append_pending(&record).await;
-                    let hold = self.parts.ledger.hold(&id, quote.as_ref()).await?;
-                    debug_assert!(hold.is_none(), "the no-op ledger holds nothing");
+                    let begun = async {
+                        self.parts.operations.put(operation.clone()).await?;
+                        self.parts.ledger.hold(&id, quote.as_ref()).await
+                    };
+                    if let Err(fault) = begun.await {
+                        // The record must not stay as if somebody worked on it.
+                        self.abandon(operation, Fault::new(fault.code.clone(), fault.message.clone())).await;
+                        return Err(fault);
+                    }
                     return Ok((record, operation, held));
                 }
                 Err(fault) if fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id" => {}

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, Provisioned, ProvisionRequest, Readiness, Report, Reporter, Resource, TeardownReport,
+    ExtensionError, Provisioned, ProvisionRequest, Readiness, Report, Reporter, Resource, TeardownLine,
+    TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
@@ -153,7 +154,7 @@ impl SandboxManager {
         error: ExtensionError,
         reporter: &JobReporter,
     ) -> Result<SandboxRecord, Fault> {
-        let ExtensionError { fault, failure, learnt } = error;
+        let ExtensionError { fault, failure, learnt, untouched } = error;
         let id = &work.provision.id;
         let cancelled = fault.code == Code::Cancelled;
         let failure = failure.unwrap_or_else(|| Failure {
@@ -170,7 +171,12 @@ impl SandboxManager {
         }
         failpoint::reached("rollback.begin");
         let keep = work.keep_failed && !cancelled;
-        let report = if keep { None } else { Some(self.roll_back(id, reporter).await) };
+        let report = match (keep, untouched) {
+            (_, true) => Some(nothing_made(id)),
+            (true, false) => None,
+            (false, false) => Some(self.roll_back(id, reporter).await),
+        };
+        let keep = report.is_none();
         failpoint::reached("rollback.torn_down");
         let fault = explain(fault, &failure, report.as_ref(), keep);
         let kept_until = self.now().plus_seconds(KEPT_FAILED_S);
@@ -207,10 +213,7 @@ impl SandboxManager {
         reporter.report(Report { stage: "rollback", ..Report::default() });
         let work = async {
             let record = self.get(id.as_str()).await?;
-            let target = self.target(&record).await?;
-            let extension = self.extension(&record.extension)?;
-            let report = extension.teardown(&target, reporter).await.map_err(|error| error.fault)?;
-            Ok::<_, Fault>(report)
+            self.tear_down(&record, reporter).await
         };
         match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
             Ok(Ok(report)) => report,
@@ -264,12 +267,18 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     record.certificate = made.certificate;
 }
 
+fn nothing_made(id: &SandboxId) -> TeardownReport {
+    let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
+    let line = TeardownLine { resource, outcome: TeardownOutcome::Absent, reason: None };
+    TeardownReport { lines: vec![line], leftovers: Vec::new() }
+}
+
 fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
     let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
     TeardownReport {
-        lines: vec![crate::domain::extension::TeardownLine {
+        lines: vec![TeardownLine {
             resource: resource.clone(),
-            outcome: crate::domain::extension::TeardownOutcome::Failed,
+            outcome: TeardownOutcome::Failed,
             reason: Some(why.to_owned()),
         }],
         leftovers: vec![resource],

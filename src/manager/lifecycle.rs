@@ -37,7 +37,7 @@ impl SandboxManager {
         if request.forget {
             return Err(Fault::new(Code::Unsupported, "this version cannot forget a sandbox without looking at its host"));
         }
-        self.check_protection(&record, request.force_protected)?;
+        check_protection(&record, request.force_protected)?;
         let operation = self.new_operation(OperationKind::Destroy, &record.id);
         self.parts.operations.put(operation.clone()).await?;
         let manager = self.clone();
@@ -63,7 +63,7 @@ impl SandboxManager {
                 .hint("recreate works on ready, sleeping, failed and lost ones")
                 .detail("state", record.state.as_str()));
         }
-        self.check_protection(&record, request.force_protected)?;
+        check_protection(&record, request.force_protected)?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(busy(&record));
         };
@@ -132,26 +132,29 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
-        let record = self
-            .transition(
-                id,
-                mine.clone(),
-                vec![(EventKind::SandboxProvisioning, serde_json::json!({"recreate": true}))],
-                |record| {
-                    record.state = State::Provisioning;
-                    record.reason = Some(Reason::User);
-                },
-            )
-            .await?;
+        let record = self.get(id.as_str()).await?;
         failpoint::reached("recreate.begin");
-        let torn = self.tear_down(&record, &reporter).await;
-        failpoint::reached("recreate.torn_down");
-        let why = match &torn {
-            Ok(report) if report.is_clean() => None,
-            Ok(report) => Some(not_clean(id, report)),
-            Err(fault) => Some(Fault::new(fault.code.clone(), fault.message.clone()).hint("nothing new was made")),
+        let report = match self.tear_down(&record, &reporter).await {
+            Ok(report) => report,
+            // Nobody looked, so nothing is known to have changed: the state stays what was observed.
+            Err(fault) => {
+                let message = fault.message.clone();
+                self.transition(id, mine, Vec::new(), move |record| {
+                    record.operation = None;
+                    record.message = Some(message);
+                })
+                .await?;
+                return Err(fault);
+            }
         };
-        if let Some(fault) = why {
+        failpoint::reached("recreate.torn_down");
+        self.transition(id, mine.clone(), Vec::new(), |record| {
+            record.state = State::Provisioning;
+            record.reason = Some(Reason::User);
+        })
+        .await?;
+        if !report.is_clean() {
+            let fault = not_clean(id, &report);
             let message = fault.message.clone();
             let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
             self.transition(id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
@@ -159,7 +162,7 @@ impl SandboxManager {
                 record.reason = Some(Reason::ProvisionFailed);
                 record.message = Some(message);
                 record.operation = None;
-                note_teardown(record, torn.ok());
+                note_teardown(record, Some(report));
             })
             .await?;
             return Err(fault);
@@ -169,7 +172,8 @@ impl SandboxManager {
             record.reachability = None;
             record.services.clear();
             record.ready_at = None;
-            note_teardown(record, torn.ok());
+            record.kept_failed = false;
+            note_teardown(record, Some(report));
         })
         .await?;
         self.establish(operation, work, cancel).await.map(|_| ())
@@ -264,7 +268,7 @@ impl SandboxManager {
     }
 
     /// Removes all of it, trying again a few times when the host does not answer.
-    async fn tear_down(&self, record: &SandboxRecord, reporter: &JobReporter) -> Result<TeardownReport, Fault> {
+    pub(super) async fn tear_down(&self, record: &SandboxRecord, reporter: &JobReporter) -> Result<TeardownReport, Fault> {
         let extension = self.extension(&record.extension)?;
         let target = self.target(record).await?;
         let mut last = None;
@@ -325,14 +329,14 @@ impl SandboxManager {
         }
     }
 
-    #[allow(clippy::unused_self)]
-    fn check_protection(&self, record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
-        if record.is_protected() && !forced {
-            return Err(Fault::new(Code::Conflict, format!("sandbox {} is labelled protect=true", record.id))
-                .hint("--force-protected destroys it all the same"));
-        }
-        Ok(())
+}
+
+fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
+    if record.is_protected() && !forced {
+        return Err(Fault::new(Code::Conflict, format!("sandbox {} is labelled protect=true", record.id))
+            .hint("--force-protected does it all the same"));
     }
+    Ok(())
 }
 
 fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownReport>) {

@@ -67,11 +67,11 @@ pub(super) async fn provision(
     reporter: &dyn Reporter,
 ) -> Result<Provisioned, ExtensionError> {
     let only = workspace_only(&request.profile);
-    let plan = source::plan(request).await?;
+    let plan = source::plan(request).await.map_err(before_anything)?;
     let count = 2 + u32::from(plan.is_some()) + u32::from(!only) + u32::from(only);
     let steps = Steps { reporter, count, at: AtomicU64::new(0) };
     steps.next("prepare");
-    let transport = extension.open(&request.host).await?;
+    let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let prepared = prepare(extension, request, transport, plan.as_ref(), !only).await?;
     failpoint::reached("compose.prepared");
@@ -84,6 +84,11 @@ pub(super) async fn provision(
     // One for the prepare call; transfer and `up` are in the count.
     tracing::debug!(sandbox = %request.id, round_trips = transport.round_trips() - trips + 1, "provisioned");
     Ok(made)
+}
+
+/// A fault before the first remote command.
+fn before_anything(fault: Fault) -> ExtensionError {
+    ExtensionError { untouched: true, ..fault.into() }
 }
 
 async fn finish(
@@ -150,7 +155,8 @@ async fn prepare(
     let text = output.text();
     let said = Said::read(&text);
     let report = parse_runtimes(&text);
-    said.check("prepare", transport)?;
+    // The script says these before it makes the directory, or after it took a half-made one away.
+    said.check("prepare", transport).map_err(|error| ExtensionError { untouched: true, ..error })?;
     let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
     let Some(root) = root else {
         return Err(failed("prepare", format!("the workspace on {} could not be prepared", spec.name), &output));
@@ -170,7 +176,7 @@ async fn prepare(
     if needs_runtime && prepared.runtime.is_none() {
         let fault = no_runtime(spec.name.as_str(), &report.findings);
         let learnt = Learnt { workdir: prepared.workdir, identity: prepared.identity };
-        return Err(ExtensionError { fault, failure: None, learnt: Some(Box::new(learnt)) });
+        return Err(ExtensionError { fault, failure: None, learnt: Some(Box::new(learnt)), untouched: false });
     }
     Ok(prepared)
 }

@@ -126,6 +126,8 @@ impl Hosts {
         match self.get(name) {
             _ if self.load != Load::Ready => false,
             Some(host) if host.is_fine() && !host.asked.is_some_and(|asked| !heard(asked)) => false,
+            // Down, and not one answer in this console's life: nothing to wait for.
+            Some(host) if host.view.state == HostState::Down && host.answered.is_none() => true,
             Some(host) => !heard(host.answered.unwrap_or(started)),
             None => !heard(started),
         }

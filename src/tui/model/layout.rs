@@ -198,7 +198,7 @@ impl Column {
         let used: u16 = widths.iter().map(|(_, width)| width + GAP).sum::<u16>() - 2 * GAP;
         let mut spare = width.saturating_sub(used);
         for (column, share, most) in
-            [(Self::Name, 3, 20), (Self::Host, 4, 16), (Self::Profile, 4, 24), (Self::Id, 5, 12), (Self::Left, 1, u16::MAX)]
+            [(Self::Name, 4, 18), (Self::Host, 6, 14), (Self::Profile, 6, 18), (Self::Id, 8, 10), (Self::Left, 1, u16::MAX)]
         {
             if let Some((_, width)) = widths.iter_mut().find(|(known, _)| *known == column) {
                 let more = (spare / share).min(most.saturating_sub(*width));

@@ -71,8 +71,8 @@ fn titles(model: &Model, paint: &mut Paint<'_>, area: Area, columns: &[Placed]) 
         let sorted = placed.column.sort_key() == Some(sort.key);
         let text = match (sorted, sort.descending) {
             (false, _) => placed.column.title().to_owned(),
-            (true, false) => format!("{} ↓", placed.column.title()),
-            (true, true) => format!("{} ↑", placed.column.title()),
+            (true, false) => format!("{} ↑", placed.column.title()),
+            (true, true) => format!("{} ↓", placed.column.title()),
         };
         let role = if sorted { Role::Title } else { Role::Dim };
         paint.put(area.x + placed.x, area.y, placed.width + 1, &text, role);

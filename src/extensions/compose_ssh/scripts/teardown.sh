@@ -23,6 +23,39 @@ sbx_left() {
   printf '%s\n' "$2" | sed 's/^/ /'
 }
 
+# ---- what still works on it ----------------------------------------------------------------------------------------
+
+# sbx_members GROUP: processes of the group that name this sandbox. A group's number may belong to others by now.
+sbx_members() {
+  grep -lsa -e "$sbx_project" /proc/[0-9]*/cmdline | while IFS=/ read -r sbx_1 sbx_2 sbx_pid sbx_rest; do
+    read -r sbx_stat <"/proc/$sbx_pid/stat" || continue
+    # shellcheck disable=SC2086
+    set -- "$1" ${sbx_stat##*) }
+    [ "$4" != "$1" ] || echo "$sbx_pid"
+  done 2>/dev/null
+}
+
+# An `up` whose console died, or that was cancelled a moment ago, must not make containers behind our back.
+sbx_end_up() {
+  [ -f "$1" ] && [ ! -L "$1" ] && read -r sbx_group <"$1" || return 0
+  case $sbx_group in '' | *[!0-9]* | 0 | 1) return 0 ;; esac
+  for sbx_try in TERM TERM TERM TERM TERM TERM TERM TERM TERM TERM KILL KILL; do
+    sbx_alive=$(sbx_members "$sbx_group")
+    [ -n "$sbx_alive" ] || return 0
+    # shellcheck disable=SC2086
+    kill "-$sbx_try" $sbx_alive 2>/dev/null
+    sleep 0.5 2>/dev/null || sleep 1
+  done
+}
+
+case $sbx_root in
+  '~') sbx_root=${HOME:-/} ;;
+  '~/'*) sbx_root=${HOME:-}/${sbx_root#??} ;;
+  /*) ;;
+  *) sbx_root=${HOME:-}/$sbx_root ;;
+esac
+sbx_end_up "$sbx_root/$sbx_project/.up.group"
+
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
 sbx_by_label() { # KIND-WORDS... : by compose project and by our own label, each once
@@ -120,12 +153,6 @@ fi
 
 # ---- the directory -------------------------------------------------------------------------------------------------
 
-case $sbx_root in
-  '~') sbx_root=${HOME:-/} ;;
-  '~/'*) sbx_root=${HOME:-}/${sbx_root#??} ;;
-  /*) ;;
-  *) sbx_root=${HOME:-}/$sbx_root ;;
-esac
 sbx_dir=$sbx_project
 
 sbx_rm() { # removes PATHS as far as the account may; one file system only
@@ -137,8 +164,12 @@ sbx_rm() { # removes PATHS as far as the account may; one file system only
 }
 
 sbx_ladder() { # removes what containers wrote as another user: the account, its user namespace, sudo, a container
-  sbx_words=$(sbx_rm "$@")
-  sbx_gone "$@" && return
+  # A transfer that was cut off may still write for a moment.
+  for sbx_try in 0 0.3 1; do
+    sleep "$sbx_try" 2>/dev/null
+    sbx_words=$(sbx_rm "$@")
+    sbx_gone "$@" && return
+  done
   if sbx_has podman; then sbx_words=$(podman unshare rm -rf --one-file-system -- "$@" 2>&1 </dev/null); fi
   sbx_gone "$@" && return
   if sbx_has sudo; then sbx_words="$sbx_words$(sudo -n rm -rf --one-file-system -- "$@" 2>&1 </dev/null)"; fi
