@@ -280,7 +280,7 @@ async fn run_args(world: World, fake: &FakeClient, args: Vec<String>) -> Ran {
     };
     let validate = |path: &std::path::Path| {
         if path.to_str() == Some("good.yaml") {
-            return Ok(profile("profile.good", None));
+            return Ok(());
         }
         let mut problem = Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
         problem.causes = vec!["3:1: unknown key 'tll', did you mean 'ttl'?".into()];

@@ -54,12 +54,12 @@ fn odd_tree(root: &Path) {
         fs::write(&path, content).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     };
-    let long = "x".repeat(200);
+    let (long, folder) = ("x".repeat(200), "y".repeat(200));
     for name in ["-rf", "--delete", "#hash", ";semi", "a b", "quote'\"$`", "line\nbreak", " blank ", "*", "\u{1b}[31m", "ünï", &long] {
         put(OsStr::new(name), name.as_bytes(), 0o644);
     }
     put(OsStr::from_bytes(b"bad\xff\xfe"), b"bytes", 0o640);
-    put(OsStr::new(&format!("{long}/{long}/deep")), b"deep", 0o644);
+    put(OsStr::new(&format!("{folder}/{long}/deep")), b"deep", 0o644);
     put(OsStr::new("secret"), b"s", 0o600);
     put(OsStr::new("setuid"), b"#!/bin/sh\n", 0o4755);
     put(OsStr::new("none"), b"n", 0o000);

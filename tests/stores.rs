@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sandboxer::domain::{SandboxId, SandboxRecord, Time};
+use sandboxer::store::Change;
 use sandboxer::store::json::JsonStores;
 use sandboxer::store::sandboxes::SandboxFile;
 
@@ -42,6 +43,14 @@ fn stores(dir: &Path) -> JsonStores {
 
 fn id(text: &str) -> SandboxId {
     SandboxId::new(text)
+}
+
+/// A change that is never refused.
+fn by<'a>(change: impl FnOnce(&mut SandboxRecord) + Send + 'a) -> Change<'a, SandboxRecord> {
+    Box::new(|record| {
+        change(record);
+        Ok(())
+    })
 }
 
 /// A store in a folder of its own.

@@ -217,14 +217,12 @@ pub struct ExtensionError {
     pub fault: Fault,
     /// The failed step's evidence, where a program ran.
     pub failure: Option<Failure>,
-    /// What was learnt of the host before it failed, so that the record can keep it.
-    pub learnt: Option<Box<Learnt>>,
     /// Whether it is certain that nothing was made on the host: then there is nothing to tear down, and what has
     /// this sandbox's name there is somebody else's.
     pub untouched: bool,
 }
 
-/// What a failed `provision` had learnt.
+/// What `provision` learnt of the host before it made anything that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learnt {
     /// The directory.
@@ -235,7 +233,7 @@ pub struct Learnt {
 
 impl From<Fault> for ExtensionError {
     fn from(fault: Fault) -> Self {
-        Self { fault, failure: None, learnt: None, untouched: false }
+        Self { fault, failure: None, untouched: false }
     }
 }
 
@@ -258,10 +256,13 @@ pub struct Report {
     pub message: Option<String>,
 }
 
-/// Where an extension's progress goes. Never blocks; may drop.
+/// Where an extension's progress goes. Never blocks; may drop reports.
 pub trait Reporter: Send + Sync {
     /// Takes one report.
     fn report(&self, report: Report);
+
+    /// Takes what `provision` learnt of the host, so that the record has it although the call is dropped or fails.
+    fn learnt(&self, _learnt: &Learnt) {}
 }
 
 /// What a metered extension asks for.

@@ -154,15 +154,15 @@ impl SandboxManager {
         error: ExtensionError,
         reporter: &JobReporter,
     ) -> Result<SandboxRecord, Fault> {
-        let ExtensionError { fault, failure, learnt, untouched } = error;
+        let ExtensionError { fault, failure, untouched } = error;
         let id = &work.provision.id;
         let cancelled = fault.code == Code::Cancelled;
         let failure = failure.unwrap_or_else(|| Failure {
-            step: fault.details["step"].as_str().unwrap_or("establish").to_owned(),
+            step: fault.details["step"].as_str().unwrap_or(reporter.stage()).to_owned(),
             exit_status: None,
             output: std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join("\n"),
         });
-        if let Some(learnt) = learnt {
+        if let Some(learnt) = reporter.take_learnt() {
             self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
                 record.workdir = Some(learnt.workdir);
                 record.host_identity = Some(learnt.identity);

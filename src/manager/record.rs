@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
-use crate::domain::extension::{Report, Reporter};
+use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::event::Progress;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
@@ -206,6 +206,7 @@ pub(super) struct JobReporter {
     sandbox: Option<SandboxId>,
     /// The step that was reported last: its stage, its number, how many there are.
     last: Mutex<(&'static str, u32, u32)>,
+    learnt: Mutex<Option<Learnt>>,
 }
 
 impl JobReporter {
@@ -216,7 +217,18 @@ impl JobReporter {
             kind: operation.kind.clone(),
             sandbox: operation.sandbox_id.clone(),
             last: Mutex::default(),
+            learnt: Mutex::default(),
         }
+    }
+
+    /// What the extension learnt of the host so far.
+    pub(super) fn take_learnt(&self) -> Option<Learnt> {
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The step that was reported last; empty before the first.
+    pub(super) fn stage(&self) -> &'static str {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Numbers a step that does not know its place (`steps` is 0): it follows the one before it.
@@ -248,5 +260,9 @@ impl Reporter for JobReporter {
             bytes: report.bytes,
             message: report.message,
         }));
+    }
+
+    fn learnt(&self, learnt: &Learnt) {
+        *self.learnt.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt.clone());
     }
 }

@@ -5,7 +5,7 @@ use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::domain::{SandboxRecord, State};
 use sandboxer::store::SandboxStore;
 
-use crate::{id, moment, record};
+use crate::{by, id, moment, record};
 
 /// Runs the contract on a store: `$fresh` makes an empty one and something that must live as long.
 #[macro_export]
@@ -35,17 +35,7 @@ fn named(id: &str, name: &str) -> SandboxRecord {
 
 /// A change, as callers write it.
 async fn set(store: &dyn SandboxStore, text: &str, change: impl FnOnce(&mut SandboxRecord) + Send) -> SandboxRecord {
-    store
-        .update(
-            &id(text),
-            None,
-            Box::new(|record| {
-                change(record);
-                Ok(())
-            }),
-        )
-        .await
-        .unwrap()
+    store.update(&id(text), None, by(change)).await.unwrap()
 }
 
 async fn destroy(store: &dyn SandboxStore, text: &str) {
@@ -94,7 +84,7 @@ pub(crate) async fn a_name_is_taken_while_its_sandbox_is_not_over(store: &dyn Sa
     store.insert(named("a", "web")).await.unwrap();
     taken(store.insert(named("b", "web")).await, "name", "a");
     store.insert(named("b", "db")).await.unwrap();
-    let rename = store.update(&id("b"), None, Box::new(|b| Ok(b.name = Some("web".into())))).await;
+    let rename = store.update(&id("b"), None, by(|b| b.name = Some("web".into()))).await;
     taken(rename, "name", "a");
     destroy(store, "a").await;
     store.insert(named("c", "web")).await.unwrap();
@@ -138,7 +128,7 @@ pub(crate) async fn an_update_wants_the_revision_it_saw(store: &dyn SandboxStore
     assert_eq!(late.details["expected"], 1);
     assert_eq!(serde_json::from_value::<SandboxRecord>(late.details["current"].clone()).unwrap(), first);
     assert_eq!(store.get(&id("a")).await.unwrap(), Some(first));
-    let absent = store.update(&id("b"), None, Box::new(|_| Ok(()))).await.unwrap_err();
+    let absent = store.update(&id("b"), None, by(|_| ())).await.unwrap_err();
     assert_eq!(absent.code, Code::NotFound);
 }
 
@@ -149,14 +139,14 @@ pub(crate) async fn an_update_may_be_refused(store: &dyn SandboxStore) {
         Err(Fault::new(Code::Busy, "no"))
     });
     assert_eq!(store.update(&id("a"), None, refuse).await.unwrap_err().code, Code::Busy);
-    let rename = Box::new(|record: &mut SandboxRecord| Ok(record.id = id("b")));
+    let rename = by(|record| record.id = id("b"));
     assert_eq!(store.update(&id("a"), None, rename).await.unwrap_err().code, Code::Internal);
     assert_eq!(store.list().await.unwrap(), [before]);
 }
 
 pub(crate) async fn a_state_makes_only_legal_moves(store: &dyn SandboxStore) {
     store.insert(record("a", 1)).await.unwrap();
-    let fault = store.update(&id("a"), None, Box::new(|a| Ok(a.state = State::Sleeping))).await.unwrap_err();
+    let fault = store.update(&id("a"), None, by(|a| a.state = State::Sleeping)).await.unwrap_err();
     assert_eq!(fault.code, Code::Conflict);
     assert_eq!((&fault.details["from"], &fault.details["to"]), (&"requested".into(), &"sleeping".into()));
     assert_eq!(fault.details["current"]["revision"], 1);

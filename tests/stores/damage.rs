@@ -6,7 +6,7 @@ use std::path::Path;
 use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::store::{Installation, OperationStore, SandboxStore};
 
-use crate::{id, moment, record, stores};
+use crate::{by, id, moment, record, stores};
 
 /// Every verb that reads or writes `sandboxes.json` says the same, and none of them touches it.
 async fn refused(dir: &Path) -> Fault {
@@ -16,7 +16,7 @@ async fn refused(dir: &Path) -> Fault {
         store.list().await.unwrap_err(),
         store.get(&id("a")).await.unwrap_err(),
         store.insert(record("new", 1)).await.unwrap_err(),
-        store.update(&id("a"), None, Box::new(|_| Ok(()))).await.unwrap_err(),
+        store.update(&id("a"), None, by(|_| ())).await.unwrap_err(),
         store.archive(moment(0)).await.unwrap_err(),
         store.history().await.unwrap_err(),
     ];
@@ -111,7 +111,7 @@ async fn one_record_that_cannot_be_read_is_named_and_kept() {
     }
     assert_eq!(store.insert(record("d", 1)).await.unwrap_err().code, Code::StoreCorrupt);
     // The others can be worked on (destroyed, say), and its bytes stay.
-    store.update(&id("c"), Some(1), Box::new(|c| Ok(c.message = Some("x".into())))).await.unwrap();
+    store.update(&id("c"), Some(1), by(|c| c.message = Some("x".into()))).await.unwrap();
     assert!(fs::read_to_string(&file).unwrap().contains(bad));
     assert_eq!(store.get(&id("c")).await.unwrap().unwrap().revision, 2);
     let twins = fs::read_to_string(&file).unwrap().replace(r#"{"id":"c""#, r#"{"id":"a""#);
@@ -132,7 +132,7 @@ async fn what_a_newer_version_wrote_survives_our_writes() {
     let text = text.replace(r#"{"id":"b","#, r#"{ "id":"b", "later":{"n":[1,2.50]},"#);
     let text = text.replacen(r#""records""#, r#""written_by":{"version":"9"},"records""#, 1);
     fs::write(&file, text.replace(r#""hash":"00""#, r#""hash":"00","signed":true"#)).unwrap();
-    store.update(&id("a"), Some(1), Box::new(|a| Ok(a.message = Some("x".into())))).await.unwrap();
+    store.update(&id("a"), Some(1), by(|a| a.message = Some("x".into()))).await.unwrap();
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains(r#"{ "id":"b", "later":{"n":[1,2.50]},"#), "untouched to the byte: {text}");
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -9,7 +9,7 @@ use sandboxer::domain::event::{Actor, EventKind, PendingEvent};
 use sandboxer::domain::{EventId, State};
 use sandboxer::store::{EventFilter, EventLog, Installation, Locks, OperationStore, SandboxStore};
 
-use crate::{id, moment, record, small, stores};
+use crate::{by, id, moment, record, small, stores};
 
 const VERB: &str = "SANDBOXER_TEST_VERB";
 const DIR: &str = "SANDBOXER_TEST_DIR";
@@ -40,7 +40,7 @@ async fn the_other_process() {
     match verb.as_str() {
         "update" => {
             for _ in 0..count {
-                store.update(&id("a"), None, Box::new(|a| Ok(a.last_patch_sequence += 1))).await.unwrap();
+                store.update(&id("a"), None, by(|a| a.last_patch_sequence += 1)).await.unwrap();
             }
         }
         // Compare-and-set, as a careful caller does it.
@@ -49,7 +49,7 @@ async fn the_other_process() {
                 loop {
                     let seen = store.get(&id("a")).await.unwrap().unwrap();
                     let next = seen.last_patch_sequence + 1;
-                    let change = Box::new(|a: &mut sandboxer::domain::SandboxRecord| Ok(a.last_patch_sequence = next));
+                    let change = by(|a| a.last_patch_sequence = next);
                     if store.update(&id("a"), Some(seen.revision), change).await.is_ok() {
                         break;
                     }
@@ -85,7 +85,7 @@ async fn everything(all: &sandboxer::store::json::JsonStores) {
         all.installation.next_stamp().await.unwrap();
     }
     for state in [State::Destroying, State::Destroyed] {
-        all.sandboxes.update(&id("s0"), None, Box::new(|s| Ok(s.state = state))).await.unwrap();
+        all.sandboxes.update(&id("s0"), None, by(|s| s.state = state)).await.unwrap();
     }
     assert_eq!(all.sandboxes.archive(moment(100)).await.unwrap(), 1);
     assert!(all.locks.try_lock(&id("a")).await.unwrap().is_some());
@@ -169,7 +169,7 @@ async fn a_killed_writer_leaves_whole_files() {
         let record = all.sandboxes.get(&id("a")).await.unwrap().unwrap();
         assert!(record.revision >= revision);
         assert_eq!(record.last_patch_sequence + u64::try_from(round).unwrap() + 1, record.revision);
-        revision = all.sandboxes.update(&id("a"), Some(record.revision), Box::new(|_| Ok(()))).await.unwrap().revision;
+        revision = all.sandboxes.update(&id("a"), Some(record.revision), by(|_| ())).await.unwrap().revision;
         all.events.append(vec![event(round)]).await.unwrap();
     }
     let seqs: Vec<_> = all.events.read(&EventFilter::default()).await.unwrap().iter().map(|event| event.seq).collect();
@@ -202,11 +202,11 @@ async fn a_dropped_call_writes_all_or_nothing() {
     store.insert(record("a", 1)).await.unwrap();
     let a = id("a");
     for n in 0..200 {
-        let update = store.update(&a, None, Box::new(|a| Ok(a.last_patch_sequence += 1)));
+        let update = store.update(&a, None, by(|a| a.last_patch_sequence += 1));
         let _ = tokio::time::timeout(Duration::from_micros(n * 20), update).await;
     }
     // What was begun ends by itself; nothing stays locked.
-    let end = store.update(&id("a"), None, Box::new(|_| Ok(()))).await.unwrap();
+    let end = store.update(&id("a"), None, by(|_| ())).await.unwrap();
     assert_eq!(end.last_patch_sequence + 2, end.revision);
     assert!(end.revision > 2, "some were left to finish");
 }

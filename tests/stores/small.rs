@@ -8,7 +8,7 @@ use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
 use sandboxer::store::{Installation, Locks, OperationStore, RecipeStore, SandboxStore};
 
-use crate::{id, moment, record, stores};
+use crate::{by, id, moment, record, stores};
 
 pub(crate) fn operation(text: &str, n: i64) -> Operation {
     serde_json::from_value(serde_json::json!({
@@ -126,7 +126,7 @@ async fn a_record_in_both_places_is_counted_once() {
     let store = stores(dir.path()).sandboxes;
     store.insert(record("a", 1)).await.unwrap();
     for state in [State::Destroying, State::Destroyed] {
-        store.update(&id("a"), None, Box::new(|a| Ok(a.state = state))).await.unwrap();
+        store.update(&id("a"), None, by(|a| a.state = state)).await.unwrap();
     }
     // As if the process had died after the history's line, and another one within a line.
     let line = serde_json::to_string(&store.get(&id("a")).await.unwrap()).unwrap();
@@ -137,7 +137,7 @@ async fn a_record_in_both_places_is_counted_once() {
     // The next one's line is whole although the last one was not.
     store.insert(record("b", 2)).await.unwrap();
     for state in [State::Destroying, State::Destroyed] {
-        store.update(&id("b"), None, Box::new(|b| Ok(b.state = state))).await.unwrap();
+        store.update(&id("b"), None, by(|b| b.state = state)).await.unwrap();
     }
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     assert_eq!(store.history().await.unwrap().len(), 2);

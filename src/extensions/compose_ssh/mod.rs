@@ -141,6 +141,6 @@ fn failed(step: &str, message: String, output: &Output) -> ExtensionError {
             exit_status: Some(output.status),
             output: last_lines(&text, EVIDENCE_LINES),
         }),
-        learnt: None, untouched: false,
+        untouched: false,
     }
 }

@@ -77,10 +77,8 @@ pub(super) async fn provision(
     failpoint::reached("compose.prepared");
     let trips = transport.round_trips();
     let learnt = Learnt { workdir: prepared.workdir.clone(), identity: prepared.identity.clone() };
-    let made = finish(extension, request, transport, plan, prepared, &steps).await.map_err(|mut error| {
-        error.learnt = Some(Box::new(learnt));
-        error
-    })?;
+    reporter.learnt(&learnt);
+    let made = finish(extension, request, transport, plan, prepared, &steps).await?;
     // One for the prepare call; transfer and `up` are in the count.
     tracing::debug!(sandbox = %request.id, round_trips = transport.round_trips() - trips + 1, "provisioned");
     Ok(made)
@@ -175,8 +173,7 @@ async fn prepare(
     };
     if needs_runtime && prepared.runtime.is_none() {
         let fault = no_runtime(spec.name.as_str(), &report.findings);
-        let learnt = Learnt { workdir: prepared.workdir, identity: prepared.identity };
-        return Err(ExtensionError { fault, failure: None, learnt: Some(Box::new(learnt)), untouched: false });
+        return Err(fault.into());
     }
     Ok(prepared)
 }
@@ -241,6 +238,7 @@ async fn up(
         .arg(&prepared.workdir)
         .arg(&project)
         .arg(if small { rendered.yaml.as_str() } else { "" })
+        .arg(&runtime.engine)
         .args(&runtime.command);
     let mut on_line = |_: Source, line: &[u8]| {
         let message = Some(String::from_utf8_lossy(line).into_owned());

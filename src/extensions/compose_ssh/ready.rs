@@ -81,7 +81,7 @@ fn not_ready(code: Code, message: String, words: String, stack: &Stack, services
             .detail("step", "ready")
             .detail("services", serde_json::to_value(services).unwrap_or_default()),
         failure: Some(Failure { step: "ready".to_owned(), exit_status, output }),
-        learnt: None, untouched: false,
+        untouched: false,
     }
 }
 

@@ -192,7 +192,7 @@ pub(super) async fn started(
             .detail("step", "up")
             .hint("its output is in the record's failure"),
         failure: Some(Failure { step: "up".to_owned(), exit_status: Some(output.status), output: stack.up_output.clone() }),
-        learnt: None, untouched: false,
+        untouched: false,
     })
 }
 

@@ -47,7 +47,7 @@ impl<'a> Said<'a> {
         let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
         let fault = fault.detail("step", step);
         let fault = if words.is_empty() { fault } else { fault.because(words) };
-        Err(ExtensionError { fault, failure: Some(failure), learnt: None, untouched: false })
+        Err(ExtensionError { fault, failure: Some(failure), untouched: false })
     }
 }
 

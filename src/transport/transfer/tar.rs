@@ -14,6 +14,9 @@ use crate::transport::{Command, Output, Transport};
 use super::child::{Running, tail_of};
 use super::{IDLE, MAX_WARNINGS, Method, Plan, Progress, Sent, failed};
 
+/// Extracts stdin into `$1`.
+const EXTRACT_SH: &str = include_str!("../scripts/extract.sh");
+
 pub(super) async fn send(
     transport: &dyn Transport,
     plan: &Plan,
@@ -26,8 +29,7 @@ pub(super) async fn send(
     let args = ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"].map(OsString::from);
     let (group, stdout, stderr) = Running::start("tar", &args, source, list)?.split();
     let mut counted = Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
-    // -o: the account there owns what arrives, also where it is root. Both tars know it by this letter.
-    let extract = Command::new("tar").args(["-x", "-p", "-o", "-C", dest, "-f", "-"]);
+    let extract = Command::script(EXTRACT_SH).arg(dest);
     let sending = async {
         let far = transport.feed(&extract, &mut counted, IDLE).await;
         let bytes = counted.bytes;

@@ -103,11 +103,12 @@ impl Screen {
         }
     }
 
-    /// Where an overlay of the common size goes.
+    /// Where an overlay of the common size goes: inset on a large screen, else exactly over the panes.
     pub fn overlay(&self) -> Area {
-        let wide = self.whole.width.saturating_sub(if self.whole.width >= 100 { 12 } else { 2 });
-        let high = self.whole.height.saturating_sub(if self.whole.height >= 30 { 4 } else { 2 });
-        self.whole.centred(wide.min(132), high)
+        if self.whole.width < 100 || self.whole.height < 30 {
+            return self.frame;
+        }
+        self.whole.centred((self.whole.width - 12).min(132), self.whole.height - 4)
     }
 
     /// The text's area within an overlay's frame.
@@ -194,7 +195,11 @@ impl Column {
         if width >= 72 {
             widths.push((Self::Host, 12));
         }
-        widths.extend([(Self::State, 12), (Self::Age, 6), (Self::Left, 12)]);
+        widths.push((Self::State, 12));
+        if width >= 84 {
+            widths.push((Self::Age, 6));
+        }
+        widths.push((Self::Left, 12));
         let used: u16 = widths.iter().map(|(_, width)| width + GAP).sum::<u16>() - 2 * GAP;
         let mut spare = width.saturating_sub(used);
         for (column, share, most) in

@@ -177,6 +177,8 @@ pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box
 fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     let (name, message) = (view.name.clone(), view.message.clone().unwrap_or_default());
     let hint = view.hint.clone();
+    // One that never answered here did not go down: it is only shown, nobody is called.
+    let had_answered = model.hosts.get(name.as_str()).is_some_and(|host| host.answered.is_some());
     match model.hosts.take(view, model.now) {
         Some(false) => {
             let text = clean_line(&format!("host {name} is down: {message}"), 300);
@@ -185,7 +187,7 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
             problem.hint = hint;
             model.activity.add(line(model.now, Role::Bad, '✗', text.clone(), Some(problem)));
             model.say(Role::Bad, text.clone());
-            vec![Effect::Notify(text)]
+            if had_answered { vec![Effect::Notify(text)] } else { Vec::new() }
         }
         Some(true) => {
             model.activity.add(line(model.now, Role::Good, '✓', format!("host {name} answers again"), None));

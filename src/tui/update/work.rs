@@ -19,11 +19,12 @@ pub(super) fn started(model: &mut Model, job: JobId, answer: Result<Box<Started>
                     job.title = title(&sandbox);
                 }
             }
+            let id = sandbox.id.clone();
+            data::take(model, Entry::new(sandbox));
             if created {
                 close_form(model);
-                model.sandboxes.point_at(sandbox.id.clone());
+                model.sandboxes.point_at(id);
             }
-            data::take(model, Entry::new(sandbox));
             let Some(operation) = operation else { return ended_well(model, job) };
             model.jobs.set_operation(job, operation.clone());
             let mut effects = vec![Effect::Finish(job, operation.clone())];

@@ -82,7 +82,8 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
             }
         }
         Purpose::Destroy | Purpose::Recreate => {
-            lines.extend(confirm.targets.iter().flat_map(|target| named(model, target)));
+            let narrow = model.screen().whole.width < 100;
+            lines.extend(confirm.targets.iter().flat_map(|target| named(model, target, narrow)));
             lines.push(Vec::new());
             let words = match confirm.purpose {
                 Purpose::Recreate => "Each is destroyed and made again: same id, profile version and inputs; its files are gone.",
@@ -106,8 +107,9 @@ fn running(model: &Model, job: &Job) -> [Line; 2] {
     ]
 }
 
-/// A target: id, name, state, host, profile, age; below it what else to know.
-fn named(model: &Model, target: &Target) -> Vec<Line> {
+/// A target: id, name, host, profile, state, age, on two lines where there is little room; below it what else to
+/// know.
+fn named(model: &Model, target: &Target, narrow: bool) -> Vec<Line> {
     let name = target.name.as_deref().unwrap_or("—");
     let old = age(model.now.since(target.created_at).as_secs());
     let role = if target.left_out.is_some() { Role::Dim } else { Role::Plain };
@@ -117,18 +119,18 @@ fn named(model: &Model, target: &Target) -> Vec<Line> {
         let fill = " ".repeat(width.saturating_sub(columns(&text)) + 2);
         format!("{text}{fill}")
     };
-    let mut line = vec![
-        (id_role, pad(target.id.as_str(), 8)),
-        (role, pad(name, 16)),
-        (role, pad(&target.host, 14)),
-        (role, pad(&target.profile, 18)),
-        (role, pad(target.state.as_str(), 10)),
-        (role, format!("{old} old")),
-    ];
-    if target.protected {
-        line.insert(1, (Role::Warn, "protected  ".to_owned()));
+    let mut lines = vec![vec![(id_role, pad(target.id.as_str(), 8)), (role, pad(name, 16))]];
+    let place = [(role, pad(&target.host, 14)), (role, pad(&target.profile, 18))];
+    let state = [(role, pad(target.state.as_str(), 10)), (role, format!("{old} old"))];
+    if narrow {
+        lines[0].extend(state);
+        lines.push(std::iter::once((role, "    on ".to_owned())).chain(place).collect());
+    } else {
+        lines[0].extend(place.into_iter().chain(state));
     }
-    let mut lines = vec![line];
+    if target.protected && target.left_out.is_none() {
+        lines.push(vec![(Role::Warn, "    ⚠ it is protected (label protect=true)".to_owned())]);
+    }
     if let Some(reason) = target.left_out {
         lines.push(vec![(Role::Warn, format!("    left out: {reason}"))]);
     }

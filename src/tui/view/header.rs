@@ -6,8 +6,10 @@ use crate::tui::model::{Area, Host, Leaving, Load, Model, Role, Standing, age, c
 
 /// Draws the header.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    let left = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " sandboxer "), (Role::Plain, " ")]);
-    let right = right_side(model);
+    let roomy = area.width >= 72;
+    let brand = if roomy { " sandboxer  " } else { " " };
+    let left = paint.spans(area.x, area.y, area.width, &[(Role::Accent, brand)]);
+    let right = right_side(model, roomy);
     let needed: usize = right.iter().map(|(_, text)| columns(text)).sum();
     let needed = u16::try_from(needed).unwrap_or(u16::MAX).min(area.width);
     let start = area.x + area.width - needed;
@@ -19,7 +21,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
 }
 
 /// Counts and clock, what matters least first.
-fn right_side(model: &Model) -> Vec<(Role, String)> {
+fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     let counts = model.sandboxes.counts();
     let mut parts = Vec::new();
     if let Some(leaving) = model.leaving {
@@ -49,7 +51,9 @@ fn right_side(model: &Model) -> Vec<(Role, String)> {
             }
         }
     }
-    parts.push((Role::Dim, format!("{} ", clock(model.now, &model.zone))));
+    if roomy {
+        parts.push((Role::Dim, format!("{} ", clock(model.now, &model.zone))));
+    }
     parts
 }
 

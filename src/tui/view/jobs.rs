@@ -37,8 +37,8 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
     let what = format!("{} {}", job.kind, job.title);
     let took = format!("{:>6}  ", age(job.seconds(model.now)));
     let end = area.x + area.width;
-    let mut x = paint.spans(area.x, y, 36.min(area.width), &[(Role::Dim, &time), (role, &glyph), (Role::Plain, &what)]);
-    x = x.max(area.x + 36.min(area.width / 2));
+    let mut x = paint.spans(area.x, y, 42.min(area.width), &[(Role::Dim, &time), (role, &glyph), (Role::Plain, &what)]);
+    x = x.max(area.x + 42.min(area.width / 2));
     x += paint.put(x, y, end.saturating_sub(x), &took, Role::Dim);
     x += paint.put(x, y, end.saturating_sub(x), &word, role) + 1;
     if job.is_running()
@@ -51,7 +51,8 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
             x += paint.put(x, y, end.saturating_sub(x), &format!("{}/s  ", bytes(rate as u64)), Role::Dim);
         }
     }
-    if let Some(last) = job.last_line().filter(|line| !line.starts_with('[')) {
+    // An end speaks for itself.
+    if let Some(last) = job.last_line().filter(|line| job.is_running() && !line.starts_with('[')) {
         paint.put(x + 1, y, end.saturating_sub(x + 1), last, Role::Dim);
     }
 }

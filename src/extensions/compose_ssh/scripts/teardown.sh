@@ -37,7 +37,9 @@ sbx_members() {
 
 # An `up` whose console died, or that was cancelled a moment ago, must not make containers behind our back.
 sbx_end_up() {
-  [ -f "$1" ] && [ ! -L "$1" ] && read -r sbx_group <"$1" || return 0
+  [ -f "$1" ] && [ ! -L "$1" ] && read -r sbx_group sbx_used <"$1" || return 0
+  # The console that began it may not have lived to write the engine down.
+  case $sbx_used in docker | podman) sbx_engine=${sbx_engine:-$sbx_used} ;; esac
   case $sbx_group in '' | *[!0-9]* | 0 | 1) return 0 ;; esac
   for sbx_try in TERM TERM TERM TERM TERM TERM TERM TERM TERM TERM KILL KILL; do
     sbx_alive=$(sbx_members "$sbx_group")
@@ -54,7 +56,7 @@ case $sbx_root in
   /*) ;;
   *) sbx_root=${HOME:-}/$sbx_root ;;
 esac
-sbx_end_up "$sbx_root/$sbx_project/.up.group"
+sbx_end_up "$sbx_root/$sbx_project/.up"
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 

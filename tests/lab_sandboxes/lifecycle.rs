@@ -1,0 +1,424 @@
+//! Create, list, get, wait, recreate and destroy; the host afterwards exactly as before.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use sandboxer::domain::event::{EventKind, derived_event_id};
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, DOCKER, PODMAN, WEB_STACK, engine, http_get, on_host, stack_args, text, tree};
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_stack_lives_and_leaves_nothing_on_docker() {
+    a_stack_lives_and_leaves_nothing(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_stack_lives_and_leaves_nothing_on_podman() {
+    a_stack_lives_and_leaves_nothing(PODMAN);
+}
+
+fn a_stack_lives_and_leaves_nothing(host: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let repo = bench.repository(
+        "shop",
+        &[
+            ("docker-compose.yml", &format!("{WEB_STACK}    networks: [front]\n  init:\n    image: localhost/sbx-lab:1\n    command: [\"sh\", \"-c\", \"echo ${{WORD}} > /data/word\"]\n    volumes: [\"data:/data\"]\nvolumes:\n  data: {{}}\nnetworks:\n  front: {{}}\n")),
+            (".env", "WORD=spoken\n"),
+            ("www/index.html", "hello from the shop"),
+            (".git/HEAD", "ref: refs/heads/main"),
+        ],
+    );
+    let more = ["--name", "shop", "--label", "team=a b", "--label", "x=1", "--ttl", "30m", "--idempotency-key", "k1"];
+    let made = bench.create_stack(host, &repo, &more);
+    let id = text(&made["id"]);
+
+    check_record(&bench, &made, host, &repo);
+    check_host(&bench, &made, host);
+    let url = text(&made["reachability"]["endpoints"][0]["url"]);
+    assert!(http_get(&url).contains("hello from the shop"));
+
+    // The same request again is the same sandbox; another one with this key is refused.
+    let again = bench.create_stack(host, &repo, &more);
+    assert_eq!((&again["id"], &again["revision"]), (&made["id"], &made["revision"]));
+    let other = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", "k1"]));
+    let refused = other.error_with_hint("conflict");
+    assert_eq!(refused["details"]["id"], made["id"]);
+
+    for way in [id.as_str(), "shop", &id[..4]] {
+        assert_eq!(bench.get(way)["id"], made["id"], "by {way}");
+    }
+    check_list(&bench, &id, host);
+    assert_eq!(bench.run(["wait", &id, "--timeout", "5s"]).ok()["state"], "ready");
+    let late = bench.run(["wait", &id, "--for", "destroyed", "--timeout", "1s"]);
+    late.error("timeout");
+
+    // Recreate is destructive, so it has to be meant; it keeps the id and restarts the clock.
+    bench.run(["recreate", &id]).error_with_hint("usage");
+    let reborn = bench.run(["recreate", &id, "--yes"]).ok();
+    assert_eq!((&reborn["id"], &reborn["name"], &reborn["state"]), (&made["id"], &made["name"], &json!("ready")));
+    assert!(text(&reborn["expires_at"]) > text(&made["expires_at"]));
+    assert_eq!(reborn["operation"], Value::Null);
+    check_host(&bench, &reborn, host);
+    assert!(http_get(&text(&reborn["reachability"]["endpoints"][0]["url"])).contains("hello from the shop"));
+
+    let gone = bench.run(["destroy", &id]).ok();
+    assert_eq!(gone, json!([{"id": id, "ok": true}]));
+    let record = bench.get(&id);
+    assert_eq!(record["state"], "destroyed");
+    assert_eq!(record["leftovers"], json!([]));
+    let outcome = |kind: &str| {
+        let lines = record["teardown"].as_array().unwrap();
+        lines.iter().find(|line| line["resource"]["kind"] == kind).map(|line| text(&line["outcome"]))
+    };
+    for kind in ["container", "network", "volume", "directory"] {
+        assert_eq!(outcome(kind).as_deref(), Some("removed"), "{kind}: {:#}", record["teardown"]);
+    }
+    bench.assert_unchanged(host, &before);
+
+    // Once more is nothing to do; the name is free again.
+    assert_eq!(bench.run(["destroy", &id]).ok(), json!([{"id": id, "ok": true}]));
+    assert_eq!(bench.run(["list"]).ok(), json!([]));
+    assert_eq!(bench.run(["list", "--all"]).ok().as_array().unwrap().len(), 1);
+    assert_eq!(bench.run(["wait", &id, "--for", "destroyed"]).ok()["state"], "destroyed");
+    let kinds = check_events(&bench, &id);
+    let born = ["requested", "provisioning", "ready", "provisioning", "recreated", "ready", "destroying", "destroyed"];
+    assert_eq!(kinds, born.map(|word| format!("sandbox.{word}")));
+    check_data(&bench);
+}
+
+/// Every field of the contract's section 3 that has a value in this version.
+fn check_record(bench: &Bench, record: &Value, host: &str, repo: &Path) {
+    let id = text(&record["id"]);
+    assert!(id.len() == 8 && id.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')), "{id}");
+    for (key, value) in [
+        ("name", json!("shop")),
+        ("labels", json!({"team": "a b", "x": "1"})),
+        ("extension", json!("ext.compose-ssh")),
+        ("host", json!(host)),
+        ("workdir", json!(bench.workspace_root(host).join(format!("sbx-{id}")))),
+        ("state", json!("ready")),
+        ("reason", json!("user")),
+        ("operation", Value::Null),
+        ("inputs", json!({"compose_file": "docker-compose.yml", "repo": repo})),
+        ("failure", Value::Null),
+        ("leftovers", json!([])),
+        ("actor", json!({"type": "adm", "name": "tester"})),
+        ("idempotency_key", json!("k1")),
+        ("patch_state", json!("none")),
+        ("based_on_snapshot", Value::Null),
+        ("applied_patches", json!([])),
+        ("last_patch_sequence", json!(0)),
+        ("quote_usd", Value::Null),
+    ] {
+        assert_eq!(record[key], value, "{key}");
+    }
+    assert_eq!(record["profile"]["id"], "profile.compose-e2e");
+    assert_eq!(record["profile"]["version"], "1.0.0");
+    assert_eq!(text(&record["profile"]["hash"]).len(), 64);
+    assert_eq!(record["host_identity"]["engine"], engine(host));
+    assert!(!text(&record["host_identity"]["engine_id"]).is_empty());
+    assert!(!text(&record["host_identity"]["machine_id"]).is_empty());
+    assert_eq!(record["route"]["host"], host);
+    assert_eq!(record["attempts"][0]["host"], host);
+    assert!(record["revision"].as_u64().unwrap() > 1);
+    assert!(record["handle"].is_object());
+    for key in ["message", "max_expires_at", "hold_usd", "cost_usd", "undo_of", "patch_error", "telemetry", "certificate", "not_preserved", "pending"] {
+        assert!(record.get(key).is_some(), "{key} is there");
+    }
+    let owner = fs::read_to_string(bench.data().join("owner")).unwrap();
+    assert!(owner.contains(&text(&record["owner"])), "{owner}");
+    for key in ["since", "observed_at", "created_at", "ready_at", "expires_at"] {
+        let time = text(&record[key]);
+        assert!(time.ends_with('Z') && time.parse::<jiff::Timestamp>().is_ok(), "{key}: {time}");
+    }
+    assert_eq!(seconds_between(&record["ready_at"], &record["expires_at"]), 1800);
+    assert_eq!(seconds_between(&record["ready_at"], &record["max_expires_at"]), 24 * 3600);
+
+    let services = record["services"].as_array().unwrap();
+    let named = |name: &str| services.iter().find(|service| service["name"] == name).unwrap();
+    assert_eq!(named("web")["state"], "running");
+    assert_eq!((&named("init")["state"], &named("init")["exit_code"]), (&json!("exited"), &json!(0)));
+    let rewrites = record["rewrites"].to_string();
+    assert!(rewrites.contains("container_name") && rewrites.contains("ports"), "{rewrites}");
+
+    let reach = &record["reachability"];
+    assert_eq!(reach["host"], host);
+    assert!(text(&reach["ssh"]).starts_with("ssh -F ") && text(&reach["ssh"]).contains(host), "{reach}");
+    let endpoint = &reach["endpoints"][0];
+    let port = endpoint["host_port"].as_u64().unwrap();
+    assert_eq!((&endpoint["service"], &endpoint["container_port"]), (&json!("web"), &json!(80)));
+    assert_eq!((&endpoint["protocol"], &endpoint["url"]), (&json!("tcp"), &json!(format!("http://127.0.0.1:{port}"))));
+    assert!(text(&endpoint["tunnel"]).contains(&format!("-L {port}:127.0.0.1:{port}")), "{endpoint}");
+    assert_ne!(port, 18080);
+}
+
+fn seconds_between(from: &Value, to: &Value) -> i64 {
+    let at = |value: &Value| text(value).parse::<jiff::Timestamp>().unwrap().as_second();
+    at(to) - at(from)
+}
+
+/// The contract's section 6: directory, manifest, rendered file, labels.
+fn check_host(bench: &Bench, record: &Value, host: &str) {
+    let id = text(&record["id"]);
+    let folder = bench.workspace_root(host).join(format!("sbx-{id}"));
+    let manifest: Value = serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(
+        manifest,
+        json!({
+            "schema": 1, "id": id, "owner": record["owner"], "profile": record["profile"]["id"],
+            "created_at": record["created_at"], "expires_at": record["expires_at"], "project": format!("sbx-{id}"),
+        })
+    );
+    let rendered = fs::read_to_string(folder.join("compose.yaml")).unwrap();
+    assert!(!rendered.contains("container_name") && !rendered.contains("18080"), "{rendered}");
+    assert!(rendered.contains("spoken") && !rendered.contains("WORD"), "interpolated: {rendered}");
+    assert!(folder.join("workspace/www/index.html").is_file());
+    assert!(!folder.join("workspace/.git").exists(), "excluded by the profile");
+
+    let labels = r#"
+engine=$1
+for kind in container network volume; do
+  case $kind in
+    container) list="ps -aq" ;;
+    *) list="$kind ls -q" ;;
+  esac
+  for one in $($engine $list --filter "label=sandboxer.id=$2" --filter "label=sandboxer.owner=$3" --filter "label=sandboxer.profile=$4" --filter "label=com.docker.compose.project=sbx-$2"); do
+    echo $kind
+  done
+done"#;
+    let (owner, profile) = (text(&record["owner"]), text(&record["profile"]["id"]));
+    let found = on_host(host, &[labels, engine(host), &id, &owner, &profile]);
+    let count = |kind: &str| found.lines().filter(|line| *line == kind).count();
+    assert_eq!(count("container"), 2, "{found}");
+    assert_eq!(count("volume"), 1, "{found}");
+    assert!(count("network") >= 1, "{found}");
+    let counter = format!("home/.local/state/sandboxer/owners/{owner}");
+    assert!(crate::lab::lab().join("hosts").join(host).join(counter).is_file());
+}
+
+fn check_list(bench: &Bench, id: &str, host: &str) {
+    let ids = |more: &[&str]| -> Vec<String> {
+        let args: Vec<&str> = std::iter::once("list").chain(more.iter().copied()).collect();
+        bench.run(args).ok().as_array().unwrap().iter().map(|record| text(&record["id"])).collect()
+    };
+    let other = if host == DOCKER { PODMAN } else { DOCKER };
+    let yes: [&[&str]; 6] = [
+        &[],
+        &["--state", "ready"],
+        &["--state", "failed", "--state", "ready"],
+        &["--host", &host.to_uppercase()],
+        &["--profile", "profile.compose-e2e"],
+        &["--label", "team=a b", "--label", "x=1"],
+    ];
+    for filter in yes {
+        assert_eq!(ids(filter), [id], "{filter:?}");
+    }
+    let no: [&[&str]; 4] =
+        [&["--state", "failed"], &["--host", other], &["--profile", "profile.sandbox-canary"], &["--label", "x=2"]];
+    for filter in no {
+        assert!(ids(filter).is_empty(), "{filter:?}");
+    }
+}
+
+/// Events of one sandbox: numbered, in order, with ids that derive from record, revision and kind.
+fn check_events(bench: &Bench, id: &str) -> Vec<String> {
+    let events = bench.run(["events", "--sandbox", id]).ok();
+    let events = events.as_array().unwrap();
+    let mut ids = BTreeSet::new();
+    let (mut seq, mut sandbox_seq) = (0, 0);
+    for event in events {
+        assert!(event["seq"].as_u64().unwrap() > seq, "{events:#?}");
+        assert!(event["sandbox_seq"].as_u64().unwrap() >= sandbox_seq, "{events:#?}");
+        (seq, sandbox_seq) = (event["seq"].as_u64().unwrap(), event["sandbox_seq"].as_u64().unwrap());
+        assert_eq!(event["sandbox_id"], id);
+        assert_eq!(event["actor"], json!({"type": "adm", "name": "tester"}));
+        assert!(text(&event["time"]).ends_with('Z'));
+        let kind: EventKind = serde_json::from_value(event["kind"].clone()).unwrap();
+        assert_eq!(event["id"], json!(derived_event_id(id, sandbox_seq, &kind)), "{event}");
+        assert!(ids.insert(text(&event["id"])), "twice: {event}");
+    }
+    bench.event_kinds(id)
+}
+
+/// Files 0600, folders 0700, and each document in its frame.
+fn check_data(bench: &Bench) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut folders = vec![bench.data()];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{}", path.display());
+        }
+    }
+    for name in ["sandboxes.json", "operations.json"] {
+        let document: Value = serde_json::from_slice(&fs::read(bench.data().join(name)).unwrap()).unwrap();
+        assert_eq!(document["schema"], 1, "{name}");
+        assert!(document["revision"].is_u64() && document["records"].is_array(), "{name}");
+        assert!(bench.data().join(format!("{name}.bak")).is_file());
+    }
+    for record in bench.stored() {
+        // Whatever a write of the record caused is in the log: `pending` holds at most what the last writer appended.
+        let pending = record["pending"].as_array().unwrap();
+        assert!(pending.len() <= 2, "{pending:#?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn the_canary_proves_both_hosts_and_leaves_nothing() {
+    let bench = Bench::new();
+    for host in [DOCKER, PODMAN] {
+        let before = bench.snapshot(host);
+        let made = bench.run(["create", "--host", host]).ok();
+        let id = text(&made["id"]);
+        assert_eq!(made["profile"]["id"], "profile.sandbox-canary");
+        assert_eq!(made["state"], "ready");
+        assert_eq!(made["services"], json!([]));
+        let telemetry = &made["telemetry"];
+        assert!(telemetry["cpus"].as_u64().unwrap() > 0 && telemetry["disk"]["available_bytes"].as_u64().unwrap() > 0);
+        assert!(telemetry["clock_offset_s"].as_f64().unwrap().abs() < 2.0, "{telemetry:#}");
+        let own = telemetry["inventory"]["sandboxes"].as_array().unwrap().iter();
+        assert!(own.clone().any(|there| there["sandbox_id"] == *id && there["owner"] == made["owner"]), "{telemetry:#}");
+        let certificate = &made["certificate"];
+        let (flavour, trusted) = if host == DOCKER { ("docker-compose-v2", true) } else { ("podman-compose", false) };
+        assert_eq!(certificate["runtime"]["flavour"], flavour);
+        assert_eq!(certificate["runtime"]["engine"], engine(host));
+        assert_eq!(certificate["exit_codes_trusted"], trusted);
+        assert!(!certificate["findings"].as_array().unwrap().is_empty());
+        // The certification leaves nothing behind even while the sandbox lives.
+        let containers = on_host(host, &["$1 ps -aq --filter label=com.docker.compose.project=sbx-$2", engine(host), &id]);
+        assert_eq!(containers, "");
+        let folder = bench.workspace_root(host).join(format!("sbx-{id}"));
+        let names: BTreeSet<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, BTreeSet::from(["manifest.json".into(), "workspace".into()]));
+        bench.run(["destroy", &id]).ok();
+        assert_eq!(bench.get(&id)["state"], "destroyed");
+        bench.assert_unchanged(host, &before);
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn the_canary_needs_nothing_but_the_base_of_this_machine() {
+    let bench = Bench::new();
+    let made = bench.run_base(["create"]).ok();
+    let id = text(&made["id"]);
+    assert_eq!((&made["host"], &made["state"]), (&json!("local"), &json!("ready")));
+    assert_eq!(made["certificate"], Value::Null, "no runtime, nothing to certify");
+    assert_eq!(made["telemetry"]["runtimes"], json!([]));
+    let folder = bench.home().join(format!("sandboxes/sbx-{id}"));
+    assert_eq!(made["workdir"], json!(folder));
+    assert_eq!(made["reachability"]["ssh"], format!("cd {}/workspace", folder.display()));
+    assert!(folder.join("workspace").is_dir() && folder.join("manifest.json").is_file());
+
+    let reborn = bench.run_base(["recreate", &id, "--yes"]).ok();
+    assert_eq!((&reborn["id"], &reborn["state"]), (&made["id"], &json!("ready")));
+    bench.run_base(["destroy", &id]).ok();
+    assert!(tree(&bench.home().join("sandboxes")).is_empty());
+    assert_eq!(check_events(&bench, &id).last().map(String::as_str), Some("sandbox.destroyed"));
+    check_data(&bench);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_dry_run_touches_nothing() {
+    let bench = Bench::new();
+    let repo = bench.web_stack("x");
+    let before = [bench.snapshot(DOCKER), bench.snapshot(PODMAN)];
+    let files = tree(&bench.path(""));
+    for host in [DOCKER, PODMAN] {
+        let plan = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run", "--name", "dry"])).ok();
+        assert_eq!((&plan["ok"], &plan["route"]["host"], &plan["ttl_s"]), (&json!(true), &json!(host), &json!(14400)));
+        assert_eq!(plan["inputs"]["compose_file"], "docker-compose.yml");
+        let preview = &plan["preview"];
+        assert_eq!((&preview["files"], &preview["refusals"]), (&json!(2), &json!([])), "{plan:#}");
+        assert_eq!(preview["bytes"], WEB_STACK.len() + 1);
+        assert_eq!(preview["services"], json!(["web"]));
+        assert_eq!(preview["rewrites"].as_array().unwrap().len(), 2, "{plan:#}");
+    }
+    // Without --host both are asked, and both verdicts are told.
+    let repo_input = format!("repo={}", repo.display());
+    let plan = bench.run(["create", "--dry-run", "--profile", "profile.compose-e2e", "--input", &repo_input]).ok();
+    assert_eq!(plan["verdicts"].as_array().unwrap().len(), 2, "{plan:#}");
+    // All that would be refused is told at once.
+    let bad = bench.stack("bad", "services:\n  a: {image: x, privileged: true, pid: host}\n  b: {image: x, volumes: [\"/etc:/e\"]}\n");
+    let ran = bench.run(stack_args("profile.compose-e2e", DOCKER, &bad, &["--dry-run"]));
+    assert!(ran.json()["preview"]["refusals"].as_array().unwrap().len() >= 3, "{ran:#?}");
+    ran.error("invalid_input");
+
+    fs::remove_dir_all(&bad).unwrap();
+    let now = tree(&bench.path(""));
+    let more: Vec<_> = now.difference(&files).filter(|line| !line.contains("/state/")).collect();
+    assert!(more.is_empty(), "the data directory is as it was: {more:#?}");
+    bench.assert_unchanged(DOCKER, &before[0]);
+    bench.assert_unchanged(PODMAN, &before[1]);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn ids_names_labels_and_ttl_follow_their_rules() {
+    let bench = Bench::new();
+    let create = |more: &[&str]| bench.run_base(std::iter::once("create").chain(more.iter().copied()));
+    let mine = create(&["--id", "mine-1", "--name", "first", "--label", "k=v"]).ok();
+    assert_eq!((&mine["id"], &mine["name"], &mine["labels"]), (&json!("mine-1"), &json!("first"), &json!({"k": "v"})));
+    let by_input = create(&["--input", "sandbox_id=mine-2"]).ok();
+    assert_eq!(by_input["id"], "mine-2");
+    create(&["--id", "mine-1"]).error("conflict");
+    create(&["--name", "first"]).error("conflict");
+    create(&["--id", "first"]).error("conflict");
+    create(&["--name", "mine-2"]).error("conflict");
+    create(&["--id", "a1", "--input", "sandbox_id=a2"]).error("invalid_input");
+    for id in ["", "-x", "UPPER", "a b", "a/b", "..", "a_b", &"x".repeat(32)] {
+        create(&[&format!("--id={id}")]).error("invalid_input");
+    }
+    for name in ["", "-x", "Upper", "a b", "0123abcd", "snap-0123abcd", &"x".repeat(64)] {
+        create(&[&format!("--name={name}")]).error("invalid_input");
+    }
+    for ttl in ["none", "25h", "0", "0s", "-1h", "soon", "99999999999999999999h"] {
+        let error = create(&[&format!("--ttl={ttl}")]).error("invalid_input");
+        assert_eq!(error["details"]["field"], "ttl", "{ttl}: {error:#}");
+    }
+    // A profile without a limit takes `none`, and then there is no deadline.
+    let endless = "profile.endless";
+    fs::write(
+        bench.path("profiles/endless.yaml"),
+        "id: profile.endless\nversion: 1.0.0\nsummary: x\nextension: ext.compose-ssh\nttl: 1h\nready_timeout: 30s\nstop_grace: 1s\nconfig: {workspace_only: true}\n",
+    )
+    .unwrap();
+    let endless = create(&["--profile", endless, "--ttl", "none"]).ok();
+    assert_eq!((&endless["expires_at"], &endless["max_expires_at"]), (&Value::Null, &Value::Null));
+    let manifest = fs::read(Path::new(&text(&endless["workdir"])).join("manifest.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&manifest).unwrap()["expires_at"], Value::Null);
+
+    // Refused requests left no record.
+    assert_eq!(bench.stored().len(), 3);
+    // A protected one is spared until forced; a bulk verb says what became of each.
+    let kept = create(&["--label", "protect=true"]).ok();
+    let kept = text(&kept["id"]);
+    let ran = bench.run_base(["destroy", "mine-1", "no-such", &kept]);
+    let told = ran.json();
+    assert_eq!(told[0], json!({"id": "mine-1", "ok": true}));
+    assert_eq!((&told[1]["ok"], &told[1]["error"]["code"]), (&json!(false), &json!("not_found")));
+    assert_eq!((&told[2]["ok"], &told[2]["error"]["code"]), (&json!(false), &json!("conflict")));
+    assert_eq!(ran.status, Some(8), "{ran:#?}");
+    bench.run_base(["destroy", &kept, "--force-protected"]).error("usage");
+    bench.run_base(["destroy", &kept, "--force-protected", "--yes"]).ok();
+    // Prefixes are for people: a script has to say that it means them.
+    bench.run_base(["destroy", &text(&endless["id"])[..5]]).error_with_hint("usage");
+    bench.run_base(["destroy", &text(&endless["id"])[..5], "--yes"]).ok();
+    bench.run_base(["get", "nothing-such"]).error("not_found");
+    // A destroyed one's id stays taken, its name does not.
+    create(&["--id", "mine-1"]).error("conflict");
+    create(&["--name", "first"]).ok();
+}

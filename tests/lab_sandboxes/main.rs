@@ -1,0 +1,9 @@
+//! Sandboxes on the lab's two real hosts and on this machine, through the real binary: `tests/lab/up` first, then
+//! `tests/run --test lab_sandboxes`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod lab;
+mod lifecycle;
+mod neighbours;
+mod rollback;
