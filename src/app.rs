@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
+use crate::cli::{DashboardArgs, Global};
 use crate::client::local::LocalClient;
 use crate::client::{Client, Problem};
-use crate::config::Config;
+use crate::config::{Config, Notify};
 use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::fault::{Code, Fault};
@@ -20,6 +23,7 @@ use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
 use crate::transport::pool::Pool;
 use crate::transport::{Transports, ssh};
+use crate::tui::{self, model::ThemeName};
 
 /// The system's clock.
 pub fn now() -> Time {
@@ -62,6 +66,39 @@ pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
         problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
         problem
     })
+}
+
+/// How the dashboard runs: flags, then the configuration, then defaults.
+///
+/// Errors: `usage` for an unknown theme.
+pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs) -> Result<tui::Options, Fault> {
+    let theme = args.theme.as_deref().unwrap_or(config.dashboard.theme.as_str());
+    let no_color = global.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Ok(tui::Options {
+        read_only: args.read_only,
+        theme: ThemeName::ALL.iter().copied().find(|name| name.as_str() == theme).ok_or_else(|| {
+            Fault::new(Code::Usage, format!("there is no theme {theme:?}"))
+                .hint("themes are terminal, dark, light, high-contrast and mono")
+        })?,
+        ascii: global.ascii,
+        no_color,
+        keys: config.dashboard.keys.clone(),
+        refresh: config.dashboard.refresh.duration(),
+        notify: match &config.dashboard.notify {
+            Notify::Osc9 => tui::Notify::Osc9,
+            Notify::None => tui::Notify::None,
+            _ => tui::Notify::Bell,
+        },
+        state_file: Some(state_file(config)),
+        clock: now,
+    })
+}
+
+/// Where the dashboard remembers its pane, sort and filter: beside the log, a file per data directory.
+fn state_file(config: &Config) -> std::path::PathBuf {
+    let name = Sha256::digest(config.paths.data_dir.as_os_str().as_encoded_bytes());
+    let name: String = name.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    config.paths.log_file.with_file_name(format!("dashboard-{name}.json"))
 }
 
 fn available() -> BTreeSet<&'static str> {

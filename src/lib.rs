@@ -24,4 +24,4 @@ pub mod log;
 pub mod manager;
 pub mod store;
 pub mod transport;
-// pub mod tui;
+pub mod tui;

@@ -8,7 +8,7 @@ use sandboxer::cli::{self, Cli, Io, Local};
 use sandboxer::client::{Client, Problem};
 use sandboxer::config::{Config, Environment, Overrides};
 use sandboxer::manager::SandboxManager;
-use sandboxer::{app, log};
+use sandboxer::{app, log, tui};
 
 fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
@@ -75,12 +75,26 @@ fn open(cli: &Cli) -> Result<(Config, Arc<dyn Client>, SandboxManager), Problem>
 }
 
 async fn dashboard(
-    _cli: &Cli,
-    _args: &cli::DashboardArgs,
-    _config: &Config,
-    _client: Arc<dyn Client>,
-    _manager: &SandboxManager,
-    _io: &mut Io,
+    cli: &Cli,
+    args: &cli::DashboardArgs,
+    config: &Config,
+    client: Arc<dyn Client>,
+    manager: &SandboxManager,
+    io: &mut Io,
 ) -> u8 {
-    2
+    let ended = match app::dashboard_options(config, &cli.global, args) {
+        Ok(options) => {
+            // What a dead process left pending is told first; a store that cannot be read shows in the panes.
+            if let Err(fault) = manager.settle().await {
+                tracing::warn!(%fault, "pending events could not be settled");
+            }
+            tui::run(Arc::clone(&client), options).await
+        }
+        Err(fault) => Err(fault),
+    };
+    client.close().await;
+    match ended {
+        Ok(()) => 0,
+        Err(fault) => cli::report(&fault.into(), &cli.global, io),
+    }
 }

@@ -39,7 +39,8 @@ async fn host(name: &str) -> Host {
         workspace_root: root.display().to_string(),
         ..HostSpec::named(name)
     };
-    let control = tempfile::Builder::new().prefix("sbx").permissions(Permissions::from_mode(0o700)).tempdir_in("/tmp").unwrap();
+    let control =
+        tempfile::Builder::new().prefix("sbx").permissions(Permissions::from_mode(0o700)).tempdir_in("/tmp").unwrap();
     let pool = Pool::new(vec![spec], control.path().to_owned(), None);
     let transport = pool.open(&HostName::new(name)).await.unwrap();
     let folder = tempfile::Builder::new().prefix("transfer test ").tempdir_in(root).unwrap();
@@ -55,7 +56,20 @@ fn odd_tree(root: &Path) {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     };
     let (long, folder) = ("x".repeat(200), "y".repeat(200));
-    for name in ["-rf", "--delete", "#hash", ";semi", "a b", "quote'\"$`", "line\nbreak", " blank ", "*", "\u{1b}[31m", "ünï", &long] {
+    for name in [
+        "-rf",
+        "--delete",
+        "#hash",
+        ";semi",
+        "a b",
+        "quote'\"$`",
+        "line\nbreak",
+        " blank ",
+        "*",
+        "\u{1b}[31m",
+        "ünï",
+        &long,
+    ] {
         put(OsStr::new(name), name.as_bytes(), 0o644);
     }
     put(OsStr::from_bytes(b"bad\xff\xfe"), b"bytes", 0o640);
@@ -72,7 +86,9 @@ fn odd_tree(root: &Path) {
         put(OsStr::new(&format!("many/{}/{n}", n % 50)), format!("file {n}").as_bytes(), 0o644);
     }
     fs::create_dir_all(root.join("empty/deep")).unwrap();
-    for (target, name) in [("/etc/passwd", "out"), ("../..", "up"), ("loop", "loop"), ("nowhere", "dangling"), ("many", "inside")] {
+    for (target, name) in
+        [("/etc/passwd", "out"), ("../..", "up"), ("loop", "loop"), ("nowhere", "dangling"), ("many", "inside")]
+    {
         symlink(target, root.join(name)).unwrap();
     }
     assert!(std::process::Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
@@ -180,7 +196,8 @@ async fn a_full_disk_is_told_in_the_far_ends_words() {
         fs::write(source.path().join("a"), vec![1; 8_000_000]).unwrap();
         let dest = host.folder.path().join("small");
         fs::create_dir(&dest).unwrap();
-        let mount = |args: &[&str]| std::process::Command::new(args[0]).args(&args[1..]).arg(&dest).status().unwrap().success();
+        let mount =
+            |args: &[&str]| std::process::Command::new(args[0]).args(&args[1..]).arg(&dest).status().unwrap().success();
         assert!(mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]));
         let fault = transfer(&host, source.path(), &dest, rsync).await;
         assert!(mount(&["umount"]));
@@ -204,7 +221,10 @@ async fn dropping_it_ends_the_programs_of_both_ends() {
         let dest = host.folder.path().join("dropped");
         fs::create_dir(&dest).unwrap();
         let sending = transfer(&host, source.path(), &dest, rsync);
-        assert!(tokio::time::timeout(Duration::from_millis(300), sending).await.is_err(), "it was too fast to be cancelled");
+        assert!(
+            tokio::time::timeout(Duration::from_millis(300), sending).await.is_err(),
+            "it was too fast to be cancelled"
+        );
         let until = Instant::now() + Duration::from_secs(10);
         while mentions(&dest) || mentions(source.path()) {
             assert!(Instant::now() < until, "{name}: something still runs");
@@ -226,12 +246,15 @@ fn mentions(path: &Path) -> bool {
 #[tokio::test]
 #[ignore = "needs the lab (tests/lab/up)"]
 async fn a_probe_is_one_round_trip_and_finds_the_engine() {
-    for (name, engine, flavour) in [("sandboxer01", "docker", "docker-compose-v2"), ("coulombcore", "podman", "podman-compose")] {
+    for (name, engine, flavour) in
+        [("sandboxer01", "docker", "docker-compose-v2"), ("coulombcore", "podman", "podman-compose")]
+    {
         let host = host(name).await;
         let before = host.transport.round_trips();
         let began = Instant::now();
         let now = Time::new(jiff::Timestamp::now());
-        let probed = examine(host.transport.as_ref(), ProbeRequest { inventory: true, ..ProbeRequest::new(now) }).await.unwrap();
+        let probed =
+            examine(host.transport.as_ref(), ProbeRequest { inventory: true, ..ProbeRequest::new(now) }).await.unwrap();
         let first = began.elapsed();
         assert_eq!(host.transport.round_trips() - before, 1);
         let facts = probed.facts;
@@ -241,7 +264,11 @@ async fn a_probe_is_one_round_trip_and_finds_the_engine() {
         assert_eq!(facts.tools.contains_key("rsync"), name == "sandboxer01");
         assert!(facts.clock_offset_s.unwrap().abs() < 1.0, "{:?}", facts.clock_offset_s);
         assert_eq!(facts.workspace_root, host.transport.spec().workspace_root);
-        let again = ProbeRequest { inventory: true, known: facts.runtimes, ..ProbeRequest::new(Time::new(jiff::Timestamp::now())) };
+        let again = ProbeRequest {
+            inventory: true,
+            known: facts.runtimes,
+            ..ProbeRequest::new(Time::new(jiff::Timestamp::now()))
+        };
         let began = Instant::now();
         let known = examine(host.transport.as_ref(), again).await.unwrap();
         eprintln!("{name}: first {first:?}, known {:?}, offset {:?}", began.elapsed(), facts.clock_offset_s);

@@ -24,13 +24,13 @@ mod wait;
 
 use std::path::Path;
 
-pub use args::{Cli, DashboardArgs, command, parse};
+pub use args::{Cli, DashboardArgs, Global, command, parse};
 pub use destroy::BulkItem;
 pub use output::{ErrorLine, Io, ProgressLine, Terminals};
 pub use usage::ParseOutcome;
 pub use values::{Pair, Since};
 
-use args::{Command, ExtensionsCommand, Global, HostsCommand, ProfilesCommand};
+use args::{Command, ExtensionsCommand, HostsCommand, ProfilesCommand};
 use output::{Face, Look, Outcome, Stop};
 
 use crate::client::{Client, Problem};

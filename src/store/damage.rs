@@ -29,6 +29,12 @@ impl Place {
     }
 }
 
+/// A JSON error's words without its place, which counts from where the value begins.
+pub(super) fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words).to_owned()
+}
+
 /// The first place of a file.
 pub(super) const START: Place = Place { line: 1, column: 1 };
 

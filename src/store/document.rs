@@ -319,7 +319,7 @@ fn read_record<R: Record>(text: &str, index: usize, raw: &RawValue) -> Result<R,
         key: serde_json::from_str(raw.get()).ok().map(|OnlyId { id }| id),
         number: index + 1,
         place: Place::of_json(&error, Place::of(text.as_bytes(), offset_in(text, raw))),
-        why: error.to_string(),
+        why: damage::words(&error),
     })
 }
 
@@ -327,7 +327,7 @@ fn read_record<R: Record>(text: &str, index: usize, raw: &RawValue) -> Result<R,
 fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Fault {
     let corrupt = |error: &serde_json::Error| {
         let what = if text.is_empty() { "an empty file" } else { "the file" };
-        damage::corrupt(path, what, Place::of_json(error, START), error.to_string())
+        damage::corrupt(path, what, Place::of_json(error, START), damage::words(error))
     };
     let value: serde_json::Value = match serde_json::from_str(text) {
         Ok(value) => value,

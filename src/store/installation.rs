@@ -89,14 +89,14 @@ fn read(path: &Path) -> Result<Option<Owner>, Fault> {
     };
     let text = utf8(path, &bytes)?;
     let value: Value = serde_json::from_str(text)
-        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), error.to_string()))?;
+        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error)))?;
     match value.get("schema").map(Value::as_u64) {
         Some(Some(SCHEMA)) => {}
         Some(Some(newer)) if newer > SCHEMA => return Err(damage::foreign(path, Foreign::Newer(newer))),
         _ => return Err(damage::foreign(path, Foreign::Unknown)),
     }
     let owner: Owner = serde_json::from_str(text)
-        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), error.to_string()))?;
+        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error)))?;
     if owner.owners.is_empty() {
         return Err(damage::corrupt(path, "`owners`", START, "it names nobody"));
     }

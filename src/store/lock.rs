@@ -23,10 +23,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The folder of the lock files.
 const FOLDER: &str = "locks";
 
-/// A lock that is held; closing the file frees it.
+/// A lock that is held.
 #[derive(Debug)]
 pub(super) struct FileLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child that another thread starts right now has a copy of the descriptor
+        // until it runs its program, and the lock would stay with that copy. Unlocking frees it for all copies.
+        let _ = self.file.unlock();
+    }
 }
 
 /// Takes the lock if it is free.
@@ -42,7 +50,7 @@ fn try_take(path: &Path) -> Result<Option<FileLock>, Fault> {
         // If the file was deleted in between, the lock is on a file that nobody else will find: take it again.
         let ours = file.metadata().map_err(failed)?.ino();
         match fs::metadata(path) {
-            Ok(found) if found.ino() == ours => return Ok(Some(FileLock { _file: file })),
+            Ok(found) if found.ino() == ours => return Ok(Some(FileLock { file })),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),

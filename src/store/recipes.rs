@@ -54,9 +54,9 @@ impl RecipeStore for RecipeFolder {
         blocking(move || {
             let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
             let text = utf8(&path, &bytes)?;
-            serde_json::from_str(text)
-                .map(Some)
-                .map_err(|error| damage::corrupt(&path, "the recipe", Place::of_json(&error, START), error.to_string()))
+            serde_json::from_str(text).map(Some).map_err(|error| {
+                damage::corrupt(&path, "the recipe", Place::of_json(&error, START), damage::words(&error))
+            })
         })
         .await
     }

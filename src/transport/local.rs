@@ -139,3 +139,51 @@ fn no_shell(error: io::Error) -> Fault {
     }
     Fault::new(Code::OperationFailed, "a process could not be started on this machine").because(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn here() -> LocalTransport {
+        LocalTransport::new(HostSpec::local())
+    }
+
+    #[tokio::test]
+    async fn any_status_is_an_output_and_output_is_kept_apart() {
+        let way = here();
+        for status in [0, 1, 126, 127, 255] {
+            let command =
+                Command::script("echo out; echo \"$2\" >&2; exit $1").arg(status.to_string()).arg("it's $HOME");
+            let ran = way.run(&command, SOON).await.unwrap();
+            assert_eq!((ran.status, ran.text().as_str(), ran.error_text().as_str()), (status, "out\n", "it's $HOME\n"));
+        }
+        assert_eq!(way.run(&Command::script("sh -c 'kill -TERM $$'"), SOON).await.unwrap().status, 128 + 15);
+        assert_eq!(way.run(&Command::new("no-such-program"), SOON).await.unwrap().status, 127);
+        assert_eq!(way.round_trips(), 7);
+        assert!(way.latency().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_deadline_ends_what_runs() {
+        let way = here();
+        let mut lines = 0;
+        let command = Command::script("echo begun; sleep 308.001");
+        let late = way.stream(&command, Duration::from_millis(500), &mut |_, _| lines += 1).await.unwrap_err();
+        assert_eq!((late.code, lines), (Code::Timeout, 1));
+        let look =
+            Command::script("for n in 1 2 3 4 5 6; do pgrep -fx 'sleep 308.001' || exit 0; sleep 1; done; exit 1");
+        assert_eq!(way.run(&look, SOON).await.unwrap().status, 0);
+    }
+
+    #[tokio::test]
+    async fn a_command_that_stops_reading_tells_why_itself() {
+        let data = vec![0; 4 << 20];
+        let command = Command::script("head -c 1 >/dev/null; echo 'No space left on device' >&2; exit 1");
+        let ended = here().feed(&command, &mut &data[..], SOON).await.unwrap();
+        assert_eq!((ended.status, ended.error_text().trim()), (1, "No space left on device"));
+        let whole = here().feed(&Command::script("wc -c"), &mut &data[..], SOON).await.unwrap();
+        assert_eq!(whole.text().trim(), data.len().to_string());
+    }
+}

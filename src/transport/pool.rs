@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::name::HostName;
 use crate::transport::local::LocalTransport;
-use crate::transport::ssh::{SshTransport, forbidden};
+use crate::transport::ssh::SshTransport;
 use crate::transport::ssh_config::Names;
 use crate::transport::{Transport, Transports};
 
@@ -64,6 +64,12 @@ fn unconfigured(host: &HostName) -> HostSpec {
     HostSpec { ssh: Some(host.as_str().to_owned()), ..HostSpec::named(host.as_str()) }
 }
 
+/// A host that may not be touched.
+fn forbidden(spec: &HostSpec, why: &str) -> Fault {
+    Fault::new(Code::Forbidden, format!("host {} is out of bounds: {why}", spec.name))
+        .detail("host", spec.name.as_str())
+}
+
 #[async_trait]
 impl Transports for Pool {
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
@@ -108,7 +114,6 @@ impl Transports for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fault::Code;
 
     fn pool(config: &str) -> (tempfile::TempDir, Pool) {
         let home = tempfile::tempdir().unwrap();

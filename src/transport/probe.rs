@@ -24,7 +24,7 @@ pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtim
 const PROBE_SH: &str = concat!(include_str!("scripts/runtime.sh"), include_str!("scripts/probe.sh"));
 
 /// How long a probe may take. Each call in it has a limit of its own, well below.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// What to ask a host.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 pub use control_dir::default_control_dir;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::fault::Fault;
 use crate::domain::host::HostSpec;
 use crate::transport::shell::channel::{Broken, Channel, Process};
 use crate::transport::shell::endings::{END_GROUP, killed, late, stalled, unread};
@@ -344,10 +344,4 @@ fn copy(fault: &Fault) -> Fault {
         causes if causes.is_empty() => other,
         causes => other.because(causes),
     }
-}
-
-/// A host that may not be touched.
-pub(crate) fn forbidden(spec: &HostSpec, why: &str) -> Fault {
-    Fault::new(Code::Forbidden, format!("host {} is out of bounds: {why}", spec.name))
-        .detail("host", spec.name.as_str())
 }

@@ -19,7 +19,7 @@ use crate::transport::Transport;
 pub use plan::{IGNORE_FILE, Limits, Plan, plan};
 
 /// How long a transfer may stand still.
-const IDLE: Duration = Duration::from_secs(120);
+const IDLE: Duration = Duration::from_mins(2);
 
 /// How often progress is told, at most.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);

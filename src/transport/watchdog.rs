@@ -157,32 +157,39 @@ mod tests {
         }
     }
 
+    /// How many processes are a `sleep` of this many seconds.
+    fn sleeps(nap: &str) -> usize {
+        let found = Program::new("pgrep").args(["-fx", &format!("sleep {nap}")]).stdin(Stdio::null()).output().unwrap();
+        String::from_utf8_lossy(&found.stdout).lines().count()
+    }
+
+    fn abandon(shell: &[&str], nap: &str) {
+        let Some(mut child) = start(shell) else { return };
+        send(&mut child, PREAMBLE.as_bytes());
+        let script = Command::script("(trap '' TERM; sleep $1) & sleep $1").arg(nap);
+        send(&mut child, &request(&script, "n1", true).unwrap());
+        let wait = |count: usize| {
+            let started = Instant::now();
+            while sleeps(nap) != count {
+                assert!(started.elapsed() < Duration::from_secs(15), "{shell:?}: {} run", sleeps(nap));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        };
+        wait(2);
+        child.stdin = None;
+        // TERM takes one of them, KILL the one that is deaf to it.
+        wait(1);
+        wait(0);
+        child.wait().unwrap();
+    }
+
     #[test]
     fn every_shell_ends_its_command_when_its_stdin_ends() {
-        for (index, shell) in SHELLS.iter().enumerate() {
-            let Some(mut child) = start(shell) else { continue };
-            send(&mut child, PREAMBLE.as_bytes());
-            let nap = format!("309.00{index}");
-            let script = Command::script("(trap '' TERM; sleep $1) & sleep $1").arg(&nap);
-            send(&mut child, &request(&script, "n1", true).unwrap());
-            let running = || {
-                let found =
-                    Program::new("pgrep").args(["-fx", &format!("sleep {nap}")]).stdin(Stdio::null()).output().unwrap();
-                found.stdout.iter().filter(|byte| **byte == b'\n').count()
-            };
-            let wait = |count: usize| {
-                let started = Instant::now();
-                while running() != count {
-                    assert!(started.elapsed() < Duration::from_secs(12), "{shell:?}: {} run", running());
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-            };
-            wait(2);
-            child.stdin = None;
-            wait(1);
-            wait(0);
-            child.wait().unwrap();
-        }
+        std::thread::scope(|scope| {
+            for (index, shell) in SHELLS.iter().enumerate() {
+                scope.spawn(move || abandon(shell, &format!("309.00{index}")));
+            }
+        });
     }
 
     #[test]

@@ -27,7 +27,7 @@ const AT_ONCE: usize = 8;
 const EVENTS: usize = 300;
 
 /// Runs effects.
-pub(super) struct Effects {
+pub struct Effects {
     client: Arc<dyn Client>,
     queue: mpsc::Sender<Msg>,
     tasks: TaskTracker,
@@ -38,7 +38,7 @@ pub(super) struct Effects {
 
 impl Effects {
     /// Effects on a client; their answers go into the queue.
-    pub(super) fn new(client: Arc<dyn Client>, queue: mpsc::Sender<Msg>, state_file: Option<PathBuf>) -> Self {
+    pub fn new(client: Arc<dyn Client>, queue: mpsc::Sender<Msg>, state_file: Option<PathBuf>) -> Self {
         Self {
             client,
             queue,
@@ -50,14 +50,14 @@ impl Effects {
     }
 
     /// Ends all tasks and waits for them, but not for ever: what they wait for may never answer.
-    pub(super) async fn stop(&self) {
+    pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(Duration::from_millis(500), self.tasks.wait()).await;
     }
 
     /// Runs one effect. Those of the terminal are the loop's and do nothing here.
-    pub(super) fn run(&self, effect: Effect) {
+    pub fn run(&self, effect: Effect) {
         let client = Arc::clone(&self.client);
         match effect {
             Effect::After(wait, later) => {
@@ -201,7 +201,7 @@ impl Effects {
 }
 
 /// Writes the state file by way of a temporary one.
-pub(super) fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::Result<()> {
+pub fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
     std::fs::create_dir_all(folder)?;
     let file = tempfile::NamedTempFile::new_in(folder)?;

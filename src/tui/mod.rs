@@ -4,7 +4,7 @@
 //! effects run as tasks and answer into the same queue. The loop awaits nothing else, and draws only when something
 //! may have changed, at most every 16 ms.
 
-mod effects;
+pub mod effects;
 pub mod keymap;
 mod message;
 pub mod model;

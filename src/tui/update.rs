@@ -75,6 +75,3 @@ fn open_form(model: &mut Model) -> Option<&mut crate::tui::model::CreateForm> {
         _ => None,
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -84,7 +84,11 @@ impl Bench {
     fn hosts(&self) -> String {
         let of = |host: &str| {
             let (config, root) = (lab().join("ssh_config"), self.workspace_root(host));
-            format!("  {host}:\n    ssh: {host}\n    ssh_config: {}\n    workspace_root: {}\n", config.display(), root.display())
+            format!(
+                "  {host}:\n    ssh: {host}\n    ssh_config: {}\n    workspace_root: {}\n",
+                config.display(),
+                root.display()
+            )
         };
         format!("hosts:\n{}{}", of(DOCKER), of(PODMAN))
     }
@@ -126,7 +130,10 @@ impl Bench {
             ("max_ttl", "24h"),
             ("ready_timeout", "60s"),
             ("stop_grace", "1s"),
-            ("inputs", "{repo: {required: true, kind: directory, help: r}, compose_file: {default: docker-compose.yml, kind: string, help: f}}"),
+            (
+                "inputs",
+                "{repo: {required: true, kind: directory, help: r}, compose_file: {default: docker-compose.yml, kind: string, help: f}}",
+            ),
             ("compose", "{ports: ephemeral, allow: []}"),
         ] {
             if !lines.lines().any(|line| line.starts_with(&format!("{key}:"))) {
@@ -216,7 +223,12 @@ impl Bench {
         assert!(found.lines().any(|line| line == "end"), "the snapshot of {host} is whole: {found}");
         // Other tests work on the same engines; whatever bears another sandbox's id is theirs.
         let ids: Vec<String> = self.stored().iter().map(|record| format!("sbx-{}", text(&record["id"]))).collect();
-        let foreign = |line: &str| line.contains("sbx-") && !ids.iter().any(|id| line.contains(id.as_str())) && !line.contains(&self.root) && !line.contains("sbx-lab");
+        let foreign = |line: &str| {
+            line.contains("sbx-")
+                && !ids.iter().any(|id| line.contains(id.as_str()))
+                && !line.contains(&self.root)
+                && !line.contains("sbx-lab")
+        };
         found.lines().filter(|line| !foreign(line)).map(str::to_owned).collect()
     }
 
@@ -311,7 +323,8 @@ impl Ran {
         }
         assert_eq!(self.status, Some(status_of(code)), "{self:#?}");
         for line in self.stderr.lines() {
-            let parsed: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}: {self:#?}"));
+            let parsed: Value =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}: {self:#?}"));
             assert!(parsed.get("error").is_some() || parsed.get("progress").is_some(), "{line}");
         }
         assert_eq!(self.stderr.matches("{\"error\":").count(), 1, "{self:#?}");
@@ -447,7 +460,7 @@ $engine volume ls --format 'volume {{.Name}}' || exit
 $engine images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | grep -v '<none>'
 [ $engine = docker ] || podman pod ls --format 'pod {{.Name}}' || exit
 for folder in "$HOME" "$HOME/../sandboxes" "$1"; do
-  [ ! -e "$folder" ] || find "$folder" ! -path '*/sandboxer/owners/*' ! -path '*/.docker/*' ! -path '*/.cache/*' | sed 's/^/file /'
+  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/.docker/*' ! -path '*/.cache/*' | sed 's/^/file /'
 done
 echo end
 "#;

@@ -1,1 +1,293 @@
 //! What fails or is broken off leaves evidence on the record and nothing on the host.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, stack_args, text};
+
+const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
+
+const ENDS_AT_ONCE: &str = r#"services:
+  fine: {image: "localhost/sbx-lab:1", command: ["sleep", "1000"], stop_signal: SIGKILL}
+  web: {image: "localhost/sbx-lab:1", command: ["sh", "-c", "echo it went boom >&2; exit 3"]}
+"#;
+
+/// Its container is forever between two starts.
+const NEVER_STAYS_UP: &str = r#"services:
+  web: {image: "localhost/sbx-lab:1", restart: always, command: ["sh", "-c", "exit 1"]}
+"#;
+
+/// `up` of compose v2 does not come back before `first` has ended.
+const UP_TAKES_LONG: &str = r#"services:
+  first: {image: "localhost/sbx-lab:1", command: ["sleep", "1000"]}
+  second:
+    image: localhost/sbx-lab:1
+    command: ["sleep", "1000"]
+    depends_on: {first: {condition: service_completed_successfully}}
+"#;
+
+/// A stack whose create takes long: in `up` with compose v2, in the wait for readiness with podman-compose. A container
+/// that ignores SIGTERM makes its removal take as long as the profile's grace.
+fn slow_stack(host: &str) -> String {
+    let up = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
+    format!("{up}  stubborn: {{image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}}\n")
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_failed_create_leaves_evidence_and_nothing_else_on_docker() {
+    a_failed_create_leaves_evidence_and_nothing_else(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_failed_create_leaves_evidence_and_nothing_else_on_podman() {
+    a_failed_create_leaves_evidence_and_nothing_else(PODMAN);
+}
+
+fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let profile = bench.profile("hasty", "ready_timeout: 60s");
+
+    let missing = fail(&bench, &profile, host, MISSING_IMAGE, "operation_failed", &before);
+    assert_eq!(missing["failure"]["step"], "up", "{missing:#}");
+    assert!(text(&missing["failure"]["output"]).contains("sbx-no-such-image"), "{missing:#}");
+
+    let ended = fail(&bench, &profile, host, ENDS_AT_ONCE, "operation_failed", &before);
+    assert_eq!(
+        (&ended["failure"]["step"], &ended["failure"]["exit_status"]),
+        (&json!("ready"), &json!(3)),
+        "{ended:#}"
+    );
+    assert!(text(&ended["failure"]["output"]).contains("it went boom"), "{ended:#}");
+    assert!(text(&ended["message"]).contains("web"), "{ended:#}");
+
+    let impatient = bench.profile("impatient", "ready_timeout: 3s");
+    let slow = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
+    let started = Instant::now();
+    fail(&bench, &impatient, host, slow, "timeout", &before);
+    assert!(started.elapsed() < Duration::from_secs(30), "ready_timeout is 3 s: {:?}", started.elapsed());
+}
+
+/// Creates a stack that cannot become ready; its record, after checking that nothing else is left.
+fn fail(bench: &Bench, profile: &str, host: &str, compose: &str, code: &str, before: &BTreeSet<String>) -> Value {
+    let repo = bench.stack("failing", compose);
+    let ran = bench.run(stack_args(profile, host, &repo, &[]));
+    assert_eq!(ran.stdout, "", "no record on stdout: {ran:#?}");
+    let error = ran.error_with_hint(code);
+    let id = text(&error["details"]["sandbox_id"]);
+    let record = check_failed(bench, &id, "provision_failed");
+    assert_eq!(error["details"]["failure"], record["failure"], "{error:#}");
+    assert_eq!(error["details"]["leftovers"], json!([]));
+    bench.assert_unchanged(host, before);
+    bench.run(["wait", &id, "--timeout", "5s"]).error("operation_failed");
+    destroy(bench, &id);
+    record
+}
+
+fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
+    let record = bench.get(id);
+    for (key, value) in
+        [("state", json!("failed")), ("reason", json!(reason)), ("operation", Value::Null), ("leftovers", json!([]))]
+    {
+        assert_eq!(record[key], value, "{key}: {record:#}");
+    }
+    assert!(!text(&record["message"]).is_empty());
+    assert!(record["failure"]["step"].is_string() && record["failure"]["output"].is_string(), "{record:#}");
+    assert!(!record["teardown"].as_array().unwrap().is_empty(), "{record:#}");
+    assert_eq!(bench.event_kinds(id).last().map(String::as_str), Some("sandbox.failed"));
+    record
+}
+
+fn destroy(bench: &Bench, id: &str) -> Ran {
+    let ran = bench.run(["destroy", id]);
+    assert_eq!(ran.ok(), json!([{"id": id, "ok": true}]));
+    let record = bench.get(id);
+    assert_eq!((&record["state"], &record["operation"]), (&json!("destroyed"), &Value::Null));
+    ran
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_kept_failure_stays_until_it_is_destroyed() {
+    let bench = Bench::new();
+    for host in [DOCKER, PODMAN] {
+        let before = bench.snapshot(host);
+        let repo = bench.stack("failing", ENDS_AT_ONCE);
+        let ran = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--keep-failed", "--ttl", "8h"]));
+        let error = ran.error_with_hint("operation_failed");
+        let id = text(&error["details"]["sandbox_id"]);
+        assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
+        let record = bench.get(&id);
+        assert_eq!((&record["state"], &record["reason"]), (&json!("failed"), &json!("provision_failed")));
+        assert_eq!(containers(host, &id), 2, "the corpse is there");
+        assert!(bench.workspace_root(host).join(format!("sbx-{id}/workspace/docker-compose.yml")).is_file());
+        let deadline = text(&record["expires_at"]).parse::<jiff::Timestamp>().unwrap();
+        let left = deadline.as_second() - jiff::Timestamp::now().as_second();
+        assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
+        destroy(&bench, &id);
+        bench.assert_unchanged(host, &before);
+    }
+}
+
+/// How many containers a sandbox has.
+fn containers(host: &str, id: &str) -> usize {
+    let script = r#"$1 ps -aq --filter "label=com.docker.compose.project=sbx-$2""#;
+    on_host(host, &[script, engine(host), id]).lines().count()
+}
+
+/// Starts a create that takes long, and waits until its containers are there.
+fn start_slow_create(bench: &Bench, host: &str, grace: &str) -> (Started, String) {
+    let profile = bench.profile("slow", &format!("ready_timeout: 300s\nstop_grace: {grace}"));
+    let repo = bench.stack("slow", &slow_stack(host));
+    let started = bench.start(stack_args(&profile, host, &repo, &[]));
+    let id = text(&bench.wait_for_record(Duration::from_secs(10), |record| record["state"] == "provisioning")["id"]);
+    let until = Instant::now() + Duration::from_secs(30);
+    while containers(host, &id) < 2 {
+        assert!(Instant::now() < until, "no containers");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (started, id)
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let before = bench.snapshot(host);
+        let (create, id) = start_slow_create(&bench, host, "1s");
+        create.signal("INT");
+        let ran = create.finish();
+        let error = ran.error("cancelled");
+        assert_eq!(error["details"]["sandbox_id"], json!(id), "{error:#}");
+        check_failed(&bench, &id, "cancelled");
+        bench.assert_unchanged(host, &before);
+    }
+
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let (create, id) = start_slow_create(&bench, DOCKER, "20s");
+    create.signal("INT");
+    std::thread::sleep(Duration::from_millis(700));
+    let second = Instant::now();
+    create.signal("INT");
+    let ran = create.finish();
+    assert!(second.elapsed() < Duration::from_secs(2), "{:?}", second.elapsed());
+    ran.error("cancelled");
+    // What it left is found again and removed.
+    bench.profile("slow", "ready_timeout: 300s\nstop_grace: 1s");
+    destroy(&bench, &id);
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn destroy_cancels_a_create_of_another_process() {
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let before = bench.snapshot(host);
+        let (create, id) = start_slow_create(&bench, host, "1s");
+        // Other verbs do not wait.
+        let busy = bench.run(["recreate", &id, "--yes"]).error("busy");
+        assert_eq!(busy["details"]["pid"], json!(create.pid()), "{busy:#}");
+        let ran = destroy(&bench, &id);
+        assert!(ran.took < Duration::from_secs(30), "{:?}", ran.took);
+        create.finish().error("cancelled");
+        bench.assert_unchanged(host, &before);
+        let kinds = bench.event_kinds(&id);
+        let expected = ["requested", "provisioning", "failed", "destroying", "destroyed"];
+        assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn what_a_killed_process_left_is_destroyed_on_docker() {
+    let points =
+        ["compose.prepared", "compose.transferred", "compose.up", "create.provisioned", "create.dated", "create.ready"];
+    what_a_killed_process_left_is_destroyed(DOCKER, &points);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn what_a_killed_process_left_is_destroyed_on_podman() {
+    what_a_killed_process_left_is_destroyed(PODMAN, &["compose.up", "create.provisioned"]);
+}
+
+fn what_a_killed_process_left_is_destroyed(host: &str, points: &[&str]) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let repo = bench.web_stack("x");
+    for point in points {
+        let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
+        let killed = bench.run_failing(&format!("{point}=return"), &args);
+        assert_eq!(killed.status, None, "{point}: killed by a signal: {killed:#?}");
+        let left = bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
+        let id = text(&left["id"]);
+        let state = if *point == "create.ready" { "ready" } else { "provisioning" };
+        assert_eq!(left["state"], state, "{point}");
+        // The key finds it again, as it is.
+        assert_eq!(bench.run(&args).ok()["id"], left["id"], "{point}");
+        destroy(&bench, &id);
+        bench.assert_unchanged(host, &before);
+        let kinds = bench.event_kinds(&id);
+        assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{point}");
+        assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{point}");
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_kill_at_any_point_loses_no_record_and_no_event() {
+    let bench = Bench::new();
+    let sandboxes = bench.home().join("sandboxes");
+    let killed = |point: &str, args: &[&str]| {
+        let mut command = bench.base_command(args);
+        command.env("FAILPOINTS", format!("{point}=return"));
+        let ran = Started::spawn(command).finish();
+        assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
+    };
+    let remove = |point: &str, id: &str| {
+        assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]), "{point}");
+        assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed", "{point}");
+        assert_eq!(std::fs::read_dir(&sandboxes).map_or(0, Iterator::count), 0, "{point}");
+        let kinds = bench.event_kinds(id);
+        assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{point}: {kinds:?}");
+        assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{point}: {kinds:?}");
+        let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
+        assert_eq!(destroyed, 1, "{point}: {kinds:?}");
+    };
+    for (n, point) in ["create.requested", "create.provisioning", "create.started"].into_iter().enumerate() {
+        let id = format!("made-{n}");
+        killed(point, &["create", "--id", &id]);
+        remove(point, &id);
+    }
+    let points = ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"];
+    for (n, point) in points.into_iter().enumerate() {
+        let id = format!("gone-{n}");
+        bench.run_base(["create", "--id", &id]).ok();
+        killed(point, &["destroy", &id]);
+        remove(point, &id);
+    }
+    for (n, point) in ["recreate.begin", "recreate.torn_down"].into_iter().enumerate() {
+        let id = format!("again-{n}");
+        bench.run_base(["create", "--id", &id]).ok();
+        killed(point, &["recreate", &id, "--yes"]);
+        remove(point, &id);
+    }
+    // A rollback that is killed is taken up by the destroy, too.
+    let repo = bench.stack("none", "services: {a: {image: x}}\n");
+    for (n, point) in ["rollback.begin", "rollback.torn_down"].into_iter().enumerate() {
+        let id = format!("back-{n}");
+        let input = format!("repo={}", repo.display());
+        killed(
+            point,
+            &["create", "--id", &id, "--host", "local", "--profile", "profile.compose-e2e", "--input", &input],
+        );
+        remove(point, &id);
+    }
+}

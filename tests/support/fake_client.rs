@@ -749,8 +749,9 @@ pub fn many(count: u32, now: Time) -> Vec<SandboxRecord> {
             let name = (number % 3 == 0).then(|| format!("env-{number}"));
             let host = ["coulombcore", "sandboxer01", "local"][number as usize % 3];
             let record = record(&id, name.as_deref(), "compose-e2e", host, State::Ready, now);
-            let mut record = ready(record, now.minus_seconds(u64::from(number)));
-            record.created_at = now.minus_seconds(u64::from(number));
+            let ago = 120 + 37 * u64::from(number);
+            let mut record = ready(record, now.minus_seconds(ago));
+            record.created_at = now.minus_seconds(ago);
             record
         })
         .collect()

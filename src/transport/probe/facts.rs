@@ -32,7 +32,12 @@ pub(super) fn parse(entries: &[Entry<'_>], at: Time) -> HostFacts {
         user,
         uid,
         cpus: value("cpus").trim().parse().unwrap_or(0),
-        load1: value("load").split(' ').next().and_then(|load| load.parse().ok()).filter(|load: &f64| load.is_finite()).unwrap_or(0.0),
+        load1: value("load")
+            .split(' ')
+            .next()
+            .and_then(|load| load.parse().ok())
+            .filter(|load: &f64| load.is_finite())
+            .unwrap_or(0.0),
         mem_total_bytes: memory(entries, "MemTotal").unwrap_or(0),
         mem_available_bytes: memory(entries, "MemAvailable").unwrap_or_else(|| {
             // Kernels before 3.14 have no such figure.
@@ -68,7 +73,11 @@ fn disk(entries: &[Entry<'_>]) -> Option<Disk> {
     let path = entry("disk.path")?.value.to_owned();
     let figures = |line: &str| -> Vec<u64> { line.split_whitespace().map_while(|word| word.parse().ok()).collect() };
     if let [size, total, available] = figures(entry("disk.stat")?.value)[..] {
-        return Some(Disk { path, total_bytes: size.saturating_mul(total), available_bytes: size.saturating_mul(available) });
+        return Some(Disk {
+            path,
+            total_bytes: size.saturating_mul(total),
+            available_bytes: size.saturating_mul(available),
+        });
     }
     // df's last line: NAME BLOCKS USED AVAILABLE PERCENT MOUNT, in blocks of 1024; the name may hold blanks.
     let line = entry("disk.df")?.text();

@@ -177,13 +177,18 @@ fn of_array(array: &Value) -> Option<Marks> {
     if !array.get(1)?.is_string() {
         return Some(labelled(name, array.get(1)));
     }
-    let text = |index: usize| array.get(index).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+    let text =
+        |index: usize| array.get(index).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
     Some(Marks { name, id: text(1), owner: text(2), project: text(3) })
 }
 
 fn labelled(name: String, labels: Option<&Value>) -> Marks {
     let label = |key: &str| {
-        labels.and_then(|labels| labels.get(key)).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+        labels
+            .and_then(|labels| labels.get(key))
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
     };
     Marks {
         name,

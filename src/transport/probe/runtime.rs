@@ -111,7 +111,10 @@ impl<'a> Said<'a> {
                 .values(tag)
                 .filter(|value| !value.starts_with("sbx|") && !value.starts_with("inode|"))
                 .find(|value| !value.trim().is_empty())
-                .map_or_else(|| format!("it ended with status {}", status.unwrap_or(-1)), |value| clean_line(value, 300)),
+                .map_or_else(
+                    || format!("it ended with status {}", status.unwrap_or(-1)),
+                    |value| clean_line(value, 300),
+                ),
         }
     }
 
@@ -169,7 +172,9 @@ impl<'a> Said<'a> {
             return;
         }
         let Some((flavour, version)) = self.values(tag).find_map(flavour) else {
-            report.findings.push(format!("{name}: what it says of its version names no compose tool that is known here"));
+            report
+                .findings
+                .push(format!("{name}: what it says of its version names no compose tool that is known here"));
             return;
         };
         let Some(engine) = self.engine(&report.engines, &flavour) else {
@@ -200,7 +205,11 @@ impl<'a> Said<'a> {
             return podman.filter(|_| self.status("docker").is_none() && self.values("socket").next().is_some());
         };
         // Asked directly, podman says more than through docker's words; but only if it is the same storage.
-        if docker.podman_behind { podman.filter(|podman| podman.id == docker.id).or(Some(docker)) } else { Some(docker) }
+        if docker.podman_behind {
+            podman.filter(|podman| podman.id == docker.id).or(Some(docker))
+        } else {
+            Some(docker)
+        }
     }
 }
 

@@ -23,7 +23,10 @@ root=/home/al ice/sandboxes\ndisk.path=/home/al ice\ndisk.stat=4096 1000 500\nno
 #[test]
 fn facts_of_a_usual_host() {
     let facts = read(&output(SAID), &want(), Duration::from_millis(250)).unwrap().facts;
-    assert_eq!((facts.machine_id.as_str(), facts.hostname.as_str(), facts.uid, facts.user.as_str()), ("3d12", "vm", 1000, "al ice"));
+    assert_eq!(
+        (facts.machine_id.as_str(), facts.hostname.as_str(), facts.uid, facts.user.as_str()),
+        ("3d12", "vm", 1000, "al ice")
+    );
     assert_eq!((facts.mem_total_bytes, facts.mem_available_bytes, facts.cpus), (2_048_000, 1_024_000, 8));
     assert!((facts.load1 - 0.38).abs() < 1e-9);
     assert_eq!(facts.os.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
@@ -50,7 +53,8 @@ fn facts_of_odd_hosts() {
     ] {
         let said = SAID.replace(change, to);
         let facts = read(&output(&said), &want(), Duration::from_millis(250)).unwrap().facts;
-        let disk = facts.disk.map_or("disk none".to_owned(), |d| format!("disk {} {}", d.total_bytes, d.available_bytes));
+        let disk =
+            facts.disk.map_or("disk none".to_owned(), |d| format!("disk {} {}", d.total_bytes, d.available_bytes));
         let told = [
             format!("available {}", facts.mem_available_bytes),
             disk,
@@ -71,7 +75,10 @@ fn what_did_not_come_to_its_end_is_no_answer() {
     let inventory = ProbeRequest { inventory: true, ..want() };
     let half = SAID.replace("now=", "failed=docker ps -a: status 1\nnow=");
     let fault = read(&output(&half), &inventory, Duration::ZERO).unwrap_err();
-    assert_eq!((fault.code, fault.details["failed"][0].as_str()), (Code::OperationFailed, Some("docker ps -a: status 1")));
+    assert_eq!(
+        (fault.code, fault.details["failed"][0].as_str()),
+        (Code::OperationFailed, Some("docker ps -a: status 1"))
+    );
     let long = Output { truncated: true, ..output(SAID) };
     assert!(read(&long, &inventory, Duration::ZERO).is_err());
     assert!(read(&output(""), &want(), Duration::ZERO).is_err());
@@ -80,7 +87,10 @@ fn what_did_not_come_to_its_end_is_no_answer() {
 #[test]
 fn compose_commands_are_split_like_a_shell_does() {
     assert_eq!(override_words(Some("docker compose")).unwrap().unwrap(), ["docker", "compose"]);
-    assert_eq!(override_words(Some("'/opt/my tools/dc' --ansi=never")).unwrap().unwrap(), ["/opt/my tools/dc", "--ansi=never"]);
+    assert_eq!(
+        override_words(Some("'/opt/my tools/dc' --ansi=never")).unwrap().unwrap(),
+        ["/opt/my tools/dc", "--ansi=never"]
+    );
     assert_eq!(override_words(None).unwrap(), None);
     for wrong in ["", "  ", "a 'b", "a\nb"] {
         assert_eq!(override_words(Some(wrong)).unwrap_err().code, Code::InvalidConfig, "{wrong:?}");
@@ -90,8 +100,19 @@ fn compose_commands_are_split_like_a_shell_does() {
 /// The script itself, in each shell that this machine has, against programs of ours.
 fn run_script(shell: &[&str], path: &str, home: &str, args: &[&str]) -> Output {
     let mut words = shell.iter().copied().chain(["-c", PROBE_SH, "sh"]).chain(args.iter().copied());
-    let output = Process::new(words.next().unwrap()).args(words).env("PATH", path).env("HOME", home).env_remove("DOCKER_HOST").output().unwrap();
-    Output { status: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr: output.stderr, truncated: false }
+    let output = Process::new(words.next().unwrap())
+        .args(words)
+        .env("PATH", path)
+        .env("HOME", home)
+        .env_remove("DOCKER_HOST")
+        .output()
+        .unwrap();
+    Output {
+        status: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: output.stderr,
+        truncated: false,
+    }
 }
 
 fn program(dir: &std::path::Path, name: &str, text: &str) {
@@ -103,8 +124,15 @@ fn program(dir: &std::path::Path, name: &str, text: &str) {
 
 /// A PATH with the usual tools and none of this machine's engines.
 fn bare_path(dir: &std::path::Path, without: &[&str]) -> String {
-    for tool in ["sh", "cat", "head", "tail", "sed", "ls", "id", "uname", "nproc", "stat", "df", "date", "sleep", "timeout", "grep", "tar", "true"] {
-        let Some(real) = ["/usr/bin", "/bin"].iter().map(|bin| std::path::Path::new(bin).join(tool)).find(|path| path.exists()) else { continue };
+    for tool in [
+        "sh", "cat", "head", "tail", "sed", "ls", "id", "uname", "nproc", "stat", "df", "date", "sleep", "timeout",
+        "grep", "tar", "true",
+    ] {
+        let Some(real) =
+            ["/usr/bin", "/bin"].iter().map(|bin| std::path::Path::new(bin).join(tool)).find(|path| path.exists())
+        else {
+            continue;
+        };
         if !without.contains(&tool) {
             symlink(real, dir.join(tool)).unwrap();
         }
@@ -136,7 +164,11 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         symlink("sbx-aa", root.join("sbx-link")).unwrap();
         assert!(Process::new("mkfifo").arg(root.join("sbx-fifo/manifest.json")).status().unwrap().success());
         program(&bin, "docker", "echo 'Cannot connect' >&2; exit 1");
-        program(&bin, "podman", "case $* in *debug*) echo 'level=debug msg=\"Using graph root /tmp\"' >&2;; *--version*) echo podman version 5.0.0;; 'ps -a'*) echo '[\"sbx-aa_w_1\",{\"sandboxer.id\":\"aa\"}]';; *) echo '[]';; esac");
+        program(
+            &bin,
+            "podman",
+            "case $* in *debug*) echo 'level=debug msg=\"Using graph root /tmp\"' >&2;; *--version*) echo podman version 5.0.0;; 'ps -a'*) echo '[\"sbx-aa_w_1\",{\"sandboxer.id\":\"aa\"}]';; *) echo '[]';; esac",
+        );
         program(&bin, "podman-compose", "echo podman-compose version 1.6.0");
         let path = bare_path(&bin, &[]);
         let home = temp.path().join("home").display().to_string();
@@ -146,12 +178,22 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         assert_eq!(probed.facts.workspace_root, root.display().to_string());
         assert!(probed.facts.disk.unwrap().total_bytes > 0);
         let runtime = &probed.facts.runtimes[0];
-        assert_eq!((runtime.engine.as_str(), runtime.version.as_str(), runtime.engine_version.as_deref()), ("podman", "1.6.0", Some("5.0.0")));
+        assert_eq!(
+            (runtime.engine.as_str(), runtime.version.as_str(), runtime.engine_version.as_deref()),
+            ("podman", "1.6.0", Some("5.0.0"))
+        );
         assert!(runtime.engine_id.as_ref().unwrap().starts_with("/tmp:"));
         assert_eq!(probed.findings, ["docker: no engine answers: Cannot connect"]);
         let items: BTreeMap<String, Option<String>> =
             probed.facts.inventory.unwrap().sandboxes.into_iter().map(|item| (item.sandbox_id, item.owner)).collect();
-        let expected = [("aa", Some("own-1")), ("big", None), ("fifo", None), ("link", None), ("link-in", None), ("x\nnow=5", None)];
+        let expected = [
+            ("aa", Some("own-1")),
+            ("big", None),
+            ("fifo", None),
+            ("link", None),
+            ("link-in", None),
+            ("x\nnow=5", None),
+        ];
         assert_eq!(items, expected.into_iter().map(|(id, owner)| (id.to_owned(), owner.map(str::to_owned))).collect());
     }
 }
@@ -163,8 +205,15 @@ fn a_root_that_is_not_there_is_not_made() {
     fs::create_dir(&bin).unwrap();
     let path = bare_path(&bin, &[]);
     let home = temp.path().display().to_string();
-    for (root, resolved) in [("~", home.clone()), ("~/a/b", format!("{home}/a/b")), ("a//", format!("{home}/a")), ("/", "/".to_owned()), ("/no/such", "/no/such".to_owned())] {
-        let probed = read(&run_script(&["/bin/sh"], &path, &home, &[root, "no", "all", "0"]), &want(), Duration::ZERO).unwrap();
+    for (root, resolved) in [
+        ("~", home.clone()),
+        ("~/a/b", format!("{home}/a/b")),
+        ("a//", format!("{home}/a")),
+        ("/", "/".to_owned()),
+        ("/no/such", "/no/such".to_owned()),
+    ] {
+        let probed =
+            read(&run_script(&["/bin/sh"], &path, &home, &[root, "no", "all", "0"]), &want(), Duration::ZERO).unwrap();
         assert_eq!(probed.facts.workspace_root, resolved, "{root}");
         assert!(probed.facts.disk.is_some_and(|disk| disk.total_bytes > 0), "{root}");
     }

@@ -9,6 +9,7 @@ sbx_workspace=$1 sbx_inventory=$2 sbx_how=$3 sbx_more=$4
 shift 4
 
 # `~` and relative names are meant in the account's home, whatever folder the shell is in.
+# shellcheck disable=SC2088 # the tilde is a text here
 sbx_resolve() {
   sbx_path=$1
   case $sbx_path in
@@ -122,6 +123,7 @@ sbx_list() {
 # One after the other: two lists longer than a pipe's buffer would mix.
 sbx_engines() {
   sbx_labels='{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.owner")}},{{json (.Label "com.docker.compose.project")}}'
+  # shellcheck disable=SC2154 # set by sbx_runtime
   for sbx_engine in $SBX_ENGINES; do
     case $sbx_engine in
       docker)

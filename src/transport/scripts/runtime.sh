@@ -67,7 +67,7 @@ sbx_podman() {
 
 sbx_inode() {
   # shellcheck disable=SC2012
-  ls -di -- "$1" 2>/dev/null | { read -r sbx_number sbx_rest && printf '%s' "$sbx_number"; }
+  ls -di -- "$1" 2>/dev/null | { read -r sbx_number _ && printf '%s' "$sbx_number"; }
 }
 
 sbx_docker() {

@@ -117,7 +117,7 @@ mod tests {
     fn the_tail_keeps_the_end_and_the_head_the_beginning() {
         let mut tail = Tail::default();
         for n in 0..10u8 {
-            tail.push(&[n; 40_000]);
+            tail.push(&vec![n; 40_000]);
         }
         assert!(tail.bytes.len() >= TAIL && tail.truncated && tail.bytes.last() == Some(&9));
         let mut head = Head::default();

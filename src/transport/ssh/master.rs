@@ -1,6 +1,7 @@
 //! The shared connection: one `ssh -M` process per target and configuration, used by all our processes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -150,6 +151,7 @@ impl Target {
 
     /// Removes a socket that nobody answers on. A master that is there but stuck keeps its own.
     async fn remove_stale(&self, socket: &Path) -> Result<(), Fault> {
+        let host = self.spec.name.as_str();
         if fs::symlink_metadata(socket).is_err() {
             return Ok(());
         }
@@ -157,16 +159,16 @@ impl Target {
         program.arg("-S").arg(socket).args(["-O", "check", "--", &self.name]);
         program.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         match timeout(ASK, program.status()).await {
-            Ok(Ok(status)) if !status.success() => {
-                drop(fs::remove_file(socket));
-                Ok(())
-            }
-            Ok(Ok(_)) => Ok(()),
+            Ok(Ok(status)) if !status.success() => match fs::remove_file(socket) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    Err(unreachable(host, "other", "has an old control socket that cannot be removed").because(error))
+                }
+                _ => Ok(()),
+            },
             Ok(Err(error)) => Err(no_ssh(error)),
-            Err(_) => {
-                Err(unreachable(self.spec.name.as_str(), "other", "has a shared connection that does not answer")
-                    .hint(format!("end the ssh process whose command line has {}", socket.display())))
-            }
+            // Not started beside it: ssh would connect without a socket then, and stay for ever.
+            _ => Err(unreachable(host, "other", "has a shared connection that does not answer")
+                .hint(format!("end the ssh process whose command line has {}", socket.display()))),
         }
     }
 

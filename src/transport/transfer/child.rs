@@ -37,14 +37,17 @@ impl Running {
         let mut command = Command::new(program);
         command.args(args).current_dir(folder).env("LC_ALL", "C");
         // What a user's environment would change about the two programs.
-        for name in ["TAR_OPTIONS", "RSYNC_RSH", "RSYNC_OLD_ARGS", "RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_CHECKSUM_LIST"] {
+        for name in
+            ["TAR_OPTIONS", "RSYNC_RSH", "RSYNC_OLD_ARGS", "RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_CHECKSUM_LIST"]
+        {
             command.env_remove(name);
         }
         command.stdin(Stdio::from(input)).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound && folder.is_dir() {
-                Fault::new(Code::MissingDependency, format!("{program} is not installed on this machine")).because(error)
+                Fault::new(Code::MissingDependency, format!("{program} is not installed on this machine"))
+                    .because(error)
             } else {
                 Fault::internal(format!("{program} could not be started")).because(error)
             }

@@ -134,7 +134,8 @@ impl Walk {
         if let Some(path) = odd_ignore_file(&self.root) {
             return Err(not_regular(&path));
         }
-        let list = tempfile::tempfile().map_err(|error| Fault::internal("no temporary file could be made").because(error))?;
+        let list =
+            tempfile::tempfile().map_err(|error| Fault::internal("no temporary file could be made").because(error))?;
         let mut writer = BufWriter::new(list.try_clone().map_err(unwritable)?);
         let mut tally = Tally {
             plan: Plan { files: 0, directories: 0, bytes: 0, left_out: 0, stream_bytes: 10240, list },
@@ -196,7 +197,8 @@ impl Walk {
         if let Some(error) = entry.error() {
             return Err(ignore_file(&entry.path().join(IGNORE_FILE), error.to_string()));
         }
-        let Some(relative) = entry.path().strip_prefix(&self.root).ok().filter(|path| !path.as_os_str().is_empty()) else {
+        let Some(relative) = entry.path().strip_prefix(&self.root).ok().filter(|path| !path.as_os_str().is_empty())
+        else {
             return Ok(());
         };
         // Gone since it was listed: as if it had never been there.
@@ -249,8 +251,18 @@ fn device(path: &Path) -> Option<u64> {
 fn is_kernel_file_system(path: &Path) -> bool {
     // proc, sysfs, cgroup, cgroup2, devpts, debugfs, tracefs, securityfs, bpf, mqueue, selinuxfs, configfs.
     const MAGICS: [u32; 12] = [
-        0x9fa0, 0x6265_6572, 0x27_e0eb, 0x6367_7270, 0x1cd1, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0xcafe_4a11, 0x1980_0202,
-        0xf97c_ff8c, 0x6265_6570,
+        0x9fa0,
+        0x6265_6572,
+        0x27_e0eb,
+        0x6367_7270,
+        0x1cd1,
+        0x6462_6720,
+        0x7472_6163,
+        0x7363_6673,
+        0xcafe_4a11,
+        0x1980_0202,
+        0xf97c_ff8c,
+        0x6265_6570,
     ];
     rustix::fs::statfs(path).is_ok_and(|statfs| MAGICS.contains(&(statfs.f_type as u32)))
 }
@@ -261,7 +273,13 @@ fn is_kernel_file_system(_path: &Path) -> bool {
 }
 
 impl Tally {
-    fn count(&mut self, metadata: &Metadata, path: &Path, relative: &Path, writer: &mut impl Write) -> std::io::Result<()> {
+    fn count(
+        &mut self,
+        metadata: &Metadata,
+        path: &Path,
+        relative: &Path,
+        writer: &mut impl Write,
+    ) -> std::io::Result<()> {
         let kind = metadata.file_type();
         let name = relative.as_os_str().as_bytes();
         self.plan.stream_bytes += if name.len() > 97 { 512 + 1024 } else { 512 };

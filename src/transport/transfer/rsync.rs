@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn the_remote_shell_as_rsync_splits_it() {
-        let words: Vec<OsString> = ["ssh", "-S", "/tmp/a b/it's", "-o", "X=\"y\"", ""].iter().map(OsString::from).collect();
+        let words: Vec<OsString> =
+            ["ssh", "-S", "/tmp/a b/it's", "-o", "X=\"y\"", ""].iter().map(OsString::from).collect();
         assert_eq!(shell_words(&words), "ssh -S '/tmp/a b/it''s' -o 'X=\"y\"' ''");
     }
 

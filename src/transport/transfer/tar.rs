@@ -26,7 +26,8 @@ pub(super) async fn send(
 ) -> Result<Sent, Fault> {
     let list = plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
     // GNU's format for names above 100 bytes: busybox reads it, and skips what the POSIX one says of them.
-    let args = ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"].map(OsString::from);
+    let args =
+        ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"].map(OsString::from);
     let (group, stdout, stderr) = Running::start("tar", &args, source, list)?.split();
     let mut counted = Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
     let extract = Command::script(EXTRACT_SH).arg(dest);
@@ -48,16 +49,15 @@ pub(super) async fn send(
 fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Fault> {
     let (warnings, errors) = sort_lines(stderr);
     let here = match status {
-        0 | 1 => false,
+        // 141 is SIGPIPE: the far end stopped reading, and knows why.
+        0 | 1 | 141 => false,
         // What vanished was in the list, and tar calls that an error.
         2 => !errors.is_empty() || warnings.is_empty(),
-        // SIGPIPE: the far end stopped reading, and knows why.
-        141 => false,
         _ => true,
     };
-    // "Broken pipe" likewise.
+    // "Broken pipe" is SIGPIPE in words.
     let piped = errors.iter().any(|line| line.contains("Broken pipe"));
-    if here && !(piped && !far.ok()) {
+    if here && (far.ok() || !piped) {
         return Err(failed("this machine's tar could not read the repository", status, &errors.join("\n")));
     }
     if !far.ok() {
@@ -71,7 +71,8 @@ fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Fault
 
 /// What GNU tar says: what changed under it, and what is wrong.
 fn sort_lines(stderr: &str) -> (Vec<String>, Vec<String>) {
-    let lines = stderr.lines().filter(|line| !line.is_empty() && !line.contains("Exiting with failure status due to previous"));
+    let lines =
+        stderr.lines().filter(|line| !line.is_empty() && !line.contains("Exiting with failure status due to previous"));
     lines.map(|line| clean_line(line, 400)).partition(|line| {
         [
             ": file changed as we read it",
@@ -117,7 +118,11 @@ mod tests {
     #[test]
     fn which_end_failed() {
         let ok = Output::default();
-        let full = Output { status: 2, stderr: b"tar: ./a: Cannot write: No space left on device\n".to_vec(), ..Output::default() };
+        let full = Output {
+            status: 2,
+            stderr: b"tar: ./a: Cannot write: No space left on device\n".to_vec(),
+            ..Output::default()
+        };
         let cut = Output { status: 2, stderr: b"tar: Unexpected EOF in archive\n".to_vec(), ..Output::default() };
         let vanished = "tar: ./a: Cannot stat: No such file or directory\ntar: Exiting with failure status due to previous errors\n";
         for (status, stderr, far, expected) in [
@@ -127,7 +132,12 @@ mod tests {
             (2, "tar: ./a: Cannot open: Permission denied\n", &ok, "tar: ./a: Cannot open: Permission denied"),
             (2, "", &ok, "it ended with status 2 and said nothing"),
             (141, "", &full, "tar: ./a: Cannot write: No space left on device"),
-            (2, "tar: -: Cannot write: Broken pipe\ntar: Error is not recoverable: exiting now\n", &full, "tar: ./a: Cannot write: No space left on device"),
+            (
+                2,
+                "tar: -: Cannot write: Broken pipe\ntar: Error is not recoverable: exiting now\n",
+                &full,
+                "tar: ./a: Cannot write: No space left on device",
+            ),
             (137, "", &cut, "it ended with status 137 and said nothing"),
             (0, "", &cut, "tar: Unexpected EOF in archive"),
             (141, "", &ok, "it ended with status 141 and said nothing"),

@@ -34,12 +34,42 @@ fn listed(plan: &Plan) -> Vec<String> {
 
 #[tokio::test]
 async fn what_is_left_out() {
-    let files = ["a.log", "keep.log", "src/a.log", "src/main.rs", "node_modules/x/y", "src/node_modules/z", ".env", ".git/HEAD", "build/out", "src/build/out"];
+    let files = [
+        "a.log",
+        "keep.log",
+        "src/a.log",
+        "src/main.rs",
+        "node_modules/x/y",
+        "src/node_modules/z",
+        ".env",
+        ".git/HEAD",
+        "build/out",
+        "src/build/out",
+    ];
     for (excludes, ignore_files, expected) in [
-        (vec![], vec![], vec![".env", ".git/HEAD", "a.log", "build/out", "keep.log", "node_modules/x/y", "src/a.log", "src/build/out", "src/main.rs", "src/node_modules/z"]),
+        (
+            vec![],
+            vec![],
+            vec![
+                ".env",
+                ".git/HEAD",
+                "a.log",
+                "build/out",
+                "keep.log",
+                "node_modules/x/y",
+                "src/a.log",
+                "src/build/out",
+                "src/main.rs",
+                "src/node_modules/z",
+            ],
+        ),
         (vec![".git", "node_modules", "*.log"], vec![], vec![".env", "build/out", "src/build/out", "src/main.rs"]),
         // A slash anchors at the root; a trailing one means directories.
-        (vec![".*", "node_modules/", "/build", "*.log", "!keep.log"], vec![], vec!["keep.log", "src/build/out", "src/main.rs"]),
+        (
+            vec![".*", "node_modules/", "/build", "*.log", "!keep.log"],
+            vec![],
+            vec!["keep.log", "src/build/out", "src/main.rs"],
+        ),
         (vec!["src/**"], vec![], vec![".env", ".git/HEAD", "a.log", "build/out", "keep.log", "node_modules/x/y"]),
         // In any directory, relative to it; the file itself goes along.
         (
@@ -94,7 +124,11 @@ async fn oddities_are_counted_or_kept() {
     let plan = planned(root, &[]).await;
     assert_eq!((plan.files, plan.directories, plan.left_out, plan.bytes), (8 + 2 + 3, 3, 2, 8 * 2 + 10));
     let names = listed(&plan);
-    assert!(names.contains(&"#hash".to_owned()) && names.contains(&"line\nbreak".to_owned()) && names.contains(&"out".to_owned()));
+    assert!(
+        names.contains(&"#hash".to_owned())
+            && names.contains(&"line\nbreak".to_owned())
+            && names.contains(&"out".to_owned())
+    );
     assert!(!names.iter().any(|name| name.starts_with("out/") || name == "fifo" || name == "socket"));
     // Children before their directories.
     let at = |name: &str| names.iter().position(|known| known == name).unwrap();

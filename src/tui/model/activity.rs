@@ -77,18 +77,18 @@ impl Activity {
             return false;
         }
         self.last_seq = self.last_seq.max(event.seq);
-        self.add(event_line(event));
+        self.add(event_line(event, true));
         true
     }
 }
 
-/// An event in a sentence.
-pub(super) fn event_line(event: &Event) -> ActivityLine {
+/// An event in a sentence, with or without the sandbox's id.
+pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
     let (glyph, role) = event_glyph(&event.kind);
     let verb = event.kind.as_str();
     let verb = verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ");
     let mut text = verb;
-    if let Some(id) = &event.sandbox_id {
+    if let Some(id) = event.sandbox_id.as_ref().filter(|_| with_id) {
         text = format!("{text} {id}");
     }
     for key in ["name", "host", "profile", "reason", "message"] {

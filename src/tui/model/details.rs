@@ -66,7 +66,7 @@ impl Details {
             Load::Ready => {}
         }
         for event in &self.events {
-            let line = event_line(event);
+            let line = event_line(event, false);
             let day = event.time.timestamp().to_zoned_datetime(zone.clone()).strftime("%m-%d").to_string();
             paper.spans([
                 (Role::Dim, format!("  {day} {} ", clock(event.time, zone))),

@@ -4,6 +4,11 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text::{clean_line, columns};
 
+/// A line of another program's text is cut at this many columns.
+const LINE: usize = 4000;
+/// A value is cut at this many: one endless message must not push everything else away.
+const PAIR: usize = 1000;
+
 /// How a piece of the screen is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -96,7 +101,7 @@ impl Paper {
     /// Adds text from anywhere, cleaned, wrapped at the width under an indent.
     pub fn text(&mut self, role: Role, indent: usize, text: &str) {
         for raw in text.lines() {
-            for part in wrap(&clean_line(raw, 16_000), self.width.saturating_sub(indent)) {
+            for part in wrap(&clean_line(raw, LINE), self.width.saturating_sub(indent)) {
                 self.lines.push(PaperLine::of([(Role::Plain, " ".repeat(indent)), (role, part)]));
             }
         }
@@ -106,7 +111,7 @@ impl Paper {
     pub fn pair(&mut self, key: &str, role: Role, value: &str) {
         const KEY: usize = 14;
         let mut first = true;
-        for part in wrap(&clean_line(value, 16_000), self.width.saturating_sub(KEY + 2)) {
+        for part in wrap(&clean_line(value, PAIR), self.width.saturating_sub(KEY + 2)) {
             let key = if first { clean_line(key, KEY - 1) } else { String::new() };
             let pad = " ".repeat(KEY - columns(&key).min(KEY));
             self.lines.push(PaperLine::of([(Role::Dim, format!("  {key}{pad}")), (role, part)]));

@@ -4,15 +4,16 @@ use ratatui::layout::Position;
 
 use super::paint::Paint;
 use crate::domain::text::columns;
-use crate::tui::model::{Area, Confirm, Job, Model, Purpose, Role, Target, age};
+use crate::tui::model::{Area, Confirm, Job, Model, Purpose, Role, Target, age, wrap};
 
 /// Draws the dialog; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> Option<Position> {
-    let lines = body(model, confirm);
     let whole = model.screen().whole;
+    let width = 96.min(whole.width.saturating_sub(4));
+    let lines = wrapped(body(model, confirm), usize::from(width.saturating_sub(6)));
     let demand = if confirm.demand.is_some() { 2 } else { 0 };
     let wanted = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(demand + 5);
-    let outer = whole.centred(96.min(whole.width.saturating_sub(4)), wanted.min(whole.height.saturating_sub(2)));
+    let outer = whole.centred(width, wanted.min(whole.height.saturating_sub(2)));
     paint.overlay(outer, &title(model, confirm), &[]);
     let area = Area { x: outer.x + 3, width: outer.width.saturating_sub(6), ..outer.inner(1) };
     let room = usize::from(area.height.saturating_sub(3 + demand));
@@ -23,7 +24,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> O
     }
     if lines.len() > room {
         let text = format!(" {} to {} of {} lines, PgDn ", offset + 1, (offset + room).min(lines.len()), lines.len());
-        paint.put_right(area, outer.y, &text, Role::Warn);
+        paint.put_right(area, outer.y + outer.height.saturating_sub(1), &text, Role::Warn);
     }
     let bottom = area.y + area.height.saturating_sub(1);
     let cursor = confirm.demand.as_ref().map(|(wanted, what)| {
@@ -63,6 +64,24 @@ fn title(model: &Model, confirm: &Confirm) -> String {
 }
 
 type Line = Vec<(Role, String)>;
+
+/// Sentences are wrapped; a target's columns stay on their line.
+fn wrapped(lines: Vec<Line>, width: usize) -> Vec<Line> {
+    let mut out = Vec::with_capacity(lines.len());
+    for line in lines {
+        match line.as_slice() {
+            [(role, text)] => {
+                let text = crate::domain::text::clean_line(text, 400);
+                let indent = text.len() - text.trim_start().len();
+                let pad = " ".repeat(indent);
+                let parts = wrap(text.trim_start(), width.saturating_sub(indent));
+                out.extend(parts.into_iter().map(|part| vec![(*role, format!("{pad}{part}"))]));
+            }
+            _ => out.push(line),
+        }
+    }
+    out
+}
 
 fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
     let mut lines = Vec::new();

@@ -38,7 +38,7 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     if !model.listening && model.read_at.is_some() {
         parts.push((Role::Bad, "no events  ".to_owned()));
     }
-    if model.sandboxes.load != Load::Loading {
+    if model.sandboxes.load == Load::Ready || !model.sandboxes.is_empty() {
         let live = if counts.live == 0 { Role::Dim } else { Role::Title };
         parts.push((live, format!("{} live  ", counts.live)));
         for (count, word, role) in [

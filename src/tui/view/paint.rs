@@ -34,6 +34,8 @@ impl Paint<'_> {
         }
         let width = width.min(area.right() - x);
         let text = clean_line(text, usize::from(width));
+        // The buffer would add to the style that is there (a title on a faint frame would be faint).
+        let style = Style::reset().patch(style);
         let (end, _) = self.buf.set_stringn(x, y, &text, usize::from(width), style);
         end - x
     }

@@ -42,7 +42,7 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         (marked, hidden) => format!("{marked} marked, {hidden} of them hidden by the filter "),
     };
     let mut spans = vec![(role, " Sandboxes ")];
-    if list.load != Load::Loading {
+    if list.load == Load::Ready || !list.is_empty() {
         spans.push((Role::Plain, count.as_str()));
     }
     if !list.filter().is_empty() {
@@ -166,7 +166,9 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
     }
     if selected && model.overlays.is_empty() {
         let style = paint.style(if model.focus == Pane::Sandboxes { Role::Selected } else { Role::Plain });
-        paint.tint(Area { x: area.x + 1, width: area.width - 1, y, height: 1 }, style);
+        // Cursor, mark and glyph keep their colours.
+        let marks = columns.first().map_or(0, |placed| placed.width);
+        paint.tint(Area { x: area.x + marks, width: area.width.saturating_sub(marks), y, height: 1 }, style);
     }
 }
 
@@ -185,7 +187,7 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     }
     if let Some(running) = &record.operation {
         let since = age(model.now.since(running.started_at).as_secs());
-        return (Role::Busy, format!("{} for {since}, by {}", running.kind, running.actor.name));
+        return (Role::Busy, format!("{} {since} by {}", running.kind, running.actor.name));
     }
     if entry.degraded > 0 {
         let words: Vec<String> = record

@@ -102,7 +102,8 @@ impl Theme {
             Role::Code => plain.fg(palette.code),
             Role::Selected => match palette.selected {
                 Some(color) if !self.no_color => plain.bg(color),
-                _ => plain.add_modifier(Modifier::REVERSED),
+                // One bar: colours reversed would be a row of patches.
+                _ => plain.fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED),
             },
             Role::Button => plain,
             Role::Pressed => plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),

@@ -40,13 +40,18 @@ fn directories_and_their_manifests() {
         ("inventory=/r\ndir=sbx-aa\n".to_owned(), "aa - /r/sbx-aa [] [] [] []"),
         ("inventory=/\ndir=sbx-aa\n".to_owned(), "aa - /sbx-aa [] [] [] []"),
         // A name with line breaks and escape sequences stays one name.
-        ("inventory=/r\ndir=\n sbx-x\n now=1\n\u{1b}[2Jnoise\n\n".to_owned(), "x\\nnow=1 - /r/sbx-x\\nnow=1 [] [] [] []"),
+        (
+            "inventory=/r\ndir=\n sbx-x\n now=1\n\u{1b}[2Jnoise\n\n".to_owned(),
+            "x\\nnow=1 - /r/sbx-x\\nnow=1 [] [] [] []",
+        ),
     ] {
         assert_eq!(told(&said), [expected], "{said:?}");
     }
     assert_eq!(told("inventory=/r\ndir=sbx-\ndir=other\nmanifest=\n {}\n"), [""; 0]);
     assert_eq!(
-        told("inventory=/r\ndir=sbx-aa\nmanifest=\n {\"id\":\"aa\",\"owner\":\"o\"}\ninventory=/b\ndir=sbx-aa\nmanifest=\n {\"id\":\"aa\",\"owner\":\"o\"}\n"),
+        told(
+            "inventory=/r\ndir=sbx-aa\nmanifest=\n {\"id\":\"aa\",\"owner\":\"o\"}\ninventory=/b\ndir=sbx-aa\nmanifest=\n {\"id\":\"aa\",\"owner\":\"o\"}\n"
+        ),
         ["aa - /r/sbx-aa [] [] [] []"]
     );
 }
@@ -67,12 +72,24 @@ fn what_engines_have() {
             vec![r#"aa - - [] ["sbx-aa_default"] [] []"#],
         ),
         // No label: the project, or a name that only a project gives. `sbx-a-b` could be of `a` or of `a-b`.
-        ("list=volume podman\n [\"v\",{\"io.podman.compose.project\":\"sbx-a-b\"}]\n", vec![r#"a-b - - [] [] ["v"] []"#]),
-        ("list=volume docker\n [\"sbx-a-b_data\",\"\",\"\",\"\"]\n [\"sbx-a-b\",\"\",\"\",\"\"]\n [\"sbx-A_x\",\"\",\"\",\"\"]\n", vec![r#"a-b - - [] [] ["sbx-a-b_data"] []"#]),
+        (
+            "list=volume podman\n [\"v\",{\"io.podman.compose.project\":\"sbx-a-b\"}]\n",
+            vec![r#"a-b - - [] [] ["v"] []"#],
+        ),
+        (
+            "list=volume docker\n [\"sbx-a-b_data\",\"\",\"\",\"\"]\n [\"sbx-a-b\",\"\",\"\",\"\"]\n [\"sbx-A_x\",\"\",\"\",\"\"]\n",
+            vec![r#"a-b - - [] [] ["sbx-a-b_data"] []"#],
+        ),
         // Two owners are none.
-        ("list=container docker\n [\"a\",\"aa\",\"own-1\",\"\"]\n [\"b\",\"aa\",\"own-2\",\"\"]\n", vec![r#"aa - - ["a", "b"] [] [] []"#]),
+        (
+            "list=container docker\n [\"a\",\"aa\",\"own-1\",\"\"]\n [\"b\",\"aa\",\"own-2\",\"\"]\n",
+            vec![r#"aa - - ["a", "b"] [] [] []"#],
+        ),
         // Docker as a second way to podman: the same names once.
-        ("list=container docker\n [\"a\",\"aa\",\"o\",\"\"]\nlist=container podman\n [\"a\",{\"sandboxer.id\":\"aa\"}]\n", vec![r#"aa o - ["a"] [] [] []"#]),
+        (
+            "list=container docker\n [\"a\",\"aa\",\"o\",\"\"]\nlist=container podman\n [\"a\",{\"sandboxer.id\":\"aa\"}]\n",
+            vec![r#"aa o - ["a"] [] [] []"#],
+        ),
         // A label's text is free.
         ("list=container docker\n [\"a\",\"x\\n\\u001b[2J\",\"o\",\"\"]\n", vec![r#"x\n\u{1b}[2J o - ["a"] [] [] []"#]),
         ("list=container docker\n time=\"..\" level=warning\n []\n {}\n [1,2]\n\nlist=network podman\n []\n", vec![]),
@@ -83,6 +100,8 @@ fn what_engines_have() {
 
 #[test]
 fn a_list_that_failed_is_told() {
-    let found = parse(&entries("list=container docker\n \n\nfailed=docker ps: status 1\n Cannot connect\n\nfailed=/r cannot be read\n"));
+    let found = parse(&entries(
+        "list=container docker\n \n\nfailed=docker ps: status 1\n Cannot connect\n\nfailed=/r cannot be read\n",
+    ));
     assert_eq!(found.failed, ["docker ps: status 1 Cannot connect", "/r cannot be read"]);
 }

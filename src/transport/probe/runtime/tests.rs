@@ -48,12 +48,21 @@ fn each_tool_with_the_engine_it_drives() {
         ),
         (vec![DOCKER, COMPOSE_V1], vec![format!("docker-compose-v1 1.29.2 [docker-compose] {docker}")]),
         // A client without an engine counts for nothing.
-        (vec![DOCKER_DEAD, COMPOSE, PODMAN, PODMAN_COMPOSE], vec![format!("podman-compose 1.0.3 [podman-compose] {podman}")]),
+        (
+            vec![DOCKER_DEAD, COMPOSE, PODMAN, PODMAN_COMPOSE],
+            vec![format!("podman-compose 1.0.3 [podman-compose] {podman}")],
+        ),
         // Docker's client on podman's socket: podman is asked, if it is the same storage.
-        (vec![DOCKER_IS_PODMAN, PODMAN, COMPOSE], vec![format!("docker-compose-v2 2.26.1-4 [docker compose] {podman}")]),
+        (
+            vec![DOCKER_IS_PODMAN, PODMAN, COMPOSE],
+            vec![format!("docker-compose-v2 2.26.1-4 [docker compose] {podman}")],
+        ),
         (
             vec![DOCKER_IS_PODMAN, COMPOSE],
-            vec!["docker-compose-v2 2.26.1-4 [docker compose] docker 4.3.1 /home/u/storage:5 detected rootless".to_owned()],
+            vec![
+                "docker-compose-v2 2.26.1-4 [docker compose] docker 4.3.1 /home/u/storage:5 detected rootless"
+                    .to_owned(),
+            ],
         ),
         // docker-compose on podman's socket, no docker client.
         (vec![PODMAN, COMPOSE_V1], vec![]),
@@ -70,10 +79,17 @@ fn each_tool_with_the_engine_it_drives() {
 
 #[test]
 fn an_override_is_the_only_one() {
-    let said = [DOCKER, PODMAN, "rt.word=/opt/my tools/docker-compose\nrt.word=--ansi=never\nrt.override.status=0\nrt.override=Docker Compose version v5.6.1\n"];
+    let said = [
+        DOCKER,
+        PODMAN,
+        "rt.word=/opt/my tools/docker-compose\nrt.word=--ansi=never\nrt.override.status=0\nrt.override=Docker Compose version v5.6.1\n",
+    ];
     let runtime = parse_runtime(&said.concat()).unwrap();
     assert_eq!(runtime.command, ["/opt/my tools/docker-compose", "--ansi=never"]);
-    assert_eq!((runtime.chosen.as_str(), runtime.version.as_str(), runtime.engine.as_str()), ("override", "5.6.1", "docker"));
+    assert_eq!(
+        (runtime.chosen.as_str(), runtime.version.as_str(), runtime.engine.as_str()),
+        ("override", "5.6.1", "docker")
+    );
     let report = parse_runtimes("rt.word=nope\nrt.override.status=127\nrt.override=timeout: nope: No such file\n");
     assert_eq!(report.runtimes, []);
     assert_eq!(report.findings, ["nope: does not run: timeout: nope: No such file"]);
@@ -92,8 +108,14 @@ fn why_something_does_not_count() {
         ]
     );
     let report = parse_runtimes("rt.docker.status=124\nrt.podman.status=125\nrt.podman=Error: \u{1b}[31mno\n");
-    assert_eq!(report.findings, ["docker: no engine answers: it did not answer in time", "podman: does not answer: Error: no"]);
-    let report = parse_runtimes(&[DOCKER, "rt.docker-compose-v2.status=1\nrt.docker-compose-v2=docker: 'compose' is not a docker command.\n"].concat());
+    assert_eq!(
+        report.findings,
+        ["docker: no engine answers: it did not answer in time", "podman: does not answer: Error: no"]
+    );
+    let report = parse_runtimes(
+        &[DOCKER, "rt.docker-compose-v2.status=1\nrt.docker-compose-v2=docker: 'compose' is not a docker command.\n"]
+            .concat(),
+    );
     assert_eq!(report.findings, ["docker compose: does not run: docker: 'compose' is not a docker command."]);
 }
 

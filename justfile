@@ -1,0 +1,34 @@
+# What CI runs, one piece at a time. Without `just`, the commands are right here. `just --list` shows them.
+
+# everything that CI checks
+ci:
+    .ci/run
+
+# make the source look like all the rest
+fmt:
+    cargo fmt
+
+# format and lints; a warning is an error
+lint:
+    cargo fmt --check
+    cargo clippy --all-targets --all-features --locked -- -D warnings
+
+# the API's documentation; a broken link is an error
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
+
+# every test; arguments go to nextest, such as `just test --test architecture`
+test *ARGS:
+    tests/run {{ARGS}}
+
+# two real SSH hosts with container engines on this machine (Debian 12, root)
+lab-up:
+    tests/lab/up
+
+# end them
+lab-down:
+    tests/lab/down
+
+# the measured figures
+bench *ARGS:
+    cargo bench {{ARGS}}

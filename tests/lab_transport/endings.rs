@@ -1,0 +1,84 @@
+//! Nothing runs on when nobody waits for it.
+
+use std::fs;
+use std::time::Duration;
+
+use sandboxer::domain::fault::Code;
+use sandboxer::domain::name::HostName;
+use sandboxer::transport::{Command, Source, Transports};
+
+use crate::bench::{Bench, GONE, HOST, SOON, another_process, processes, signal, sleeps, until};
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn cancelled_and_late_commands_leave_no_process() {
+    let bench = Bench::new();
+    let (pool, ssh) = bench.open().await;
+    let local = pool.open(&HostName::new("local")).await.unwrap();
+    for (way, base) in [(&ssh, 312), (&local, 313)] {
+        let naps: Vec<String> = (1..=5).map(|n| format!("{base}.00{n}")).collect();
+        let short = Duration::from_secs(1);
+        let late = way.run(&Command::script("sleep $1").arg(&naps[0]), short).await.unwrap_err();
+        assert_eq!(late.code, Code::Timeout);
+        let late = way.stream(&Command::new("sleep").arg(&naps[1]), short, &mut |_, _| {}).await.unwrap_err();
+        assert_eq!(late.code, Code::Timeout);
+        // Dropped, and deaf to TERM.
+        let stubborn = Command::script("trap '' TERM; sleep $1").arg(&naps[2]);
+        let mut sink = |_: Source, _: &[u8]| {};
+        assert!(tokio::time::timeout(short, way.stream(&stubborn, SOON, &mut sink)).await.is_err());
+        assert!(sleeps(&naps[2]));
+        let fed = Command::script("trap '' TERM; cat >/dev/null; sleep $1").arg(&naps[3]);
+        assert!(tokio::time::timeout(short, way.feed(&fed, &mut &b"x"[..], SOON)).await.is_err());
+        if !way.spec().name.is_local() {
+            // A process group of its own, which only the session betrays.
+            let hidden = Command::script("timeout 320 sleep $1").arg(&naps[4]);
+            assert_eq!(way.run(&hidden, short).await.unwrap_err().code, Code::Timeout);
+        }
+        assert!(until(GONE, || naps.iter().all(|nap| !sleeps(nap))).await);
+    }
+    pool.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn a_normal_end_leaves_nothing_behind() {
+    let bench = Bench::new();
+    let (pool, way) = bench.open().await;
+    let command = Command::script("echo $$");
+    let outputs = [
+        way.stream(&command, SOON, &mut |_, _| {}).await.unwrap(),
+        way.feed(&command, &mut &b""[..], SOON).await.unwrap(),
+        way.run(&command, SOON).await.unwrap(),
+    ];
+    let shells = outputs.map(|output| output.text().trim().to_owned());
+    pool.close().await;
+    // Each shell led a session; nothing of it is left.
+    let left = || {
+        let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+        let sessions = stats.filter_map(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(3).map(str::to_owned));
+        sessions.filter(|id| shells.contains(id)).count()
+    };
+    assert!(until(Duration::from_secs(2), || left() == 0).await, "{shells:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn a_killed_console_leaves_no_process() {
+    let bench = Bench::new();
+    bench.config("");
+    for (host, nap) in [(HOST, "314.001"), ("local", "314.002")] {
+        let mut console = another_process(&bench, host, nap);
+        assert!(until(SOON, || processes(|line| line.trim_end() == format!("sleep {nap}")).len() == 2).await);
+        console.kill().unwrap();
+        console.wait().unwrap();
+        assert!(until(GONE, || !sleeps(nap)).await);
+    }
+    let mut console = another_process(&bench, HOST, "314.003");
+    assert!(until(SOON, || sleeps("314.003")).await);
+    for master in bench.masters() {
+        signal("-KILL", master);
+    }
+    assert!(until(GONE, || !sleeps("314.003")).await, "the shared connection was killed");
+    assert!(!console.wait().unwrap().success());
+}

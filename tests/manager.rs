@@ -1,0 +1,459 @@
+//! What the manager promises, held against a scripted extension and the real files: write ahead, compensate, one
+//! operation at a time, nothing lost when a step fails, panics or is cancelled.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use sandboxer::domain::event::Actor;
+use sandboxer::domain::extension::{
+    Capabilities, ExtensionError, Learnt, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource,
+    SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
+};
+use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery, ListQuery, RecreateRequest};
+use sandboxer::domain::sandbox::{Reachability, Reason, SandboxRecord, State};
+use sandboxer::domain::{Code, ExtensionId, Fault, HostName, OperationState, Time};
+use sandboxer::manager::ledger::NoLedger;
+use sandboxer::manager::{Parts, SandboxManager, Settings};
+use sandboxer::store::catalogue::Catalogue;
+use sandboxer::store::json::JsonStores;
+use sandboxer::transport::pool::Pool;
+
+/// What the scripted extension does at a step.
+#[derive(Clone)]
+enum Act {
+    Well,
+    Fail(Code, &'static str),
+    Untouched(Code),
+    Panic,
+    Hang,
+    LeaveNetwork,
+    Refuse,
+}
+
+/// An extension that does as it is told and writes down what it was asked.
+#[derive(Default)]
+struct Scripted {
+    provision: Mutex<VecDeque<Act>>,
+    ready: Mutex<VecDeque<Act>>,
+    teardown: Mutex<VecDeque<Act>>,
+    preview: Mutex<VecDeque<Act>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Scripted {
+    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
+        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
+    }
+
+    fn note(&self, what: impl Into<String>) {
+        self.asked.lock().unwrap().push(what.into());
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    async fn act(act: Act) -> Result<(), ExtensionError> {
+        match act {
+            Act::Fail(code, words) => Err(Fault::new(code, words).into()),
+            Act::Untouched(code) => Err(ExtensionError { untouched: true, ..Fault::new(code, "before anything").into() }),
+            Act::Panic => panic!("a scripted panic"),
+            Act::Hang => {
+                tokio::time::sleep(Duration::from_secs(3600)).await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Shared(Arc<Scripted>, ExtensionId);
+
+#[async_trait]
+impl SandboxExtension for Shared {
+    fn id(&self) -> &ExtensionId {
+        &self.1
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new()
+    }
+
+    async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
+        let mut preview = Preview::default();
+        if matches!(Scripted::next(&self.0.preview), Act::Refuse) {
+            let refusal = Refusal { path: "services.web.privileged".into(), message: "refused".into(), allow: None };
+            preview.refusals.push(refusal);
+        }
+        Ok(preview)
+    }
+
+    async fn provision(&self, request: &ProvisionRequest, r: &dyn Reporter) -> Result<Provisioned, ExtensionError> {
+        self.0.note(format!("provision {}", request.owner.counter));
+        let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
+        let workdir = format!("/srv/{}", request.id.project());
+        r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone() });
+        Scripted::act(Scripted::next(&self.0.provision)).await?;
+        let (rewrites, facts, certificate) = (Vec::new(), None, None);
+        Ok(Provisioned { handle: serde_json::json!({}), workdir, identity, rewrites, facts, certificate })
+    }
+
+    async fn wait_ready(&self, target: &Target, _: Duration, _: &dyn Reporter) -> Result<Readiness, ExtensionError> {
+        self.0.note("wait_ready");
+        Scripted::act(Scripted::next(&self.0.ready)).await?;
+        let reachability = Reachability {
+            host: target.host.clone(),
+            ssh: String::new(),
+            workdir: target.workdir.clone().unwrap_or_default(),
+            endpoints: Vec::new(),
+            attachments: Vec::new(),
+        };
+        Ok(Readiness { reachability, services: Vec::new() })
+    }
+
+    async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), ExtensionError> {
+        self.0.note("set_deadline");
+        Ok(())
+    }
+
+    async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        self.0.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
+        let act = Scripted::next(&self.0.teardown);
+        let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
+        let left = matches!(act, Act::LeaveNetwork);
+        Scripted::act(act).await?;
+        let outcome = if left { TeardownOutcome::Failed } else { TeardownOutcome::Removed };
+        let reason = left.then(|| "in use".to_owned());
+        let lines = vec![TeardownLine { resource: resource.clone(), outcome, reason }];
+        Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() } })
+    }
+}
+
+fn now() -> Time {
+    Time::new(jiff::Timestamp::now())
+}
+
+fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
+    let stores = JsonStores::open(data).unwrap();
+    let id: ExtensionId = "ext.compose-ssh".into();
+    let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
+    extensions.insert(id.clone(), Arc::new(Shared(Arc::clone(script), id)));
+    let available = BTreeSet::from(["ext.compose-ssh"]);
+    SandboxManager::new(Parts {
+        sandboxes: stores.sandboxes,
+        operations: stores.operations,
+        events: stores.events,
+        locks: stores.locks,
+        installation: stores.installation,
+        recipes: stores.recipes,
+        catalogue: Arc::new(Catalogue::load(None, None, &available)),
+        extensions,
+        transports: Arc::new(Pool::new(Vec::new(), data.join("ctl"), None)),
+        ledger: Arc::new(NoLedger),
+        clock: Arc::new(now),
+        dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
+        settings: Settings {
+            default_profile: "profile.sandbox-canary".into(),
+            default_host: HostName::new("local"),
+            environment_host: None,
+            compose_cmd: None,
+            home: None,
+            machine: "here".into(),
+            actor: Actor::parse("adm:test").unwrap(),
+            config_file: "config.yaml".into(),
+        },
+    })
+}
+
+struct House {
+    _folder: tempfile::TempDir,
+    script: Arc<Scripted>,
+    manager: SandboxManager,
+    other: SandboxManager,
+}
+
+/// A manager, and a second one on the same data directory, as another process would have it.
+fn house() -> House {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Arc::new(Scripted::default());
+    let manager = manager(folder.path(), &script);
+    let other = self::manager(folder.path(), &script);
+    House { _folder: folder, script, manager, other }
+}
+
+impl House {
+    fn script(&self, provision: &[Act], ready: &[Act], teardown: &[Act]) -> &Self {
+        self.script.provision.lock().unwrap().extend(provision.iter().cloned());
+        self.script.ready.lock().unwrap().extend(ready.iter().cloned());
+        self.script.teardown.lock().unwrap().extend(teardown.iter().cloned());
+        self
+    }
+
+    async fn create(&self, request: CreateRequest) -> (SandboxRecord, Result<(), Code>) {
+        let started = self.manager.create(request).await.unwrap();
+        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
+        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
+    }
+
+    async fn destroy(&self, id: &str) -> (SandboxRecord, Result<(), Code>) {
+        let request = DestroyRequest { id: id.to_owned(), ..DestroyRequest::default() };
+        let started = self.manager.destroy(&request).await.unwrap();
+        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
+        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
+    }
+
+    async fn kinds(&self) -> Vec<String> {
+        let events = self.manager.events(&EventQuery::default()).await.unwrap();
+        assert!(events.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq), "numbers have gaps: {events:?}");
+        events.iter().map(|event| event.kind.to_string()).collect()
+    }
+}
+
+fn plain() -> CreateRequest {
+    CreateRequest::default()
+}
+
+#[tokio::test]
+async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready() {
+    let house = house();
+    house.script(&[Act::Hang], &[], &[]);
+    let started = house.manager.create(plain()).await.unwrap();
+    let id = started.sandbox.id.to_string();
+    assert_eq!(started.sandbox.state, State::Requested);
+    tokio::time::timeout(Duration::from_secs(10), async {
+        while house.other.get(&id).await.unwrap().state != State::Provisioning {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .unwrap();
+    let seen = house.other.get(&id).await.unwrap();
+    let running = seen.operation.unwrap();
+    assert_eq!((running.pid, running.host.as_str()), (std::process::id(), "here"));
+    assert!(seen.expires_at.unwrap() > seen.created_at, "the deadline is there from the start");
+    house.manager.cancel(&running.id).await.unwrap();
+    house.manager.finish(&running.id).await.unwrap();
+
+    let (record, ended) = house.create(plain()).await;
+    assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
+    assert_eq!(record.expires_at.unwrap(), record.ready_at.unwrap().plus_seconds(3600), "TTL counts from ready");
+    assert!(record.operation.is_none());
+    let asked = house.script.asked();
+    assert_eq!(asked[asked.len() - 3..], ["provision 2", "wait_ready", "set_deadline"], "the owner's counter was raised");
+}
+
+#[tokio::test]
+async fn a_failed_step_is_rolled_back_with_its_evidence() {
+    let house = house();
+    house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
+    let (record, ended) = house.create(plain()).await;
+    assert_eq!(ended, Err(Code::Timeout));
+    assert_eq!((record.state, record.reason), (State::Failed, Some(Reason::ProvisionFailed)));
+    assert!(record.failure.unwrap().output.contains("web is created"));
+    assert!(record.leftovers.is_empty());
+    assert_eq!(record.teardown.len(), 1);
+    assert!(house.script.asked().contains(&format!("teardown /srv/sbx-{}", record.id)));
+    assert_eq!(house.kinds().await, ["sandbox.requested", "sandbox.provisioning", "sandbox.failed"]);
+    // Somebody looked and found nothing left: the record can be closed although the host may be down by now.
+    house.script(&[], &[], &[Act::Fail(Code::HostUnreachable, "down")]);
+    assert_eq!(house.destroy(record.id.as_str()).await.0.state, State::Destroyed);
+}
+
+#[tokio::test]
+async fn what_a_rollback_could_not_remove_is_left_over_and_removed_by_destroy() {
+    let house = house();
+    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script(&[Act::Fail(Code::HostUnreachable, "lost")], &[], &[down(), down(), down()]);
+    let (record, ended) = house.create(plain()).await;
+    assert_eq!(ended, Err(Code::HostUnreachable));
+    assert_eq!(record.state, State::Failed);
+    assert_eq!(record.leftovers.len(), 1, "nobody looked: it may all be there");
+    let (record, ended) = house.destroy(record.id.as_str()).await;
+    assert_eq!((ended, record.state), (Ok(()), State::Destroyed));
+    assert!(record.leftovers.is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_torn_down_when_nothing_was_made() {
+    let house = house();
+    house.script(&[Act::Untouched(Code::Conflict)], &[], &[]);
+    let (record, ended) = house.create(plain()).await;
+    assert_eq!((ended, record.state), (Err(Code::Conflict), State::Failed));
+    assert!(record.leftovers.is_empty());
+    assert!(!house.script.asked().iter().any(|what| what.starts_with("teardown")), "what is there is somebody else's");
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failed_operation_and_the_sandbox_can_be_destroyed() {
+    let house = house();
+    house.script(&[Act::Panic], &[], &[]);
+    let (record, ended) = house.create(plain()).await;
+    assert_eq!((ended, &record.state), (Err(Code::Internal), &State::Failed));
+    assert!(record.operation.is_none());
+    let (record, ended) = house.destroy(record.id.as_str()).await;
+    assert_eq!((ended, record.state), (Ok(()), State::Destroyed));
+    assert!(house.script.asked().iter().any(|what| what.starts_with("teardown")), "a panic's remains were looked for");
+}
+
+#[tokio::test]
+async fn destroy_by_another_process_cancels_a_running_create() {
+    let house = house();
+    house.script(&[Act::Hang], &[], &[]);
+    let started = house.manager.create(plain()).await.unwrap();
+    let request = DestroyRequest { id: started.sandbox.id.to_string(), ..DestroyRequest::default() };
+    let theirs = house.other.destroy(&request).await.unwrap();
+    let (operation, record) = house.other.finish(&theirs.operation.unwrap()).await.unwrap();
+    assert_eq!(operation.state, OperationState::Succeeded);
+    assert_eq!(record.unwrap().state, State::Destroyed);
+    let (mine, _) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(mine.state, OperationState::Cancelled);
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_answer_leaves_it_destroying_never_destroyed() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script(&[], &[], &[down(), down(), down()]);
+    let (record, ended) = house.destroy(record.id.as_str()).await;
+    assert_eq!(ended, Err(Code::HostUnreachable));
+    assert_eq!((record.state, record.reason), (State::Destroying, Some(Reason::HostLost)));
+    let (record, ended) = house.destroy(record.id.as_str()).await;
+    assert_eq!((ended, record.state), (Ok(()), State::Destroyed));
+}
+
+#[tokio::test]
+async fn what_could_not_be_removed_keeps_it_from_being_destroyed() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    house.script(&[], &[], &[Act::LeaveNetwork]);
+    let (record, ended) = house.destroy(record.id.as_str()).await;
+    assert_eq!((ended, record.state), (Err(Code::OperationFailed), State::Destroying));
+    assert_eq!(record.leftovers[0].kind, "network");
+    assert_eq!(record.teardown[0].reason.as_deref(), Some("in use"));
+}
+
+#[tokio::test]
+async fn a_destroy_acts_only_on_what_was_looked_at() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    let stale = DestroyRequest { id: record.id.to_string(), revision: Some(record.revision - 1), ..Default::default() };
+    let fault = house.manager.destroy(&stale).await.unwrap_err();
+    assert_eq!(fault.code, Code::Conflict);
+    assert_eq!(fault.details["current"]["id"], record.id.as_str());
+    let by_name = DestroyRequest { id: record.id.as_str()[..4].to_owned(), ..Default::default() };
+    assert_eq!(house.manager.destroy(&by_name).await.unwrap_err().code, Code::NotFound, "the manager resolves no prefix");
+}
+
+#[tokio::test]
+async fn a_protected_one_needs_to_be_forced() {
+    let house = house();
+    let labels = BTreeMap::from([("protect".to_owned(), "true".to_owned())]);
+    let (record, _) = house.create(CreateRequest { labels, ..plain() }).await;
+    let mut request = DestroyRequest { id: record.id.to_string(), ..Default::default() };
+    assert_eq!(house.manager.destroy(&request).await.unwrap_err().code, Code::Conflict);
+    request.force_protected = true;
+    let started = house.manager.destroy(&request).await.unwrap();
+    assert_eq!(house.manager.finish(&started.operation.unwrap()).await.unwrap().1.unwrap().state, State::Destroyed);
+}
+
+#[tokio::test]
+async fn the_same_key_and_request_is_the_same_sandbox() {
+    let house = house();
+    let request = CreateRequest { idempotency_key: Some("k1".into()), name: Some("one".into()), ..plain() };
+    let (record, _) = house.create(request.clone()).await;
+    let again = house.other.create(request.clone()).await.unwrap();
+    assert_eq!((again.operation, again.sandbox.id), (None, record.id));
+    let another = CreateRequest { name: Some("two".into()), ..request };
+    assert_eq!(house.other.create(another).await.unwrap_err().code, Code::Conflict);
+    assert_eq!(house.manager.list(&ListQuery::default()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn recreate_keeps_the_sandbox_when_nobody_could_look_or_it_would_be_refused() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    let request = RecreateRequest { id: record.id.to_string(), ..Default::default() };
+
+    house.script.preview.lock().unwrap().push_back(Act::Refuse);
+    assert_eq!(house.manager.recreate(&request).await.unwrap_err().code, Code::InvalidInput);
+    assert!(!house.script.asked().iter().any(|what| what.starts_with("teardown")), "a refused recreate removed something");
+
+    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script(&[], &[], &[down(), down(), down()]);
+    let started = house.manager.recreate(&request).await.unwrap();
+    let (operation, after) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(operation.state, OperationState::Failed);
+    assert_eq!(after.unwrap().state, State::Ready);
+
+    let started = house.manager.recreate(&request).await.unwrap();
+    let (_, after) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let after = after.unwrap();
+    assert_eq!((after.id, after.state), (record.id, State::Ready));
+    assert!(after.ready_at > record.ready_at, "the TTL starts again");
+    assert!(house.kinds().await.contains(&"sandbox.recreated".to_owned()));
+}
+
+#[tokio::test]
+async fn a_kept_failure_stays_for_an_hour_and_destroy_removes_it() {
+    let house = house();
+    house.script(&[], &[Act::Fail(Code::OperationFailed, "web ended")], &[]);
+    let (record, _) = house.create(CreateRequest { keep_failed: true, ..plain() }).await;
+    assert!(record.kept_failed && record.state == State::Failed);
+    let left = record.expires_at.unwrap().since(now());
+    assert!(left > Duration::from_secs(3500) && left <= Duration::from_secs(3600), "{left:?}");
+    assert!(!house.script.asked().iter().any(|what| what.starts_with("teardown")));
+    assert_eq!(house.destroy(record.id.as_str()).await.0.state, State::Destroyed);
+    assert!(house.script.asked().iter().any(|what| what.starts_with("teardown")));
+}
+
+#[tokio::test]
+async fn a_reference_is_an_id_a_name_or_a_unique_prefix_in_this_order() {
+    let house = house();
+    for id in ["abcd-1", "abcd-2"] {
+        assert_eq!(house.create(CreateRequest { id: Some(id.into()), ..plain() }).await.1, Ok(()));
+    }
+    let (named, _) = house.create(CreateRequest { id: Some("x-1".into()), name: Some("abcd".into()), ..plain() }).await;
+    assert_eq!(house.manager.get("abcd").await.unwrap().id, named.id, "an exact name goes before a prefix");
+    let fault = house.manager.get("abcd-").await.unwrap_err();
+    assert_eq!((fault.code, fault.details["matches"].as_array().unwrap().len()), (Code::Conflict, 2));
+    assert_eq!(house.manager.get("abc").await.unwrap_err().code, Code::NotFound, "three characters are no prefix");
+    assert_eq!(house.destroy("x-1").await.1, Ok(()));
+    let taken = house.manager.create(CreateRequest { id: Some("x-1".into()), ..plain() }).await.unwrap_err();
+    assert_eq!(taken.code, Code::Conflict, "an id is never used twice");
+    let (again, _) = house.create(CreateRequest { name: Some("abcd".into()), ..plain() }).await;
+    assert_eq!(house.manager.get("abcd").await.unwrap().id, again.id, "the living bearer of a name is meant");
+}
+
+#[tokio::test]
+async fn what_can_be_refused_is_refused_before_anything_is_written() {
+    let house = house();
+    let long = "x".repeat(10_000);
+    let cases: Vec<(CreateRequest, &str)> = vec![
+        (CreateRequest { id: Some("$(reboot)".into()), ..plain() }, "id"),
+        (CreateRequest { id: Some(long.clone()), ..plain() }, "id"),
+        (CreateRequest { name: Some("a'b".into()), ..plain() }, "name"),
+        (CreateRequest { name: Some("deadbeef".into()), ..plain() }, "name"),
+        (CreateRequest { host: Some("-oProxyCommand=x".into()), ..plain() }, "host"),
+        (CreateRequest { host: Some("a\nb".into()), ..plain() }, "host"),
+        (CreateRequest { ttl: Some("none".into()), ..plain() }, "ttl"),
+        (CreateRequest { ttl: Some("0s".into()), ..plain() }, "ttl"),
+        (CreateRequest { ttl: Some("99d".into()), ..plain() }, "ttl"),
+        (CreateRequest { labels: BTreeMap::from([("k".into(), "a\u{1b}[2Jb".into())]), ..plain() }, "label"),
+        (CreateRequest { inputs: BTreeMap::from([("rpeo".into(), "x".into())]), ..plain() }, "rpeo"),
+        (CreateRequest { idempotency_key: Some(String::new()), ..plain() }, "idempotency_key"),
+    ];
+    for (request, field) in cases {
+        let fault = house.manager.create(request.clone()).await.unwrap_err();
+        assert_eq!((&fault.code, fault.details["field"].as_str()), (&Code::InvalidInput, Some(field)), "{request:?}");
+    }
+    house.script.preview.lock().unwrap().push_back(Act::Refuse);
+    assert_eq!(house.manager.create(plain()).await.unwrap_err().code, Code::InvalidInput);
+    assert!(house.manager.list(&ListQuery { all: true, ..Default::default() }).await.unwrap().is_empty());
+    assert!(house.kinds().await.is_empty());
+}
