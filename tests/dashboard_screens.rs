@@ -40,7 +40,7 @@ fn now() -> Time {
 
 fn empty_model() -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
-    model.actor = "adm:kim".to_owned();
+    "adm:kim".clone_into(&mut model.actor);
     model.listening = true;
     model
 }
@@ -260,7 +260,7 @@ fn no_screen_panics_at_any_size() {
 }
 
 fn progress(stage: &str, step: u32, done: Option<u64>) -> Msg {
-    Msg::Heard(Update::Progress(Progress {
+    Msg::Heard(Box::new(Update::Progress(Progress {
         operation: OperationId::from_random(0x77),
         kind: OperationKind::Create,
         sandbox_id: Some("77fe01aa".into()),
@@ -271,7 +271,7 @@ fn progress(stage: &str, step: u32, done: Option<u64>) -> Msg {
         of: done.map(|_| 32_000_000),
         bytes: done,
         message: Some("src/main.rs".to_owned()),
-    }))
+    })))
 }
 
 fn start_job(model: &mut Model) {

@@ -332,7 +332,7 @@ fn event(seq: u64, id: &str) -> Msg {
         "seq": seq, "sandbox_seq": 1, "id": format!("e{seq}"), "time": now(), "kind": "sandbox.extended",
         "sandbox_id": id, "actor": {"type": "adm", "name": "kim"}, "data": {}
     });
-    Msg::Heard(Update::Event(serde_json::from_value(event).unwrap()))
+    Msg::Heard(Box::new(Update::Event(serde_json::from_value(event).unwrap())))
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
         bytes: None,
         message: None,
     };
-    update(&mut model, Msg::Heard(Update::Progress(progress)));
+    update(&mut model, Msg::Heard(Box::new(Update::Progress(progress))));
     assert_eq!(model.jobs.list().len(), 2);
     let sandbox = record("12345678", None, "sandbox-canary", "local", State::Requested, now());
     update(&mut model, Msg::Started(*job, Ok(Box::new(Started { operation: Some(operation), sandbox }))));

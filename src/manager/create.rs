@@ -67,6 +67,10 @@ impl SandboxManager {
         let quote = self.quote(&resolved).await?;
         let (_, route) = self.place(&resolved.profile, request.host.as_deref(), false).await?;
         let route = route?;
+        // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
+        if let Err(fault) = self.archive().await {
+            tracing::warn!(%fault, "the history could not be written");
+        }
         self.parts.recipes.put(&resolved.profile).await?;
         let (record, operation, held) = self.write_ahead(&request, &resolved, route, quote, hash).await?;
         failpoint::reached("create.requested");

@@ -11,6 +11,7 @@ use crate::domain::name::OperationId;
 use crate::domain::operation::{Operation, OperationState};
 use crate::domain::request::EventQuery;
 use crate::manager::SandboxManager;
+use crate::manager::record::Guard;
 use crate::store::EventFilter;
 
 /// How often the log is looked at for other processes' events; one `stat` each time.
@@ -70,14 +71,28 @@ impl SandboxManager {
         }
     }
 
-    /// Appends what dead processes left pending on records. A starting dashboard or server calls it.
+    /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
     pub async fn settle(&self) -> Result<(), Fault> {
         for record in self.parts.sandboxes.list().await? {
-            self.append_pending(&record).await;
+            if record.pending.is_empty() {
+                continue;
+            }
+            // Whoever works on it is its next writer.
+            let Some(_held) = self.parts.locks.try_lock(&record.id).await? else { continue };
+            self.transition(&record.id, Guard::Any, Vec::new(), |_| {}).await?;
         }
+        self.archive().await
+    }
+
+    /// Moves what has been over for a day to the history.
+    pub(super) async fn archive(&self) -> Result<(), Fault> {
         let day_ago = self.now().minus_seconds(24 * 3600);
-        self.parts.sandboxes.archive(day_ago).await?;
-        Ok(())
+        for record in self.parts.sandboxes.list().await? {
+            if record.state.is_over() && record.since < day_ago && !record.pending.is_empty() {
+                self.transition(&record.id, Guard::Any, Vec::new(), |_| {}).await?;
+            }
+        }
+        self.parts.sandboxes.archive(day_ago).await.map(|_| ())
     }
 
     /// Waits for the end of an operation that another process runs.

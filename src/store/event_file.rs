@@ -70,7 +70,7 @@ impl EventFile {
         Self { gate: Gate::new(dir, "events"), log: Arc::new(log) }
     }
 
-    /// How many lines the last `read` passed over because they cannot be read.
+    /// How many lines the last `read` of the whole log passed over because they cannot be read.
     pub fn unreadable_lines(&self) -> u64 {
         self.log.unreadable.load(Ordering::Relaxed)
     }
@@ -186,14 +186,15 @@ impl Log {
 
     /// The events that pass, oldest first.
     fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault> {
+        if let Some(after) = filter.after_seq {
+            // From the end back: mostly little is asked for.
+            let mut events = self.tail(after)?;
+            events.retain(|event| filter.matches(event));
+            return Ok(events);
+        }
         let mut events = Vec::new();
         let mut unreadable = 0;
         for segment in self.segments.open()?.iter().rev() {
-            if let Some(after) = filter.after_seq
-                && segment.last_seq()?.is_none_or(|last| last <= after)
-            {
-                continue;
-            }
             // Its last line was written then, and no event is appended before it happened.
             if let (Some(since), Some(written)) = (filter.since, segment.modified())
                 && !segment.is_newest

@@ -181,7 +181,7 @@ impl Effects {
             };
             let _ = queue.send(Msg::Subscribed(Ok(()))).await;
             while let Some(heard) = stream.next().await {
-                if queue.send(Msg::Heard(heard)).await.is_err() {
+                if queue.send(Msg::Heard(Box::new(heard))).await.is_err() {
                     break;
                 }
             }

@@ -47,7 +47,7 @@ pub enum Msg {
     /// It is time to listen again.
     ListenDue,
     /// Something happened.
-    Heard(Update),
+    Heard(Box<Update>),
     /// Kept events: of one sandbox, or of the last day.
     Events(Option<SandboxId>, Result<Vec<Event>, Problem>),
     /// All profiles.

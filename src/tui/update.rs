@@ -32,7 +32,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Subscribed(answer) => data::subscribed(model, answer),
         Msg::Deaf => data::deaf(model),
         Msg::ListenDue => vec![Effect::Subscribe],
-        Msg::Heard(heard) => data::heard(model, heard),
+        Msg::Heard(heard) => data::heard(model, *heard),
         Msg::Events(of, answer) => data::events(model, of.as_ref(), answer),
         Msg::Profiles(answer) => form::profiles(model, answer),
         Msg::PlanDue(generation) => form::plan_due(model, generation),

@@ -224,10 +224,8 @@ impl Bench {
         // Other tests work on the same engines; whatever bears another sandbox's id is theirs.
         let ids: Vec<String> = self.stored().iter().map(|record| format!("sbx-{}", text(&record["id"]))).collect();
         let foreign = |line: &str| {
-            line.contains("sbx-")
-                && !ids.iter().any(|id| line.contains(id.as_str()))
-                && !line.contains(&self.root)
-                && !line.contains("sbx-lab")
+            let line = line.replace(IMAGE, "");
+            line.contains("sbx-") && !line.contains(&self.root) && !ids.iter().any(|id| line.contains(id.as_str()))
         };
         found.lines().filter(|line| !foreign(line)).map(str::to_owned).collect()
     }

@@ -191,25 +191,28 @@ fn check_host(bench: &Bench, record: &Value, host: &str) {
     assert!(folder.join("workspace/www/index.html").is_file());
     assert!(!folder.join("workspace/.git").exists(), "excluded by the profile");
 
-    let labels = r#"
-engine=$1
-for kind in container network volume; do
-  case $kind in
-    container) list="ps -aq" ;;
-    *) list="$kind ls -q" ;;
-  esac
-  for one in $($engine $list --filter "label=sandboxer.id=$2" --filter "label=sandboxer.owner=$3" --filter "label=sandboxer.profile=$4" --filter "label=com.docker.compose.project=sbx-$2"); do
-    echo $kind
-  done
-done"#;
     let (owner, profile) = (text(&record["owner"]), text(&record["profile"]["id"]));
-    let found = on_host(host, &[labels, engine(host), &id, &owner, &profile]);
-    let count = |kind: &str| found.lines().filter(|line| *line == kind).count();
-    assert_eq!(count("container"), 2, "{found}");
-    assert_eq!(count("volume"), 1, "{found}");
-    assert!(count("network") >= 1, "{found}");
+    let labels = [
+        format!("sandboxer.id={id}"),
+        format!("sandboxer.owner={owner}"),
+        format!("sandboxer.profile={profile}"),
+        format!("com.docker.compose.project=sbx-{id}"),
+    ];
+    let own = labels.map(|label| labelled(host, &label)).into_iter().reduce(|a, b| &a & &b).unwrap();
+    let count = |kind: &str| own.iter().filter(|line| line.starts_with(kind)).count();
+    assert_eq!((count("container"), count("volume")), (2, 1), "{own:#?}");
+    assert!(count("network") >= 1, "{own:#?}");
     let counter = format!("home/.local/state/sandboxer/owners/{owner}");
     assert!(crate::lab::lab().join("hosts").join(host).join(counter).is_file());
+}
+
+/// Containers, networks and volumes with this label. (Several `--filter` at once mean "or" to podman's volumes.)
+fn labelled(host: &str, label: &str) -> BTreeSet<String> {
+    let script = r#"
+$1 ps -aq --no-trunc --filter "label=$2" | sed 's/^/container /'
+$1 network ls -q --filter "label=$2" | sed 's/^/network /'
+$1 volume ls -q --filter "label=$2" | sed 's/^/volume /'"#;
+    on_host(host, &[script, engine(host), label]).lines().map(str::to_owned).collect()
 }
 
 fn check_list(bench: &Bench, id: &str, host: &str) {

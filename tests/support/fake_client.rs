@@ -73,10 +73,13 @@ impl Default for Scenario {
     }
 }
 
+/// An operation: how it is cancelled, how it ended, on which sandbox.
+type Work = (watch::Sender<bool>, watch::Receiver<Option<Result<(), Problem>>>, SandboxId);
+
 struct Inner {
     records: BTreeMap<SandboxId, SandboxRecord>,
     events: Vec<Event>,
-    operations: BTreeMap<OperationId, (watch::Sender<bool>, watch::Receiver<Option<Result<(), Problem>>>, SandboxId)>,
+    operations: BTreeMap<OperationId, Work>,
     next: u32,
 }
 

@@ -28,7 +28,7 @@ const ASK: Duration = Duration::from_secs(5);
 /// How long another process of ours, which is connecting, is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 /// How often a server that drops connections (`MaxStartups`) is tried.
-const ATTEMPTS: u32 = 4;
+const ATTEMPTS: u32 = 5;
 
 /// Whom to connect to and where the sockets go.
 #[derive(Debug, Clone)]

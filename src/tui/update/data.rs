@@ -68,7 +68,7 @@ fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {
         if let Overlay::Details(details) = overlay
             && let Some(entry) = entries.iter().find(|entry| entry.record.id == details.id)
         {
-            details.record = Box::new(entry.record.clone());
+            (*details.record).clone_from(&entry.record);
         }
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn take(model: &mut Model, entry: Entry) {
             && details.id == entry.record.id
             && details.record.revision <= entry.record.revision
         {
-            details.record = Box::new(entry.record.clone());
+            (*details.record).clone_from(&entry.record);
         }
     }
     model.sandboxes.upsert(entry);

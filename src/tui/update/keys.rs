@@ -288,18 +288,14 @@ fn ask_cancel(model: &mut Model) -> Vec<Effect> {
 }
 
 fn freeze(model: &mut Model) -> Vec<Effect> {
-    match model.frozen.take() {
-        None => {
-            model.frozen = Some(0);
-            Vec::new()
-        }
-        // What was held back is read, not replayed.
-        Some(_) => {
-            let mut effects = data::list(model);
-            effects.push(Effect::Events(None, Some(model.now.minus_seconds(3600))));
-            effects
-        }
+    if model.frozen.take().is_none() {
+        model.frozen = Some(0);
+        return Vec::new();
     }
+    // What was held back is read, not replayed.
+    let mut effects = data::list(model);
+    effects.push(Effect::Events(None, Some(model.now.minus_seconds(3600))));
+    effects
 }
 
 /// Puts an id or a command into the clipboard.
@@ -318,18 +314,14 @@ fn copy(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::CopyId => Some(record.id.to_string()),
         _ => record.reachability.as_ref().map(|reach| reach.ssh.clone()),
     };
-    match text {
-        Some(text) => {
-            // What a host wrote must not bring an escape sequence or a line break into a shell by way of a paste.
-            let text = clean_line(&text, 4096);
-            model.say(Role::Good, format!("copied: {text}"));
-            vec![Effect::Copy(text)]
-        }
-        None => {
-            model.say(Role::Warn, "it is not reachable: there is no ssh command");
-            Vec::new()
-        }
-    }
+    let Some(text) = text else {
+        model.say(Role::Warn, "it is not reachable: there is no ssh command");
+        return Vec::new();
+    };
+    // What a host wrote must not bring an escape sequence or a line break into a shell by way of a paste.
+    let text = clean_line(&text, 4096);
+    model.say(Role::Good, format!("copied: {text}"));
+    vec![Effect::Copy(text)]
 }
 
 fn filter_act(model: &mut Model, action: Action) -> Vec<Effect> {

@@ -105,6 +105,6 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             jobs::draw(model, paint, *at);
             None
         }
-        Overlay::Palette(input, at) => palette::draw(model, paint, input, *at),
+        Overlay::Palette(input, at) => Some(palette::draw(model, paint, input, *at)),
     }
 }

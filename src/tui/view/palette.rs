@@ -9,7 +9,7 @@ use crate::tui::keymap::Mode;
 use crate::tui::model::{Area, Model, Role, palette_matches};
 
 /// Draws it; answers where the text cursor is.
-pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usize) -> Option<Position> {
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usize) -> Position {
     let whole = model.screen().whole;
     let outer = Area { y: whole.height / 6, ..whole.centred(76, (whole.height * 2 / 3).min(20)) };
     paint.overlay(outer, "Commands", &[("enter".to_owned(), "do it"), ("esc".to_owned(), "leave")]);
@@ -39,5 +39,5 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
         paint.put(area.x + 2, area.y + 1, room, "no command matches", Role::Dim);
     }
     let cursor = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    Some(Position::new(x + cursor, area.y))
+    Position::new(x + cursor, area.y)
 }

@@ -89,7 +89,7 @@ impl Theme {
         let plain = Style::new();
         let faint = |color: Option<Color>| color.map_or(plain.add_modifier(Modifier::DIM), |color| plain.fg(color));
         let style = match role {
-            Role::Plain => plain,
+            Role::Plain | Role::Button => plain,
             Role::Dim => faint(palette.dim),
             Role::Border => faint(palette.border),
             Role::Title => plain.add_modifier(Modifier::BOLD),
@@ -105,7 +105,6 @@ impl Theme {
                 // One bar: colours reversed would be a row of patches.
                 _ => plain.fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED),
             },
-            Role::Button => plain,
             Role::Pressed => plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
             Role::Field => plain.add_modifier(Modifier::UNDERLINED),
         };
@@ -138,25 +137,19 @@ fn ascii(symbol: &str) -> &'static str {
     match symbol {
         "●" => "*",
         "◐" => "o",
-        "◌" => ".",
-        "○" => "-",
         "☾" => "z",
-        "✓" => "+",
-        "✗" => "x",
         "⚠" => "!",
-        "▌" => ">",
         "…" => "~",
-        "—" | "–" | "─" => "-",
+        "○" | "—" | "–" | "─" => "-",
         "│" | "┃" => "|",
-        "╭" | "╮" | "╰" | "╯" | "├" | "┤" | "┌" | "┐" | "└" | "┘" => "+",
+        "✓" | "╭" | "╮" | "╰" | "╯" | "├" | "┤" | "┌" | "┐" | "└" | "┘" => "+",
         "▓" | "█" => "#",
-        "░" => ".",
+        "░" | "·" | "◌" => ".",
         "↑" | "▲" => "^",
         "↓" | "▼" => "v",
         "←" | "‹" => "<",
-        "→" | "›" => ">",
-        "·" => ".",
-        "×" => "x",
+        "→" | "›" | "▌" => ">",
+        "×" | "✗" => "x",
         _ => "?",
     }
 }
