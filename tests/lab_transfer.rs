@@ -2,6 +2,8 @@
 //!
 //! Needs `tests/lab/up` and `LAB_DIR`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;

@@ -1,5 +1,6 @@
 //! `sandboxes.json`, and the history its records go to.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -112,13 +113,11 @@ fn on_one_line(entry: &Entry<SandboxRecord>) -> Result<String, Fault> {
     Ok(value.to_string())
 }
 
-fn oldest_first(mut records: Vec<SandboxRecord>) -> Vec<SandboxRecord> {
-    records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-    records
-}
-
-fn owned(content: &Content<SandboxRecord>) -> Result<Vec<SandboxRecord>, Fault> {
-    Ok(content.records()?.into_iter().cloned().collect())
+fn oldest_first<R: Borrow<SandboxRecord>>(records: &mut [R]) {
+    records.sort_by(|a, b| {
+        let (a, b) = (a.borrow(), b.borrow());
+        (a.created_at, &a.id).cmp(&(b.created_at, &b.id))
+    });
 }
 
 #[async_trait]
@@ -144,7 +143,10 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn list(&self) -> Result<Vec<SandboxRecord>, Fault> {
-        Ok(oldest_first(owned(&*self.document.read().await?)?))
+        let content = self.document.read().await?;
+        let mut records = content.records()?;
+        oldest_first(&mut records);
+        Ok(records.into_iter().cloned().collect())
     }
 
     async fn update(
@@ -216,7 +218,8 @@ impl SandboxStore for SandboxFile {
         // A crash while archiving left some in both places.
         let live: HashSet<&str> = live.entries.iter().filter_map(|entry| entry.key()).collect();
         records.retain(|record| !live.contains(record.id.as_str()));
-        Ok(oldest_first(records))
+        oldest_first(&mut records);
+        Ok(records)
     }
 
     async fn version(&self) -> Result<u64, Fault> {

@@ -17,7 +17,6 @@ use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
 
 pub use facts::GNU_TAR;
-pub use inventory::Found;
 pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
 
 /// The probe's script, runtime detection included.

@@ -439,7 +439,7 @@ pub(crate) fn on_host(host: &str, words: &[&str]) -> String {
     child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "a script on {host} failed: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The program of a host's engine.
@@ -457,7 +457,7 @@ $engine network ls --format 'network {{.Name}} {{.Driver}}' || exit
 $engine volume ls --format 'volume {{.Name}}' || exit
 $engine images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | grep -v '<none>'
 [ $engine = docker ] || podman pod ls --format 'pod {{.Name}}' || exit
-for folder in "$HOME" "$HOME/../sandboxes" "$1"; do
+for folder in "$HOME" "$1"; do
   [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/.docker/*' ! -path '*/.cache/*' | sed 's/^/file /'
 done
 echo end

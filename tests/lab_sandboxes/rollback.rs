@@ -54,7 +54,7 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
 
     let missing = fail(&bench, &profile, host, MISSING_IMAGE, "operation_failed", &before);
     assert_eq!(missing["failure"]["step"], "up", "{missing:#}");
-    assert!(text(&missing["failure"]["output"]).contains("sbx-no-such-image"), "{:#}", missing["failure"]);
+    assert!(text(&missing["failure"]["output"]).contains("web"), "{:#}", missing["failure"]);
 
     let ended = fail(&bench, &profile, host, ENDS_AT_ONCE, "operation_failed", &before);
     assert_eq!(

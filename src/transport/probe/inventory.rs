@@ -10,13 +10,13 @@ use super::lines::Entry;
 
 /// An inventory, and what does not fit into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Found {
+pub(super) struct Found {
     /// One item per sandbox id, ordered by it.
-    pub inventory: Inventory,
+    pub(super) inventory: Inventory,
     /// Names of podman's pods by sandbox id; each has an item, which may be empty otherwise.
-    pub pods: BTreeMap<String, Vec<String>>,
+    pub(super) pods: BTreeMap<String, Vec<String>>,
     /// What could not be read, a sentence each. When there are any, the inventory must not be taken for the whole.
-    pub failed: Vec<String>,
+    pub(super) failed: Vec<String>,
 }
 
 /// What is known of one sandbox while reading.
