@@ -30,8 +30,25 @@ pub fn now() -> Time {
     Time::new(jiff::Timestamp::now())
 }
 
-/// The client that works in this process, on this configuration's data directory. Starts nothing and writes nothing.
-pub fn local_client(config: &Config) -> Result<(Arc<dyn Client>, SandboxManager), Fault> {
+/// What a process works with.
+pub struct App {
+    /// The one door for every face.
+    pub client: Arc<dyn Client>,
+    manager: SandboxManager,
+}
+
+impl App {
+    /// Tells what dead processes left untold. A dashboard or server calls it when it starts; what cannot be told
+    /// now stays on the records.
+    pub async fn settle(&self) {
+        if let Err(fault) = self.manager.settle().await {
+            tracing::warn!(%fault, "pending events could not be settled");
+        }
+    }
+}
+
+/// The app that works in this process, on this configuration's data directory. Starts nothing and writes nothing.
+pub fn local(config: &Config) -> Result<App, Fault> {
     let stores = JsonStores::open(&config.paths.data_dir)?;
     let user_ssh = config.paths.home.as_ref().map(|home| home.join(".ssh/config"));
     let control = ssh::default_control_dir(config.paths.runtime_dir.as_deref().map(Path::as_os_str));
@@ -54,7 +71,7 @@ pub fn local_client(config: &Config) -> Result<(Arc<dyn Client>, SandboxManager)
         dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
         settings: settings(config)?,
     });
-    Ok((Arc::new(LocalClient::new(manager.clone())), manager))
+    Ok(App { client: Arc::new(LocalClient::new(manager.clone())), manager })
 }
 
 /// Reads and checks one profile or manifest file, as `profiles validate` does.

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use sandboxer::cli::{self, Cli, Io, Local};
-use sandboxer::client::{Client, Problem};
+use sandboxer::client::Problem;
 use sandboxer::config::{Config, Environment, Overrides};
-use sandboxer::manager::SandboxManager;
-use sandboxer::{app, log, tui};
+use sandboxer::app::{self, App};
+use sandboxer::{log, tui};
 
 fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
@@ -41,24 +41,24 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
         return cli::report(&problem, &cli.global, io);
     }
     let opened = open(&cli);
-    let (config, client, manager) = match opened {
+    let (config, app) = match opened {
         Ok(opened) => opened,
         Err(problem) => return cli::report(&problem, &cli.global, io),
     };
     let interactive = io.terminals.stdin && io.terminals.stdout;
     if let Some(args) = cli.wants_dashboard(interactive) {
-        return dashboard(&cli, args, &config, client, &manager, io).await;
+        return dashboard(&cli, args, &config, &app, io).await;
     }
     let validate = |path: &Path| app::validate_profile(&config, path);
     let local = Local { validate_profile: &validate };
-    let status = cli::run(cli, Arc::clone(&client), &local, io).await;
+    let status = cli::run(cli, Arc::clone(&app.client), &local, io).await;
     if !io.leave_at_once {
-        client.close().await;
+        app.client.close().await;
     }
     status
 }
 
-fn open(cli: &Cli) -> Result<(Config, Arc<dyn Client>, SandboxManager), Problem> {
+fn open(cli: &Cli) -> Result<(Config, App), Problem> {
     let global = &cli.global;
     let overrides = Overrides {
         config: global.config.clone(),
@@ -70,29 +70,19 @@ fn open(cli: &Cli) -> Result<(Config, Arc<dyn Client>, SandboxManager), Problem>
     };
     let config = Config::load(&overrides, &Environment::from_process())?;
     log::start(&config.paths.log_file, config.log_filter.as_deref());
-    let (client, manager) = app::local_client(&config)?;
-    Ok((config, client, manager))
+    let app = app::local(&config)?;
+    Ok((config, app))
 }
 
-async fn dashboard(
-    cli: &Cli,
-    args: &cli::DashboardArgs,
-    config: &Config,
-    client: Arc<dyn Client>,
-    manager: &SandboxManager,
-    io: &mut Io,
-) -> u8 {
+async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &App, io: &mut Io) -> u8 {
     let ended = match app::dashboard_options(config, &cli.global, args) {
         Ok(options) => {
-            // What a dead process left pending is told first; a store that cannot be read shows in the panes.
-            if let Err(fault) = manager.settle().await {
-                tracing::warn!(%fault, "pending events could not be settled");
-            }
-            tui::run(Arc::clone(&client), options).await
+            app.settle().await;
+            tui::run(Arc::clone(&app.client), options).await
         }
         Err(fault) => Err(fault),
     };
-    client.close().await;
+    app.client.close().await;
     match ended {
         Ok(()) => 0,
         Err(fault) => cli::report(&fault.into(), &cli.global, io),

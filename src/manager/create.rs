@@ -98,7 +98,7 @@ impl SandboxManager {
                 problems.iter().map(|p| serde_json::json!({"field": p.field, "message": p.message})).collect();
             let first = problems.into_iter().next();
             let (field, message) = first.map_or_else(Default::default, |p| (p.field, p.message));
-            Fault::invalid_input(&field, format!("input {field}: {message}"))
+            Fault::invalid_input(&field, message)
                 .hint(format!("`sandboxer profiles show {}` lists its inputs", profile.id))
                 .detail("problems", list)
         })?;

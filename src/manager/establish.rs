@@ -79,6 +79,11 @@ impl SandboxManager {
                 record.reason = Some(Reason::User);
                 record.message = None;
                 record.expires_at = deadline;
+                // An earlier teardown says nothing about what is made from here on.
+                record.failure = None;
+                record.kept_failed = false;
+                record.teardown.clear();
+                record.leftovers.clear();
             },
         )
         .await?;
@@ -194,9 +199,8 @@ impl SandboxManager {
                 record.failure = Some(failure);
                 record.operation = None;
                 record.kept_failed = keep;
-                if keep {
-                    record.expires_at = Some(kept_until);
-                }
+                // What is not there cannot expire.
+                record.expires_at = keep.then_some(kept_until);
                 if let Some(report) = report {
                     record.teardown = report.lines;
                     record.leftovers = report.leftovers;

@@ -58,15 +58,15 @@ impl SandboxManager {
     /// Starts a recreate and returns at once: the same id, recipe and inputs.
     pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Fault> {
         let record = self.exactly(&request.id, request.revision).await?;
-        if !record.state.may_be_recreated() && record.operation.is_none() {
-            return Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))
-                .hint("recreate works on ready, sleeping, failed and lost ones")
-                .detail("state", record.state.as_str()));
-        }
-        check_protection(&record, request.force_protected)?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(busy(&record));
         };
+        if !record.state.may_be_recreated() {
+            return Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))
+                .hint("recreate works on ready, sleeping, failed and lost ones; destroy works on every other")
+                .detail("state", record.state.as_str()));
+        }
+        check_protection(&record, request.force_protected)?;
         let extension = self.extension(&record.extension)?;
         let target = self.target(&record).await?;
         let draft = ProvisionRequest {

@@ -163,6 +163,8 @@ impl SandboxManager {
                         record.message = Some(message);
                         if matches!(record.state, State::Requested | State::Provisioning) {
                             record.state = State::Failed;
+                            // Nobody has looked at what the panic left behind.
+                            record.teardown.clear();
                         }
                     },
                 )

@@ -106,7 +106,8 @@ impl House {
         let began = Instant::now();
         let mut child = pair.slave.spawn_command(command).expect("the dashboard");
         drop(pair.slave);
-        let mut screen = vt100::Parser::new(36, 120, 0);
+        let [rows, columns] = [36, 120].map(|size| std::num::NonZeroU16::new(size).expect("not 0"));
+        let mut screen = vt100::Parser::new(rows, columns, 0);
         let mut buffer = [0; 16384];
         let took = loop {
             let read = reader.read(&mut buffer).expect("output");

@@ -11,7 +11,7 @@ use crate::transport::{Command, Transport};
 
 const CERTIFY_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("scripts/common.sh"),
+    include_str!("scripts/says.sh"),
     include_str!("scripts/certify.sh")
 );
 

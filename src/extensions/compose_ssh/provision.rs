@@ -20,7 +20,7 @@ use crate::transport::{Command, Source, Transport};
 
 const PREPARE_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("scripts/common.sh"),
+    include_str!("scripts/says.sh"),
     include_str!("scripts/prepare.sh")
 );
 const UP_SH: &str = include_str!("scripts/up.sh");

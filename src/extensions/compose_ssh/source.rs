@@ -55,9 +55,16 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
             preview.services = rendered.services.iter().map(|service| service.name.clone()).collect();
             preview.rewrites = rewrites(&rendered);
         }
-        Err(error) => preview.refusals.extend(refusals(&error)),
+        Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }
     Ok(preview)
+}
+
+/// A path outside the workspace reads as one: `../other`, not as below a directory that nobody made.
+fn as_written(refusal: Refusal) -> Refusal {
+    let (outside, _) = PREVIEW_WORKDIR.rsplit_once('/').unwrap_or_default();
+    let message = refusal.message.replace(PREVIEW_WORKDIR, ".").replace(outside, "..");
+    Refusal { message, ..refusal }
 }
 
 /// Renders the repository's compose file for a workspace at `workdir` on the host. The inner error is the file's.

@@ -64,14 +64,17 @@ pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Fault {
         unreachable(host.as_str(), "credentials", "refuses our credentials").retryable(false).hint(hint)
     } else if has("Could not resolve hostname") {
         unreachable(host.as_str(), "resolve", "cannot be found: its name does not resolve")
+            .hint(format!("check the name, or say under hosts.{host} of the configuration how ssh reaches it"))
     } else if has("Connection refused") {
         unreachable(host.as_str(), "refused", "refuses the connection")
+            .hint("is sshd running there, and on that port?")
     } else if has("timed out") || has("Timeout, server") {
         unreachable(host.as_str(), "timeout", "does not answer")
+            .hint(format!("is it up, and reachable from here? try: {}", by_hand(peer, "")))
     } else if has("configuration option") || has("Can't open user config file") || has("Bad owner or permissions") {
         unreachable(host.as_str(), "other", "has an SSH configuration that ssh refuses").retryable(false)
     } else {
-        unreachable(host.as_str(), "other", "cannot be reached")
+        unreachable(host.as_str(), "other", "cannot be reached").hint(format!("try: {}", by_hand(peer, "")))
     };
     let words = words.trim();
     let fault = fault.detail("host", host.as_str());
