@@ -42,7 +42,7 @@ pub(super) async fn show(face: &mut Face<'_>, id: &str) -> Outcome {
     add("file", view.path.clone());
     add("broken", view.error.clone());
     if view.error.is_none() && !view.available {
-        add("available", Some("not in this build".to_owned()));
+        add("available", Some(format!("no: {}", view.unavailable.as_deref().unwrap_or("not in this build"))));
     }
     if let Some(manifest) = &view.manifest {
         add("summary", Some(manifest.summary.clone()).filter(|summary| !summary.is_empty()));

@@ -74,7 +74,7 @@ fn print(face: &mut Face<'_>, view: &ProfileView) -> Result<(), Stop> {
     add("file", view.path.clone());
     add("broken", view.error.clone());
     if view.error.is_none() && !view.available {
-        add("available", Some("not in this build".to_owned()));
+        add("available", Some(format!("no: {}", view.unavailable.as_deref().unwrap_or("not in this build"))));
     }
     add("hash", view.hash.clone());
     if let Some(profile) = &view.profile {

@@ -131,6 +131,8 @@ pub struct ProfileView {
     pub extension: Option<String>,
     /// Whether this build can create with it.
     pub available: bool,
+    /// Why not, in a sentence.
+    pub unavailable: Option<String>,
     /// `builtin` or `operator`.
     pub source: String,
     /// The operator's file.
@@ -154,6 +156,8 @@ pub struct ExtensionView {
     pub version: Option<String>,
     /// Whether this build has it.
     pub available: bool,
+    /// Why not, in a sentence.
+    pub unavailable: Option<String>,
     /// `builtin` or `operator`.
     pub source: String,
     /// The operator's file.

@@ -93,11 +93,6 @@ impl Bench {
         format!("hosts:\n{}{}", of(DOCKER), of(PODMAN))
     }
 
-    /// Adds hosts, or other keys, to the configuration: YAML as it stands below `hosts:`.
-    pub(crate) fn configure(&self, more_hosts: &str) {
-        fs::write(self.path("config.yaml"), format!("{}{more_hosts}", self.hosts())).unwrap();
-    }
-
     /// A repository with these files, each a path and its text.
     pub(crate) fn repository(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
         let repo = self.path("repos").join(name);
@@ -137,7 +132,7 @@ impl Bench {
             ("compose", "{ports: ephemeral, allow: []}"),
         ] {
             if !lines.lines().any(|line| line.starts_with(&format!("{key}:"))) {
-                text.push_str(&format!("\n{key}: {default}"));
+                text = format!("{text}\n{key}: {default}");
             }
         }
         fs::write(self.path("profiles").join(format!("{name}.yaml")), text).unwrap();

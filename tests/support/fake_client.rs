@@ -698,6 +698,7 @@ fn view(id: &str, summary: &str, extension: &str, available: bool, inputs: Input
         summary: Some(summary.to_owned()),
         extension: Some(extension.to_owned()),
         available,
+        unavailable: (!available).then(|| format!("this version cannot create with {extension}")),
         source: "builtin".to_owned(),
         path: None,
         overrides_builtin: false,

@@ -66,10 +66,7 @@ pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
     match &view.error {
         Some(error) => Some(error.clone()),
         None if view.available => None,
-        None => Some(format!(
-            "this version cannot create with {}",
-            view.extension.as_deref().unwrap_or("its extension")
-        )),
+        None => Some(view.unavailable.clone().unwrap_or_else(|| "this version cannot create with it".to_owned())),
     }
 }
 

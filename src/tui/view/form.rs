@@ -67,7 +67,7 @@ fn profile_row(paint: &mut Paint<'_>, area: Area, y: u16, view: &ProfileView, se
     let (second, role) = match (&view.error, usable) {
         (Some(error), _) => (format!("its file is broken: {error}"), Role::Warn),
         (None, true) => (view.summary.clone().unwrap_or_default(), Role::Plain),
-        (None, false) => (format!("this version cannot create with {extension}"), Role::Dim),
+        (None, false) => (view.unavailable.clone().unwrap_or_default(), Role::Dim),
     };
     paint.put(area.x + 4, y + 1, area.width.saturating_sub(4), &second, role);
     if selected {
