@@ -14,6 +14,7 @@ use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::ExtensionId;
+use crate::domain::text::hex;
 use crate::domain::time::Time;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::{self, compose_ssh};
@@ -114,8 +115,7 @@ pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs)
 /// Where the dashboard remembers its pane, sort and filter: beside the log, a file per data directory.
 fn state_file(config: &Config) -> std::path::PathBuf {
     let name = Sha256::digest(config.paths.data_dir.as_os_str().as_encoded_bytes());
-    let name: String = name.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    config.paths.log_file.with_file_name(format!("dashboard-{name}.json"))
+    config.paths.log_file.with_file_name(format!("dashboard-{}.json", hex(&name[..4])))
 }
 
 fn available() -> BTreeSet<&'static str> {

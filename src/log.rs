@@ -20,9 +20,8 @@ const DEFAULT_FILTER: &str = "sandboxer=info";
 /// Sends everything that is logged from now on to this file. The file is made by the first line; if it cannot be
 /// made, the lines are lost: a log is no reason to fail.
 pub fn start(path: &Path, filter: Option<&str>) {
-    let filter = filter
-        .and_then(|text| EnvFilter::try_new(text).ok())
-        .unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
+    let filter =
+        filter.and_then(|text| EnvFilter::try_new(text).ok()).unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
     let writer = Mutex::new(LogFile { path: path.to_owned(), file: None, size: 0 });
     // A second call (a test) finds a subscriber in place, which is fine.
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).try_init();

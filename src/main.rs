@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use sandboxer::app::{self, App};
 use sandboxer::cli::{self, Cli, Io, Local};
 use sandboxer::client::Problem;
 use sandboxer::config::{Config, Environment, Overrides};
-use sandboxer::app::{self, App};
 use sandboxer::{log, tui};
 
 fn main() -> ExitCode {

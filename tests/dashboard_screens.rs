@@ -16,14 +16,14 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
 use sandboxer::client::{Decision, Problem, Update};
+use sandboxer::domain::Time;
 use sandboxer::domain::event::{Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal};
+use sandboxer::domain::facts::HostState;
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::{State, Verdict};
-use sandboxer::domain::Time;
-use sandboxer::domain::facts::HostState;
 use sandboxer::tui::keymap::Keymap;
 use sandboxer::tui::model::{Entry, Model, ThemeName};
 use sandboxer::tui::update::update;
@@ -145,7 +145,11 @@ fn styles(buffer: &Buffer) -> String {
                 words.push(format!("{:?}", style.add_modifier));
             }
             let run = run.trim();
-            let run = if run.chars().count() > 40 { format!("{}…", run.chars().take(40).collect::<String>()) } else { run.to_owned() };
+            let run = if run.chars().count() > 40 {
+                format!("{}…", run.chars().take(40).collect::<String>())
+            } else {
+                run.to_owned()
+            };
             writeln!(out, "{y:>2} {start:>3}-{:<3} {}  {run}", x - 1, words.join(" ")).unwrap();
         }
     }
@@ -296,17 +300,21 @@ fn a_running_job_has_a_bar_and_its_row_says_the_stage() {
 fn details() {
     let mut model = world_model();
     press(&mut model, "j enter");
-    let events: Vec<Event> = [("sandbox.requested", 2460_u64), ("sandbox.provisioning", 2458), ("sandbox.failed", 2400)]
-        .into_iter()
-        .zip(1_u64..)
-        .map(|((kind, ago), seq)| {
-            let event = serde_json::json!({
-                "seq": seq, "sandbox_seq": seq, "id": format!("e{seq}"), "time": now().minus_seconds(ago), "kind": kind,
-                "sandbox_id": "0b1c2d3e", "actor": {"type": "adm", "name": "kim"}, "data": {"host": "coulombcore"}
-            });
-            serde_json::from_value(event).unwrap()
-        })
-        .collect();
+    let events: Vec<Event> = [
+        ("sandbox.requested", 2460_u64),
+        ("sandbox.provisioning", 2458),
+        ("sandbox.failed", 2400),
+    ]
+    .into_iter()
+    .zip(1_u64..)
+    .map(|((kind, ago), seq)| {
+        let event = serde_json::json!({
+            "seq": seq, "sandbox_seq": seq, "id": format!("e{seq}"), "time": now().minus_seconds(ago), "kind": kind,
+            "sandbox_id": "0b1c2d3e", "actor": {"type": "adm", "name": "kim"}, "data": {"host": "coulombcore"}
+        });
+        serde_json::from_value(event).unwrap()
+    })
+    .collect();
     update(&mut model, Msg::Events(Some("0b1c2d3e".into()), Ok(events)));
     insta::assert_snapshot!("details_failed", text(&draw(&mut model, (120, 36))));
     press(&mut model, "G");
@@ -354,7 +362,12 @@ fn the_create_form() {
         verdicts,
         quote_usd: None,
         ttl_s: Some(14_400),
-        preview: Preview { bytes: 12_400_000, files: 812, services: vec!["web".to_owned(), "db".to_owned()], ..Preview::default() },
+        preview: Preview {
+            bytes: 12_400_000,
+            files: 812,
+            services: vec!["web".to_owned(), "db".to_owned()],
+            ..Preview::default()
+        },
         ok: true,
     };
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision.clone()))));
@@ -472,7 +485,12 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
     insta::assert_snapshot!("long_list_end", text(&draw(&mut model, (120, 36))));
     let screen = model.screen();
     let click = |column, row| {
-        Msg::Mouse(MouseEvent { kind: MouseEventKind::Down(MouseButton::Left), column, row, modifiers: KeyModifiers::NONE })
+        Msg::Mouse(MouseEvent {
+            kind: MouseEventKind::Down(MouseButton::Left),
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
     };
     update(&mut model, click(10, screen.list.y + 2));
     assert_eq!(model.sandboxes.index(), model.sandboxes.offset() + 2);

@@ -138,8 +138,7 @@ fn one_changed_record_moves_nothing_but_itself() {
     newer.name = Some("zeta".to_owned());
     model.sandboxes.set_sort(Sort { key: SortKey::Name, descending: false });
     update(&mut model, Msg::Got(newer.id.clone(), Ok(Box::new(Entry::new(newer)))));
-    let order: Vec<&str> =
-        model.sandboxes.shown().iter().filter_map(|entry| entry.record.name.as_deref()).collect();
+    let order: Vec<&str> = model.sandboxes.shown().iter().filter_map(|entry| entry.record.name.as_deref()).collect();
     assert_eq!(order, ["alpha", "delta", "gamma", "zeta"]);
     assert_eq!(selected(&model), "aaaaaaaa");
     // An older answer that comes late changes nothing.
@@ -480,7 +479,11 @@ struct Drive {
 
 impl Drive {
     async fn new(scenario: Scenario) -> Self {
-        let client = FakeClient::new(Scenario { pace: Duration::from_millis(5), host_delay: Duration::from_millis(1), ..scenario });
+        let client = FakeClient::new(Scenario {
+            pace: Duration::from_millis(5),
+            host_delay: Duration::from_millis(1),
+            ..scenario
+        });
         let (queue, inbox) = mpsc::channel(1024);
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
         let mut model = Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
@@ -529,9 +532,19 @@ fn real_now() -> Time {
 async fn a_create_goes_from_the_form_to_ready() {
     let mut drive = Drive::new(Scenario::default()).await;
     drive.press("n");
-    drive.until("the profiles", |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready)).await;
+    drive
+        .until(
+            "the profiles",
+            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready),
+        )
+        .await;
     drive.press("enter");
-    drive.until("a plan", |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if matches!(form.plan, Plan::Known(_)))).await;
+    drive
+        .until(
+            "a plan",
+            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if matches!(form.plan, Plan::Known(_))),
+        )
+        .await;
     drive.press("enter");
     drive.jobs_end().await;
     let job = drive.model.jobs.list().next().unwrap();
@@ -545,14 +558,21 @@ async fn a_create_goes_from_the_form_to_ready() {
 async fn a_panic_in_a_task_is_a_failed_job() {
     let mut drive = Drive::new(Scenario { create_panics: true, ..Scenario::default() }).await;
     drive.press("n");
-    drive.until("the profiles", |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready)).await;
+    drive
+        .until(
+            "the profiles",
+            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready),
+        )
+        .await;
     drive.press("enter enter");
     drive.jobs_end().await;
     let job = drive.model.jobs.list().next().unwrap();
     let JobState::Failed(problem) = &job.state else { panic!("{:?}", job.state) };
     assert_eq!(problem.code, Code::Internal);
     assert_eq!(problem.causes, ["the fake was told to panic"]);
-    assert!(matches!(drive.model.overlays.last(), Some(Overlay::Create(form)) if form.error.is_some() && !form.submitting));
+    assert!(
+        matches!(drive.model.overlays.last(), Some(Overlay::Create(form)) if form.error.is_some() && !form.submitting)
+    );
 }
 
 #[tokio::test]
@@ -562,12 +582,8 @@ async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
     drive.client.change(&"dddddddd".into(), EventKind::SandboxFailed, |record| record.state = State::Failed);
     drive.press("tab enter");
     drive.jobs_end().await;
-    let states: BTreeMap<String, JobState> = drive
-        .model
-        .jobs
-        .list()
-        .map(|job| (job.sandbox.as_ref().unwrap().to_string(), job.state.clone()))
-        .collect();
+    let states: BTreeMap<String, JobState> =
+        drive.model.jobs.list().map(|job| (job.sandbox.as_ref().unwrap().to_string(), job.state.clone())).collect();
     assert_eq!(states["cccccccc"], JobState::Succeeded);
     assert_eq!(states["dddddddd"], JobState::Skipped("it changed since you looked, from ready to failed".to_owned()));
     assert_eq!(*drive.client.asked.lock().unwrap(), ["destroy cccccccc Some(3)"]);
@@ -586,10 +602,11 @@ async fn what_another_process_creates_shows_within_a_second() {
 async fn the_console_stays_up_with_every_host_down() {
     let hosts = ["a", "b", "c"].map(|name| host(name, HostState::Down, None)).to_vec();
     let mut drive = Drive::new(Scenario { hosts, ..world(real_now()) }).await;
-    drive.until("the hosts' verdicts", |model| {
-        model.hosts.list.len() == 3 && model.hosts.list.iter().all(|host| host.view.state == HostState::Down)
-    })
-    .await;
+    drive
+        .until("the hosts' verdicts", |model| {
+            model.hosts.list.len() == 3 && model.hosts.list.iter().all(|host| host.view.state == HostState::Down)
+        })
+        .await;
     assert_eq!(drive.model.sandboxes.len(), 7);
     assert!(drive.model.hosts.list.iter().all(|host| host.view.message.is_some()));
 }

@@ -123,7 +123,8 @@ fn told(root: &Path) -> BTreeMap<Vec<u8>, String> {
             let metadata = path.symlink_metadata().unwrap();
             let mut line = format!("{:o} {}", metadata.mode(), metadata.uid());
             if metadata.is_symlink() {
-                write!(line, " -> {:?}", fs::read_link(&path).unwrap()).unwrap();
+                let target = fs::read_link(&path).unwrap();
+                write!(line, " -> {}", target.as_os_str().as_bytes().escape_ascii()).unwrap();
             } else {
                 write!(line, " {}", metadata.mtime()).unwrap();
             }

@@ -4,15 +4,16 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
 use crate::client::{Client, Problem};
+use crate::domain::Code;
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::request::{
-    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest, Started,
+    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest,
+    Started,
 };
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::Code;
 use crate::manager::SandboxManager;
 
 /// Every verb, done by this process.

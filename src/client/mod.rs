@@ -13,7 +13,8 @@ pub use problem::Problem;
 
 pub use crate::domain::event::Update;
 pub use crate::domain::request::{
-    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest, Started,
+    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest,
+    Started,
 };
 
 use crate::domain::event::{Actor, Event};

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
+use crate::domain::facts::HostView;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, OperationId, SandboxId};
-use crate::domain::facts::HostView;
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::words::string_enum;
 

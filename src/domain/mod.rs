@@ -4,8 +4,8 @@
 
 pub mod event;
 pub mod extension;
-pub mod fault;
 pub mod facts;
+pub mod fault;
 pub mod host;
 pub mod manifest;
 pub mod name;
@@ -26,6 +26,3 @@ pub use operation::{Operation, OperationKind, OperationState};
 pub use sandbox::{SandboxRecord, State};
 pub use time::Time;
 pub use usd::Usd;
-
-
-

@@ -118,7 +118,10 @@ impl SandboxId {
         if head && body && text.len() <= 31 {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Fault::invalid_input("id", "a sandbox id is 1 to 31 characters of a-z, 0-9 and '-', and begins with a letter or digit"))
+            Err(Fault::invalid_input(
+                "id",
+                "a sandbox id is 1 to 31 characters of a-z, 0-9 and '-', and begins with a letter or digit",
+            ))
         }
     }
 }
@@ -197,7 +200,9 @@ mod tests {
     fn labels_refuse_control_characters_and_our_prefix() {
         assert!(check_label("protect", "true").is_ok());
         assert!(check_label("team/zone", "$(reboot) 'x' \"y\"").is_ok());
-        for (key, value) in [("", "x"), ("-k", "x"), ("sandboxer.id", "x"), ("k", "a\nb"), ("k", "\u{1b}[2J"), ("k", &"v".repeat(256))] {
+        for (key, value) in
+            [("", "x"), ("-k", "x"), ("sandboxer.id", "x"), ("k", "a\nb"), ("k", "\u{1b}[2J"), ("k", &"v".repeat(256))]
+        {
             assert!(check_label(key, value).is_err(), "{key}={value}");
         }
     }

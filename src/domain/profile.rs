@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::domain::name::{ExtensionId, HostName, ProfileId};
+use crate::domain::text::hex;
 use crate::domain::usd::Usd;
 use crate::domain::words::string_enum;
 
@@ -265,15 +266,9 @@ impl Profile {
 
     /// The content hash that a sandbox records: SHA-256, in hex, of the JSON with sorted keys.
     pub fn hash(&self) -> String {
-        use std::fmt::Write as _;
         let mut text = String::new();
         write_canonical(&serde_json::to_value(self).unwrap_or_default(), &mut text);
-        let mut hex = String::with_capacity(64);
-        for byte in Sha256::digest(text.as_bytes()) {
-            // Writing to a String cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-        }
-        hex
+        hex(&Sha256::digest(text.as_bytes()))
     }
 }
 

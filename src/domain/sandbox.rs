@@ -63,8 +63,10 @@ string_enum! {
 
 string_enum! {
     /// How far the patches that a sandbox owes have come.
+    #[derive(Default)]
     pub enum PatchState {
         /// It owes none.
+        #[default]
         None = "none",
         /// Some wait for the next wake.
         Pending = "pending",
@@ -76,12 +78,6 @@ string_enum! {
         Failed = "failed",
         /// A crash left it open whether a script ran.
         Unknown = "unknown",
-    }
-}
-
-impl Default for PatchState {
-    fn default() -> Self {
-        Self::None
     }
 }
 

@@ -94,6 +94,15 @@ fn strip_escapes(text: &str) -> String {
     out
 }
 
+/// Bytes as lowercase hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+        text.extend([digit(byte >> 4), digit(byte & 15)]);
+        text
+    })
+}
+
 /// The last `count` lines of a text.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();

@@ -9,9 +9,10 @@ use crate::domain::extension::{MeterQuote, OwnerStamp, Preview, ProvisionRequest
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
 use crate::domain::operation::{Operation, OperationKind};
-use crate::domain::profile::Profile;
+use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::sandbox::{PatchState, ProfileRef, Route, SandboxRecord, State};
+use crate::domain::text::hex;
 use crate::failpoint;
 use crate::manager::establish::Establishment;
 use crate::manager::record::running;
@@ -63,7 +64,7 @@ impl SandboxManager {
         let extension = self.extension(&resolved.profile.extension)?;
         let draft = self.draft(&resolved, &request, HostName::new(HostName::LOCAL));
         let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
-        refuse(preview)?;
+        refuse(&preview)?;
         let quote = self.quote(&resolved).await?;
         let (_, route) = self.place(&resolved.profile, request.host.as_deref(), false).await?;
         let route = route?;
@@ -76,7 +77,12 @@ impl SandboxManager {
         failpoint::reached("create.requested");
         let sandbox = record.clone();
         let work = Establishment {
-            provision: ProvisionRequest { host: record.host.clone(), id: record.id.clone(), created_at: record.created_at, ..draft },
+            provision: ProvisionRequest {
+                host: record.host.clone(),
+                id: record.id.clone(),
+                created_at: record.created_at,
+                ..draft
+            },
             ready_timeout: resolved.profile.ready_timeout.duration(),
             ttl_s: resolved.ttl_s,
             keep_failed: request.keep_failed,
@@ -116,10 +122,17 @@ impl SandboxManager {
         for (key, value) in &request.labels {
             check_label(key, value)?;
         }
-        if request.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > 255 || key.contains(char::is_control)) {
-            return Err(Fault::invalid_input("idempotency_key", "an idempotency key is 1 to 255 bytes without control characters"));
+        if request
+            .idempotency_key
+            .as_ref()
+            .is_some_and(|key| key.is_empty() || key.len() > 255 || key.contains(char::is_control))
+        {
+            return Err(Fault::invalid_input(
+                "idempotency_key",
+                "an idempotency key is 1 to 255 bytes without control characters",
+            ));
         }
-        let ttl_s = profile.parse_ttl(request.ttl.as_deref())?.map(|ttl| ttl.get());
+        let ttl_s = profile.parse_ttl(request.ttl.as_deref())?.map(Seconds::get);
         Ok(Resolved { hash: profile.hash(), profile, inputs, id, ttl_s })
     }
 
@@ -161,7 +174,10 @@ impl SandboxManager {
             .hint("use a new key for a new request")
             .detail("id", record.id.as_str()));
         }
-        Ok(Some(Started { operation: record.operation.as_ref().map(|running| running.id.clone()), sandbox: record }))
+        // Whoever worked on it may have died: then the sandbox is returned as it is, and there is nothing to wait for.
+        let dead = self.parts.locks.try_lock(&record.id).await?.is_some();
+        let operation = record.operation.as_ref().filter(|_| !dead).map(|running| running.id.clone());
+        Ok(Some(Started { operation, sandbox: record }))
     }
 
     /// Writes the record before the first remote command, under the sandbox's lock.
@@ -211,7 +227,8 @@ impl SandboxManager {
                     }
                     return Ok((record, operation, held));
                 }
-                Err(fault) if fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id" => {}
+                Err(fault)
+                    if fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id" => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -289,14 +306,15 @@ impl SandboxManager {
 fn request_hash(request: &CreateRequest) -> String {
     let same = CreateRequest { idempotency_key: None, ..request.clone() };
     let text = serde_json::to_string(&same).unwrap_or_default();
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
-fn refuse(preview: Preview) -> Result<(), Fault> {
+fn refuse(preview: &Preview) -> Result<(), Fault> {
     let Some(first) = preview.refusals.first().cloned() else { return Ok(()) };
     let list: Vec<String> = preview.refusals.iter().map(sentence).collect();
     let count = preview.refusals.len();
-    let message = if count == 1 { sentence(&first) } else { format!("{count} things are refused: {}", list.join("; ")) };
+    let message =
+        if count == 1 { sentence(&first) } else { format!("{count} things are refused: {}", list.join("; ")) };
     let mut fault = Fault::invalid_input(&first.path, message)
         .detail("refusals", serde_json::to_value(&preview.refusals).unwrap_or_default());
     if let Some(allow) = preview.refusals.iter().find_map(|refusal| refusal.allow.as_deref()) {

@@ -6,12 +6,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, Provisioned, ProvisionRequest, Readiness, Report, Reporter, Resource, TeardownLine,
+    ExtensionError, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, TeardownLine,
     TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
 use crate::domain::operation::Operation;
+use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
@@ -19,7 +20,7 @@ use crate::manager::record::{Guard, JobReporter};
 use crate::store::Held;
 
 /// How long a rollback may take before what is left is written down as leftovers.
-const ROLLBACK_LIMIT: Duration = Duration::from_secs(120);
+const ROLLBACK_LIMIT: Duration = Duration::from_mins(2);
 
 /// How long a kept failed sandbox stays, in seconds.
 const KEPT_FAILED_S: u64 = 3600;
@@ -66,9 +67,7 @@ impl SandboxManager {
         let reporter = JobReporter::new(&self.jobs, operation);
         let host = work.provision.host.clone();
         work.provision.owner = self.parts.installation.next_stamp().await?;
-        let deadline = work.ttl_s.map(|ttl| {
-            self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl))
-        });
+        let deadline = work.ttl_s.map(|ttl| self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl)));
         work.provision.expires_at = deadline;
         self.transition(
             &id,
@@ -131,7 +130,7 @@ impl SandboxManager {
             news.insert(0, (EventKind::SandboxRecreated, data));
         }
         let ttl_s = work.ttl_s;
-        let max_s = work.provision.profile.max_ttl.map(|max| max.get());
+        let max_s = work.provision.profile.max_ttl.map(Seconds::get);
         let record = self
             .transition(&work.provision.id, Guard::Operation(operation.id.clone()), news, move |record| {
                 record.state = State::Ready;
@@ -165,7 +164,12 @@ impl SandboxManager {
         let failure = failure.unwrap_or_else(|| Failure {
             step: fault.details["step"].as_str().unwrap_or(reporter.stage()).to_owned(),
             exit_status: None,
-            output: std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join("\n"),
+            output: std::iter::once(reporter.evidence())
+                .chain(std::iter::once(fault.message.clone()))
+                .chain(fault.causes())
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n"),
         });
         if let Some(learnt) = reporter.take_learnt() {
             self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {

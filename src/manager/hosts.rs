@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use crate::domain::facts::{HostState, HostView};
 use crate::domain::event::Update;
+use crate::domain::facts::{HostState, HostView};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::name::HostName;
@@ -44,8 +44,7 @@ impl SandboxManager {
     pub async fn check_host(&self, name: &str) -> Result<HostView, Fault> {
         let host = HostName::new(name);
         let spec = self.parts.transports.spec(&host).ok_or_else(|| {
-            let known: Vec<String> =
-                self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
+            let known: Vec<String> = self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
             let shown: String = name.chars().take(80).collect();
             let fault = Fault::new(Code::NotFound, format!("there is no host {shown:?}"));
             match nearest(&shown, known.iter().map(String::as_str)) {

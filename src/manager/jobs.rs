@@ -125,8 +125,7 @@ impl Jobs {
     /// What an operation of this process is at.
     pub fn latest(&self, id: &OperationId) -> Option<Progress> {
         let job = lock(&self.running).get(id).cloned()?;
-        let latest = lock(&job.latest).clone();
-        latest
+        lock(&job.latest).clone()
     }
 
     /// Rolls back what still runs, waits for it, and ends the background tasks.

@@ -35,7 +35,10 @@ impl SandboxManager {
             return Ok(Started { operation: None, sandbox: record });
         }
         if request.forget {
-            return Err(Fault::new(Code::Unsupported, "this version cannot forget a sandbox without looking at its host"));
+            return Err(Fault::new(
+                Code::Unsupported,
+                "this version cannot forget a sandbox without looking at its host",
+            ));
         }
         check_protection(&record, request.force_protected)?;
         let operation = self.new_operation(OperationKind::Destroy, &record.id);
@@ -100,7 +103,13 @@ impl SandboxManager {
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
 
-    fn start_recreate(&self, operation: Operation, record: &SandboxRecord, draft: ProvisionRequest, held: Box<dyn Held>) {
+    fn start_recreate(
+        &self,
+        operation: Operation,
+        record: &SandboxRecord,
+        draft: ProvisionRequest,
+        held: Box<dyn Held>,
+    ) {
         let work = Establishment {
             ready_timeout: draft.profile.ready_timeout.duration(),
             ttl_s: record.ttl_s,
@@ -249,7 +258,8 @@ impl SandboxManager {
             }
             Err(fault) => {
                 let lost = fault.code == Code::HostUnreachable;
-                let message = std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
+                let message =
+                    std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
                 self.transition(id, mine, Vec::new(), move |record| {
                     record.message = Some(message);
                     record.operation = None;
@@ -268,7 +278,11 @@ impl SandboxManager {
     }
 
     /// Removes all of it, trying again a few times when the host does not answer.
-    pub(super) async fn tear_down(&self, record: &SandboxRecord, reporter: &JobReporter) -> Result<TeardownReport, Fault> {
+    pub(super) async fn tear_down(
+        &self,
+        record: &SandboxRecord,
+        reporter: &JobReporter,
+    ) -> Result<TeardownReport, Fault> {
         let extension = self.extension(&record.extension)?;
         let target = self.target(record).await?;
         let mut last = None;
@@ -328,7 +342,6 @@ impl SandboxManager {
             _ => Ok(record),
         }
     }
-
 }
 
 fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
@@ -348,10 +361,7 @@ fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownReport>) {
 
 /// Whether a failed establishment's rollback looked at the host and found nothing left.
 fn rolled_back_clean(record: &SandboxRecord) -> bool {
-    record.state == State::Failed
-        && !record.kept_failed
-        && record.leftovers.is_empty()
-        && !record.teardown.is_empty()
+    record.state == State::Failed && !record.kept_failed && record.leftovers.is_empty() && !record.teardown.is_empty()
 }
 
 fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {

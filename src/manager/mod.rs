@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::domain::event::Actor;
 use crate::domain::extension::{SandboxExtension, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::facts::HostView;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, is_hex8};
 use crate::domain::operation::Operation;
 use crate::domain::request::ListQuery;
@@ -240,9 +240,8 @@ fn find<'a>(records: &'a [SandboxRecord], reference: &str) -> Result<Option<&'a 
         return Ok(Some(record));
     }
     // A name may have been used again after its first bearer was destroyed: the living one is meant.
-    let named = |over: bool| {
-        records.iter().rev().find(|r| r.name.as_deref() == Some(reference) && r.state.is_over() == over)
-    };
+    let named =
+        |over: bool| records.iter().rev().find(|r| r.name.as_deref() == Some(reference) && r.state.is_over() == over);
     if let Some(record) = named(false).or_else(|| named(true)) {
         return Ok(Some(record));
     }

@@ -139,7 +139,10 @@ impl SandboxManager {
 fn plausible(host: &str) -> Result<HostName, Fault> {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || host.contains(odd) {
-        return Err(Fault::invalid_input("host", "a host's name is 1 to 255 characters without spaces, and does not begin with '-'"));
+        return Err(Fault::invalid_input(
+            "host",
+            "a host's name is 1 to 255 characters without spaces, and does not begin with '-'",
+        ));
     }
     Ok(HostName::new(host))
 }
@@ -187,8 +190,7 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
     {
         return fault.detail("verdicts", verdicts);
     }
-    let words: Vec<String> =
-        findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
+    let words: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
     let fault = Fault::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
         .detail("verdicts", verdicts);

@@ -1,10 +1,11 @@
 //! Writing a record: compare-and-set, the events a write causes, and the operation that works on it.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::domain::event::Progress;
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
-use crate::domain::event::Progress;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
@@ -209,7 +210,12 @@ pub(super) struct JobReporter {
     /// The step that was reported last: its stage, its number, how many there are.
     last: Mutex<(&'static str, u32, u32)>,
     learnt: Mutex<Option<Learnt>>,
+    /// The last lines of the step, as evidence for a step that is cut off.
+    lines: Mutex<VecDeque<String>>,
 }
+
+/// Lines of a step that are kept as evidence.
+const EVIDENCE_LINES: usize = 200;
 
 impl JobReporter {
     pub(super) fn new(jobs: &Arc<Jobs>, operation: &Operation) -> Self {
@@ -220,6 +226,7 @@ impl JobReporter {
             sandbox: operation.sandbox_id.clone(),
             last: Mutex::default(),
             learnt: Mutex::default(),
+            lines: Mutex::default(),
         }
     }
 
@@ -231,6 +238,26 @@ impl JobReporter {
     /// The step that was reported last; empty before the first.
     pub(super) fn stage(&self) -> &'static str {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// The last lines that the step's program wrote.
+    pub(super) fn evidence(&self) -> String {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Keeps a report's line; a new step begins anew.
+    fn keep_line(&self, report: &Report) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stage() != report.stage {
+            lines.clear();
+        }
+        if let Some(line) = &report.message {
+            if lines.len() == EVIDENCE_LINES {
+                lines.pop_front();
+            }
+            lines.push_back(line.clone());
+        }
     }
 
     /// Numbers a step that does not know its place (`steps` is 0): it follows the one before it.
@@ -249,6 +276,7 @@ impl JobReporter {
 
 impl Reporter for JobReporter {
     fn report(&self, report: Report) {
+        self.keep_line(&report);
         let (step, steps) = self.place(&report);
         self.jobs.publish(Update::Progress(Progress {
             operation: self.operation.clone(),

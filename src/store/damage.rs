@@ -103,7 +103,8 @@ pub(super) fn foreign(path: &Path, whose: Foreign) -> Fault {
         ),
         Foreign::Python => (
             format!("{file} has the shape of the earlier Python tool's store; it is left as it is"),
-            "move it away, or choose another --data-dir; `sandboxer import` of a later version takes it over".to_owned(),
+            "move it away, or choose another --data-dir; `sandboxer import` of a later version takes it over"
+                .to_owned(),
         ),
         Foreign::Unknown => (
             format!("{file} is JSON of another program; it is left as it is"),

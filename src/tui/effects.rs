@@ -105,6 +105,9 @@ impl Effects {
                 });
             }
             Effect::Subscribe => self.listen(),
+            Effect::Discard(old) => {
+                self.tasks.spawn_blocking(move || drop(old));
+            }
             Effect::Remember(remembered) => self.remember(remembered),
             verb => self.work(verb),
         }

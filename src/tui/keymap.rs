@@ -41,7 +41,10 @@ impl Keymap {
                 .map(|word| Key::parse(word).ok_or_else(|| unknown_key(row.action, word)))
                 .collect::<Result<Vec<_>, _>>()?;
             if let Some(key) = keys.iter().find(|key| row.action.is_destructive() && key.edits_text()) {
-                return Err(refuse(row.action, format!("'{}' may not be on {key}: it edits text elsewhere", row.action.name())));
+                return Err(refuse(
+                    row.action,
+                    format!("'{}' may not be on {key}: it edits text elsewhere", row.action.name()),
+                ));
             }
             for mode in row.modes {
                 map.bind(*mode, row.action, &keys)?;
@@ -97,8 +100,9 @@ fn refuse(action: Action, message: String) -> Fault {
 }
 
 fn unknown_key(action: Action, word: &str) -> Fault {
-    refuse(action, format!("'{word}' is not a key"))
-        .hint("write a character, ctrl-x, alt-x, f5, or one of enter esc tab space up down left right home end pgup pgdn")
+    refuse(action, format!("'{word}' is not a key")).hint(
+        "write a character, ctrl-x, alt-x, f5, or one of enter esc tab space up down left right home end pgup pgdn",
+    )
 }
 
 fn unknown_action(name: &str) -> Fault {

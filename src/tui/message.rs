@@ -121,6 +121,8 @@ pub enum Effect {
     Finish(JobId, OperationId),
     /// Asks an operation to roll back.
     Cancel(JobId, OperationId),
+    /// Frees records that are no longer shown, off the UI's thread.
+    Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.
     Remember(Remembered),
 }

@@ -112,9 +112,11 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<(), Fault>
     crossterm::style::force_color_output(true);
     let guard = terminal::Guard::new(model.mouse).map_err(|error| unusable("the terminal cannot be used", error))?;
     let tty = terminal::open().map_err(|error| unusable("the terminal cannot be used", error))?;
-    let mut console = Console { model, tty, effects, notify: options.notify, clock: options.clock, dirty: true, drawn: None };
+    let mut console =
+        Console { model, tty, effects, notify: options.notify, clock: options.clock, dirty: true, drawn: None };
     let outcome = console.run(inbox, signals, gone).await;
-    let hung_up = matches!(&outcome, Err(fault) if fault.details.get("signal").is_some_and(|signal| signal == "hang-up"));
+    let hung_up =
+        matches!(&outcome, Err(fault) if fault.details.get("signal").is_some_and(|signal| signal == "hang-up"));
     // After a hang-up the watch stays armed: the process must not outlive its terminal for long.
     done.store(!hung_up, Ordering::SeqCst);
     drop(guard);

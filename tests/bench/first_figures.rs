@@ -5,6 +5,8 @@
 //! * `list --json` with 1,000 records
 //! * create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
 
+#![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -208,10 +210,5 @@ fn quantile(samples: &[Duration], at: f64) -> Duration {
 
 fn print(name: &str, samples: &[Duration]) {
     let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
-    println!(
-        "{name:<42} {:>8.1} ms {:>8.1} {:>8}",
-        ms(median(samples)),
-        ms(quantile(samples, 0.9)),
-        samples.len()
-    );
+    println!("{name:<42} {:>8.1} ms {:>8.1} {:>8}", ms(median(samples)), ms(quantile(samples, 0.9)), samples.len());
 }

@@ -8,6 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -18,6 +19,9 @@ pub(crate) const DOCKER: &str = "sandboxer01";
 pub(crate) const PODMAN: &str = "coulombcore";
 /// The image that both engines have; no registry is ever asked.
 pub(crate) const IMAGE: &str = "localhost/sbx-lab:1";
+
+/// No command of these tests takes so long.
+const HANGS: Duration = Duration::from_secs(60);
 
 /// A busybox httpd that answers with what is in `www`; its fixed name and port are there to be rewritten.
 pub(crate) const WEB_STACK: &str = r#"services:
@@ -40,6 +44,23 @@ pub(crate) struct Bench {
     dir: tempfile::TempDir,
     /// The folder of this bench's workspace roots, one below each host's folder.
     root: String,
+}
+
+/// How ssh reaches a host that a test adds.
+#[derive(Clone)]
+pub(crate) struct Way {
+    pub(crate) port: u16,
+    /// The name that its key has in `known_hosts`.
+    pub(crate) known_as: &'static str,
+    pub(crate) key: PathBuf,
+    pub(crate) known_hosts: PathBuf,
+}
+
+impl Way {
+    /// To one of the lab's hosts, or what stands before it on this port.
+    pub(crate) fn to(host: &'static str, port: u16) -> Self {
+        Self { port, known_as: host, key: lab().join("keys/client"), known_hosts: lab().join("known_hosts") }
+    }
 }
 
 /// What a command came to.
@@ -91,6 +112,25 @@ impl Bench {
             )
         };
         format!("hosts:\n{}{}", of(DOCKER), of(PODMAN))
+    }
+
+    /// Adds a host to the configuration: reached as `way` says, with sandboxes below `root`.
+    pub(crate) fn add_host(&self, name: &str, way: &Way, root: &Path) {
+        let (key, known) = (&way.key, &way.known_hosts);
+        let config = self.path(format!("ssh-{name}"));
+        let text = format!(
+            "Host {name}\n  HostName 127.0.0.1\n  Port {}\n  HostKeyAlias {}\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  UpdateHostKeys no\n",
+            way.port, way.known_as, key.display(), known.display()
+        );
+        fs::write(&config, text).unwrap();
+        let file = self.path("config.yaml");
+        let mut text = fs::read_to_string(&file).unwrap();
+        text.push_str(&format!(
+            "  {name}:\n    ssh: {name}\n    ssh_config: {}\n    workspace_root: {}\n",
+            config.display(),
+            root.display()
+        ));
+        fs::write(&file, text).unwrap();
     }
 
     /// A repository with these files, each a path and its text.
@@ -370,9 +410,19 @@ impl Started {
         signal(self.pid(), name);
     }
 
+    /// Waits for its end. One that hangs is interrupted, so that it clears up, and fails the test by its status.
     pub(crate) fn finish(mut self) -> Ran {
         let child = self.child.take().unwrap();
+        let pid = child.id();
+        let (ended, end) = mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            if end.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                signal(pid, "INT");
+            }
+        });
         let output = child.wait_with_output().unwrap();
+        drop(ended);
+        watch.join().unwrap();
         Ran {
             status: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -411,6 +461,18 @@ pub(crate) fn stack_args(profile: &str, host: &str, repo: &Path, more: &[&str]) 
 /// The lab's folder.
 pub(crate) fn lab() -> PathBuf {
     std::env::var_os("LAB_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".lab"), PathBuf::from)
+}
+
+/// The port of a host's sshd.
+pub(crate) fn port_of(host: &str) -> u16 {
+    let state = fs::read_to_string(lab().join("state")).unwrap();
+    let wanted = format!("PORT_{host}=");
+    state.lines().find_map(|line| line.strip_prefix(&wanted)).unwrap().parse().unwrap()
+}
+
+/// A port of this machine that nothing listens on.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A string of a JSON document.

@@ -3,7 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod bad_days;
+mod bad_input;
+mod faults;
 mod lab;
 mod lifecycle;
 mod neighbours;
 mod rollback;
+mod stacks;
+mod stores;

@@ -9,7 +9,7 @@ use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, stack_arg
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
-const ENDS_AT_ONCE: &str = r#"services:
+pub(crate) const ENDS_AT_ONCE: &str = r#"services:
   fine: {image: "localhost/sbx-lab:1", command: ["sleep", "1000"], stop_signal: SIGKILL}
   web: {image: "localhost/sbx-lab:1", command: ["sh", "-c", "echo it went boom >&2; exit 3"]}
 "#;
@@ -30,7 +30,7 @@ const UP_TAKES_LONG: &str = r#"services:
 
 /// A stack whose create takes long: in `up` with compose v2, in the wait for readiness with podman-compose. A container
 /// that ignores SIGTERM makes its removal take as long as the profile's grace.
-fn slow_stack(host: &str) -> String {
+pub(crate) fn slow_stack(host: &str) -> String {
     let up = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
     format!("{up}  stubborn: {{image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}}\n")
 }
@@ -68,7 +68,12 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     let impatient = bench.profile("impatient", "ready_timeout: 3s");
     let slow = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
     let started = Instant::now();
-    fail(&bench, &impatient, host, slow, "timeout", &before);
+    let late = fail(&bench, &impatient, host, slow, "timeout", &before);
+    // `up` itself is bounded, and its words are the evidence.
+    let step = if host == DOCKER { "up" } else { "ready" };
+    assert_eq!(late["failure"]["step"], step, "{late:#}");
+    let evidence = text(&late["failure"]["output"]);
+    assert!(evidence.contains(if host == DOCKER { "Started" } else { "web" }), "{evidence}");
     assert!(started.elapsed() < Duration::from_secs(30), "ready_timeout is 3 s: {:?}", started.elapsed());
 }
 
@@ -88,7 +93,7 @@ fn fail(bench: &Bench, profile: &str, host: &str, compose: &str, code: &str, bef
     record
 }
 
-fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
+pub(crate) fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
     let record = bench.get(id);
     for (key, value) in
         [("state", json!("failed")), ("reason", json!(reason)), ("operation", Value::Null), ("leftovers", json!([]))]
@@ -102,7 +107,7 @@ fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
     record
 }
 
-fn destroy(bench: &Bench, id: &str) -> Ran {
+pub(crate) fn destroy(bench: &Bench, id: &str) -> Ran {
     let ran = bench.run(["destroy", id]);
     assert_eq!(ran.ok(), json!([{"id": id, "ok": true}]));
     let record = bench.get(id);
@@ -134,7 +139,7 @@ fn a_kept_failure_stays_until_it_is_destroyed() {
 }
 
 /// How many containers a sandbox has.
-fn containers(host: &str, id: &str) -> usize {
+pub(crate) fn containers(host: &str, id: &str) -> usize {
     let script = r#"$1 ps -aq --filter "label=com.docker.compose.project=sbx-$2""#;
     on_host(host, &[script, engine(host), id]).lines().count()
 }
@@ -164,7 +169,10 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
         let ran = create.finish();
         let error = ran.error("cancelled");
         assert_eq!(error["details"]["sandbox_id"], json!(id), "{error:#}");
-        check_failed(&bench, &id, "cancelled");
+        let record = check_failed(&bench, &id, "cancelled");
+        // What `up` said until then is the evidence.
+        let evidence = text(&record["failure"]["output"]);
+        assert!(host == PODMAN || evidence.contains("Started"), "{evidence}");
         bench.assert_unchanged(host, &before);
     }
 
@@ -230,8 +238,8 @@ fn what_a_killed_process_left_is_destroyed(host: &str, points: &[&str]) {
         let state = if *point == "create.ready" { "ready" } else { "provisioning" };
         assert_eq!(left["state"], state, "{point}");
         // The key finds it again, as it is: nothing else is made.
-        let again = bench.run(&args);
-        assert!(again.stdout.contains(&id) || again.stderr.contains(&id), "{point}: {again:#?}");
+        let again = bench.run(&args).ok();
+        assert_eq!((&again["id"], &again["state"]), (&left["id"], &left["state"]), "{point}");
         assert_eq!(bench.stored().iter().filter(|record| record["state"] != "destroyed").count(), 1, "{point}");
         destroy(&bench, &id);
         bench.assert_unchanged(host, &before);

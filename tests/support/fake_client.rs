@@ -23,9 +23,7 @@ use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::fault::Code;
-use sandboxer::domain::name::{
-    EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, check_name,
-};
+use sandboxer::domain::name::{EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, check_name};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
 use sandboxer::domain::sandbox::{
@@ -272,7 +270,14 @@ impl Client for FakeClient {
         };
         let id = SandboxId::from_random(next.wrapping_mul(2_654_435_761));
         let profile = request.profile.unwrap_or_default();
-        let mut record = record(id.as_str(), request.name.as_deref(), &profile, request.host.as_deref().unwrap_or("local"), State::Requested, self.now());
+        let mut record = record(
+            id.as_str(),
+            request.name.as_deref(),
+            &profile,
+            request.host.as_deref().unwrap_or("local"),
+            State::Requested,
+            self.now(),
+        );
         record.labels = request.labels;
         record.inputs = request.inputs;
         self.insert(record.clone());
@@ -305,7 +310,11 @@ impl Client for FakeClient {
             version: "1.0.0".to_owned(),
             extension: "ext.compose-ssh".to_owned(),
             inputs: request.inputs,
-            route: chosen.map(|host| Route { host, reason: "first that qualifies".to_owned(), verdicts: verdicts.clone() }),
+            route: chosen.map(|host| Route {
+                host,
+                reason: "first that qualifies".to_owned(),
+                verdicts: verdicts.clone(),
+            }),
             verdicts,
             quote_usd: None,
             ttl_s: Some(14_400),
@@ -530,7 +539,8 @@ pub fn ready(mut record: SandboxRecord, now: Time) -> SandboxRecord {
     record.ready_at = Some(now);
     record.expires_at = Some(now.plus_seconds(14_400));
     record.max_expires_at = Some(now.plus_seconds(86_400));
-    let ssh = if local { format!("cd {workdir}") } else { format!("ssh -t ops@{host} 'cd {workdir} && exec $SHELL -l'") };
+    let ssh =
+        if local { format!("cd {workdir}") } else { format!("ssh -t ops@{host} 'cd {workdir} && exec $SHELL -l'") };
     record.reachability = Some(Reachability {
         host: host.clone(),
         ssh,
@@ -633,7 +643,10 @@ pub fn facts(hostname: &str, now: Time) -> HostFacts {
         disk: None,
         workspace_root: "/home/ops/sandboxes".to_owned(),
         clock_offset_s: Some(0.1),
-        tools: BTreeMap::from([("rsync".to_owned(), "/usr/bin/rsync".to_owned()), ("tar".to_owned(), "/bin/tar".to_owned())]),
+        tools: BTreeMap::from([
+            ("rsync".to_owned(), "/usr/bin/rsync".to_owned()),
+            ("tar".to_owned(), "/bin/tar".to_owned()),
+        ]),
         runtimes: Vec::new(),
         inventory: None,
     }
@@ -650,12 +663,30 @@ pub fn profiles() -> Vec<ProfileView> {
     };
     let compose = Inputs::new([
         ("repo".to_owned(), spec(true, InputKind::Directory, None, "Repository to deploy", &[])),
-        ("compose_file".to_owned(), spec(false, InputKind::String, Some("docker-compose.yml"), "Relative to the repository", &[])),
-        ("seed".to_owned(), spec(false, InputKind::Choice, Some("small"), "How much test data", &["none", "small", "large"])),
+        (
+            "compose_file".to_owned(),
+            spec(false, InputKind::String, Some("docker-compose.yml"), "Relative to the repository", &[]),
+        ),
+        (
+            "seed".to_owned(),
+            spec(false, InputKind::Choice, Some("small"), "How much test data", &["none", "small", "large"]),
+        ),
     ]);
     vec![
-        view("profile.sandbox-canary", "An isolated workspace and the host's inventory", "ext.compose-ssh", true, Inputs::default()),
-        view("profile.compose-e2e", "Run a repository's compose stack in isolation", "ext.compose-ssh", true, compose.clone()),
+        view(
+            "profile.sandbox-canary",
+            "An isolated workspace and the host's inventory",
+            "ext.compose-ssh",
+            true,
+            Inputs::default(),
+        ),
+        view(
+            "profile.compose-e2e",
+            "Run a repository's compose stack in isolation",
+            "ext.compose-ssh",
+            true,
+            compose.clone(),
+        ),
         view("profile.compose-checkpoint", "A compose stack with snapshots and undo", "ext.compose-ssh", true, compose),
         view("profile.saas-stub", "A metered stand-in", "ext.saas-stub", false, Inputs::default()),
         ProfileView {
@@ -716,19 +747,27 @@ pub fn world(now: Time) -> Scenario {
         record.since = now.minus_seconds(ago.saturating_sub(8));
         record
     };
-    let mut core = ready(made("a1b2c3d4", Some("e2e-core"), "compose-e2e", "coulombcore", 7380), now.minus_seconds(7380));
+    let mut core =
+        ready(made("a1b2c3d4", Some("e2e-core"), "compose-e2e", "coulombcore", 7380), now.minus_seconds(7380));
     core.labels.insert("team".to_owned(), "core".to_owned());
-    let mut sick = ready(made("5d20aa17", Some("checkout"), "compose-e2e", "coulombcore", 3000), now.minus_seconds(3000));
+    let mut sick =
+        ready(made("5d20aa17", Some("checkout"), "compose-e2e", "coulombcore", 3000), now.minus_seconds(3000));
     sick.services[1] = service("db", "exited", Some(137));
-    let mut far = ready(made("9c0d11ee", Some("hs-build"), "vm-haskell-build", "vm-haskell", 90_000), now.minus_seconds(9000));
+    let mut far =
+        ready(made("9c0d11ee", Some("hs-build"), "vm-haskell-build", "vm-haskell", 90_000), now.minus_seconds(9000));
     far.observed_at = Some(now.minus_seconds(140));
-    let mut kept = ready(made("0f00ba12", Some("reference"), "compose-checkpoint", "sandboxer01", 400_000), now.minus_seconds(400));
+    let mut kept = ready(
+        made("0f00ba12", Some("reference"), "compose-checkpoint", "sandboxer01", 400_000),
+        now.minus_seconds(400),
+    );
     kept.labels.insert("protect".to_owned(), "true".to_owned());
     kept.expires_at = None;
     let broken = failed(made("0b1c2d3e", Some("nightly"), "compose-e2e", "coulombcore", 2460));
-    let busy = held(ready(made("77fe01aa", None, "compose-e2e", "sandboxer01", 300), now), OperationKind::Recreate, now);
+    let busy =
+        held(ready(made("77fe01aa", None, "compose-e2e", "sandboxer01", 300), now), OperationKind::Recreate, now);
     let soon = {
-        let mut record = ready(made("c0ffee00", Some("demo"), "sandbox-canary", "local", 14_200), now.minus_seconds(14_200));
+        let mut record =
+            ready(made("c0ffee00", Some("demo"), "sandbox-canary", "local", 14_200), now.minus_seconds(14_200));
         record.telemetry = Some(facts("desk-1", now.minus_seconds(14_200)));
         record.services.clear();
         record

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::extension::Handle;
 use crate::domain::facts::Runtime;
 use crate::domain::fault::Fault;
-use crate::domain::extension::Handle;
 
 /// A service that should be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,7 +36,7 @@ use crate::transport::{Command, Output, Transport, Transports};
 pub const ID: &str = "ext.compose-ssh";
 
 /// How long a small remote step may take.
-const STEP_LIMIT: Duration = Duration::from_secs(60);
+const STEP_LIMIT: Duration = Duration::from_mins(1);
 
 /// Lines of a failed step's output that are kept as evidence.
 const EVIDENCE_LINES: usize = 200;

@@ -1,7 +1,6 @@
 //! provision: one prepare call, the transfer, and `up`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Report, Reporter};
 use crate::domain::facts::{Flavour, HostFacts, HostIdentity, Runtime};
@@ -25,9 +24,6 @@ const PREPARE_SH: &str = concat!(
 );
 const UP_SH: &str = include_str!("scripts/up.sh");
 const WRITE_SH: &str = include_str!("scripts/write.sh");
-
-/// How long `up` may take: it may pull and build.
-const UP_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// A rendered file up to this size travels as an argument of `up`; a larger one in a call before it. An exec
 /// request over SSH is limited to 256 KiB, and one argument to 128 KiB.
@@ -245,9 +241,10 @@ async fn up(
         steps.reporter.report(Report { message, ..report.clone() });
     };
     let output = transport
-        .stream(&command, UP_LIMIT, &mut on_line)
+        // Pulling and building count: a start that takes longer than the profile allows has failed.
+        .stream(&command, request.profile.ready_timeout.duration(), &mut on_line)
         .await
-        .map_err(|fault| fault.detail("step", "up"))?;
+        .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
     failpoint::reached("compose.up");
     if !output.ok() {
         return Err(failed("up", format!("{} could not start the stack", runtime.command.join(" ")), &output));
@@ -269,6 +266,15 @@ async fn up(
     };
     runtime::started(transport, &stack, &project, &output).await?;
     Ok((stack, rendered))
+}
+
+fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
+    if fault.code != Code::Timeout {
+        return fault;
+    }
+    let message =
+        format!("the stack was not started within the profile's ready_timeout of {}", request.profile.ready_timeout);
+    Fault::new(Code::Timeout, message).hint("what it was doing is in the record's failure").because(fault)
 }
 
 /// What the compose tool understands (crates' and lab's findings on podman-compose 1.0.x).

@@ -1,5 +1,6 @@
 //! `wait_ready`, `inspect` and the manifest's deadline.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,10 +50,15 @@ pub(super) async fn wait_ready(
         return Ok(Readiness { reachability: reachability(spec, &workspace, &[]), services: Vec::new() });
     };
     let until = Instant::now() + limit;
+    let mut calm = Calm::default();
     loop {
         let found = runtime::containers(transport, &used.engine, &target.id.project()).await?;
         let services = runtime::services(&stack.services, &found);
-        match runtime::judge(&stack.services, &found) {
+        let judged = match runtime::judge(&stack.services, &found) {
+            Judgement::Ready => calm.judge(&found),
+            other => other,
+        };
+        match judged {
             Judgement::Ready => {
                 return Ok(Readiness { reachability: reachability(spec, &workspace, &found), services });
             }
@@ -70,6 +76,31 @@ pub(super) async fn wait_ready(
             Judgement::Waiting(why) => reporter.report(Report { message: Some(why), ..report.clone() }),
         }
         tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+/// How long a container that the engine had to start again must run before it counts: one look may fall between
+/// two crashes.
+const CALM: Duration = Duration::from_secs(2);
+
+/// Restarts of each container, and since when there were so many.
+#[derive(Default)]
+struct Calm(BTreeMap<String, (u32, Instant)>);
+
+impl Calm {
+    fn judge(&mut self, found: &[Container]) -> Judgement {
+        let mut waiting = None;
+        for container in found.iter().filter(|container| container.state == "running") {
+            let restarts = container.restarts.unwrap_or(0);
+            let seen = self.0.entry(container.name.clone()).or_insert((restarts, Instant::now()));
+            if seen.0 != restarts {
+                *seen = (restarts, Instant::now());
+            }
+            if restarts > 0 && seen.1.elapsed() < CALM {
+                waiting = Some(format!("service {} was started again {restarts} times", container.service));
+            }
+        }
+        waiting.map_or(Judgement::Ready, Judgement::Waiting)
     }
 }
 
@@ -136,7 +167,8 @@ fn reachability(spec: &HostSpec, workspace: &str, found: &[Container]) -> Reacha
             }
         })
         .collect();
-    endpoints.sort_by(|a, b| (&a.service, a.container_port, a.host_port).cmp(&(&b.service, b.container_port, b.host_port)));
+    endpoints
+        .sort_by(|a, b| (&a.service, a.container_port, a.host_port).cmp(&(&b.service, b.container_port, b.host_port)));
     Reachability {
         host: spec.name.clone(),
         ssh: match &ssh {
@@ -185,10 +217,18 @@ mod tests {
             exit_code: None,
             restarts: None,
             health: None,
-            ports: vec![Published { container_port: 80, protocol: "tcp".into(), host_ip: "127.0.0.1".into(), host_port: 4711 }],
+            ports: vec![Published {
+                container_port: 80,
+                protocol: "tcp".into(),
+                host_ip: "127.0.0.1".into(),
+                host_port: 4711,
+            }],
         };
         let there = reachability(&spec, "/srv/a b/sbx-1/workspace", &[web]);
-        assert_eq!(there.ssh, r#"ssh -F '/etc/my lab/config' -t ops@coulombcore "cd '/srv/a b/sbx-1/workspace' && exec \"\$SHELL\" -l""#);
+        assert_eq!(
+            there.ssh,
+            r#"ssh -F '/etc/my lab/config' -t ops@coulombcore "cd '/srv/a b/sbx-1/workspace' && exec \"\$SHELL\" -l""#
+        );
         assert_eq!(there.endpoints[0].url, "http://127.0.0.1:4711");
         assert_eq!(
             there.endpoints[0].tunnel.as_deref(),

@@ -104,9 +104,10 @@ fn ports(json: &Value) -> Vec<Published> {
         .flat_map(|(container_port, protocol, bindings)| {
             bindings.iter().filter_map(move |binding| {
                 let host_port = &binding["HostPort"];
-                let host_port = host_port.as_str().and_then(|text| text.parse().ok()).or_else(|| {
-                    host_port.as_u64().and_then(|number| u16::try_from(number).ok())
-                })?;
+                let host_port = host_port
+                    .as_str()
+                    .and_then(|text| text.parse().ok())
+                    .or_else(|| host_port.as_u64().and_then(|number| u16::try_from(number).ok()))?;
                 Some(Published {
                     container_port,
                     protocol: protocol.to_owned(),
@@ -118,9 +119,7 @@ fn ports(json: &Value) -> Vec<Published> {
         .collect();
     // `public` publishes on IPv4 and IPv6 under one port: one endpoint.
     found.sort();
-    found.dedup_by(|a, b| {
-        (a.container_port, &a.protocol, a.host_port) == (b.container_port, &b.protocol, b.host_port)
-    });
+    found.dedup_by(|a, b| (a.container_port, &a.protocol, a.host_port) == (b.container_port, &b.protocol, b.host_port));
     found
 }
 
@@ -149,7 +148,8 @@ pub(super) fn judge(expected: &[Expected], found: &[Container]) -> Judgement {
 }
 
 fn judge_one(want: &Expected, container: &Container) -> Judgement {
-    let comes_back = matches!(want.restart.as_str(), "always" | "unless-stopped") || want.restart.starts_with("on-failure");
+    let comes_back =
+        matches!(want.restart.as_str(), "always" | "unless-stopped") || want.restart.starts_with("on-failure");
     match (container.state.as_str(), container.exit_code) {
         ("running", _) => Judgement::Ready,
         // A one-shot that ended well is fine, whether or not the file says that it is one.
@@ -191,7 +191,11 @@ pub(super) async fn started(
         fault: Fault::new(Code::OperationFailed, format!("{command} said it was done, but {lacking}"))
             .detail("step", "up")
             .hint("its output is in the record's failure"),
-        failure: Some(Failure { step: "up".to_owned(), exit_status: Some(output.status), output: stack.up_output.clone() }),
+        failure: Some(Failure {
+            step: "up".to_owned(),
+            exit_status: Some(output.status),
+            output: stack.up_output.clone(),
+        }),
         untouched: false,
     })
 }

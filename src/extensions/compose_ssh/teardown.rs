@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::domain::extension::{ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport};
+use crate::domain::extension::{
+    ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
+};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::said::Said;
 use crate::extensions::compose_ssh::{ComposeSsh, failed};
@@ -16,7 +18,7 @@ const TEARDOWN_SH: &str = concat!(
 );
 
 /// How long a teardown may take beyond the grace that containers get.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 pub(super) async fn teardown(
     extension: &ComposeSsh,
@@ -47,7 +49,8 @@ pub(super) async fn teardown(
         }
     };
     let limit = LIMIT + Duration::from_secs(grace * 2);
-    let output = transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
+    let output =
+        transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
     failpoint::reached("compose.torn_down");
     let text = output.text();
     let said = Said::read(&text);

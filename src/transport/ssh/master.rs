@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::domain::fault::Fault;
 use crate::domain::host::HostSpec;
+use crate::domain::text::hex;
 use crate::transport::ssh::control_dir;
 use crate::transport::ssh::words::{Peer, Resolved, classify, dropped_early, no_ssh, unreachable};
 
@@ -115,7 +116,7 @@ impl Target {
             hash.update(part.as_bytes());
             hash.update([0]);
         }
-        hash.finalize().iter().take(8).fold(String::new(), |name, byte| format!("{name}{byte:02x}"))
+        hex(&hash.finalize()[..8])
     }
 
     async fn existing(&self, socket: &Path) -> Option<Master> {

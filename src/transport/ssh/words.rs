@@ -66,8 +66,7 @@ pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Fault {
         unreachable(host.as_str(), "resolve", "cannot be found: its name does not resolve")
             .hint(format!("check the name, or say under hosts.{host} of the configuration how ssh reaches it"))
     } else if has("Connection refused") {
-        unreachable(host.as_str(), "refused", "refuses the connection")
-            .hint("is sshd running there, and on that port?")
+        unreachable(host.as_str(), "refused", "refuses the connection").hint("is sshd running there, and on that port?")
     } else if has("timed out") || has("Timeout, server") {
         unreachable(host.as_str(), "timeout", "does not answer")
             .hint(format!("is it up, and reachable from here? try: {}", by_hand(peer, "")))

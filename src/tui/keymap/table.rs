@@ -37,16 +37,8 @@ impl Mode {
     }
 
     /// Every mode, in the help's order.
-    pub const ALL: &'static [Self] = &[
-        Self::Main,
-        Self::Filter,
-        Self::Paper,
-        Self::Picker,
-        Self::Form,
-        Self::Confirm,
-        Self::Jobs,
-        Self::Palette,
-    ];
+    pub const ALL: &'static [Self] =
+        &[Self::Main, Self::Filter, Self::Paper, Self::Picker, Self::Form, Self::Confirm, Self::Jobs, Self::Palette];
 }
 
 /// One row of the table.

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use super::Role;
 use crate::client::Problem;
+use crate::domain::Time;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::name::SandboxId;
 use crate::domain::text::clean_line;
-use crate::domain::Time;
 
 use super::jobs::JobId;
 
@@ -124,7 +124,9 @@ pub(super) fn event_glyph(kind: &EventKind) -> (char, Role) {
         | EventKind::PatchFailed
         | EventKind::HostChanged => ('✗', Role::Bad),
         EventKind::SandboxLost | EventKind::SandboxExpiring | EventKind::CreditsShortfall => ('⚠', Role::Warn),
-        EventKind::SandboxRequested | EventKind::SandboxProvisioning | EventKind::SandboxDestroying => ('◐', Role::Busy),
+        EventKind::SandboxRequested | EventKind::SandboxProvisioning | EventKind::SandboxDestroying => {
+            ('◐', Role::Busy)
+        }
         _ => ('·', Role::Dim),
     }
 }

@@ -2,11 +2,11 @@
 
 use jiff::tz::TimeZone;
 
+use super::Load;
 use super::activity::event_line;
 use super::hosts::{Host, Standing};
 use super::paper::{Paper, Role};
 use super::words::{age, bytes, clock, left, state_glyph, state_role};
-use super::Load;
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
@@ -61,7 +61,9 @@ impl Details {
         paper.heading("Timeline");
         match &self.load {
             Load::Loading => paper.text(Role::Dim, 2, "reading the events…"),
-            Load::Failed(problem) => paper.text(Role::Bad, 2, &format!("the events cannot be read: {}", problem.message)),
+            Load::Failed(problem) => {
+                paper.text(Role::Bad, 2, &format!("the events cannot be read: {}", problem.message));
+            }
             Load::Ready if self.events.is_empty() => paper.text(Role::Dim, 2, "no events are kept of it"),
             Load::Ready => {}
         }
@@ -84,7 +86,10 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
     paper.maybe("message", Role::Plain, record.message.as_deref());
     if let Some(running) = &record.operation {
         let since = age(now.since(running.started_at).as_secs());
-        let who = format!("{} for {since}, by {} in process {} on {}", running.kind, running.actor, running.pid, running.host);
+        let who = format!(
+            "{} for {since}, by {} in process {} on {}",
+            running.kind, running.actor, running.pid, running.host
+        );
         paper.pair("operation", Role::Busy, &who);
         if running.cancel_requested {
             paper.pair("", Role::Warn, "a roll-back was asked for");
@@ -129,7 +134,8 @@ fn reach(paper: &mut Paper, record: &SandboxRecord) {
     paper.pair("ssh", Role::Code, &reach.ssh);
     for endpoint in &reach.endpoints {
         paper.gap();
-        let ports = format!("{} {} -> {}/{}", endpoint.service, endpoint.container_port, endpoint.host_port, endpoint.protocol);
+        let ports =
+            format!("{} {} -> {}/{}", endpoint.service, endpoint.container_port, endpoint.host_port, endpoint.protocol);
         paper.pair("endpoint", Role::Plain, &ports);
         paper.pair("url", Role::Code, &endpoint.url);
         paper.maybe("tunnel", Role::Code, endpoint.tunnel.as_deref());
@@ -164,7 +170,8 @@ fn service_words(service: &Service) -> String {
 fn host_section(paper: &mut Paper, record: &SandboxRecord, host: Option<&Host>, now: Time) {
     let Some(host) = host else { return };
     paper.heading(&format!("Host {}", record.host));
-    let since = |time: Option<Time>| time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default();
+    let since =
+        |time: Option<Time>| time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default();
     let latency = host.view.latency_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
     match host.standing(now) {
         Standing::Up => paper.pair("state", Role::Good, &format!("● up{latency}")),
@@ -239,12 +246,21 @@ fn certified(paper: &mut Paper, certificate: &Certificate) {
         Some(runtime) => {
             let engine = runtime.engine_version.as_deref().unwrap_or("of unknown version");
             let root = if runtime.rootless { "rootless" } else { "as root" };
-            let text = format!("{} {} on {} {engine}, {root}, {}", runtime.flavour, runtime.version, runtime.engine, runtime.chosen);
+            let text = format!(
+                "{} {} on {} {engine}, {root}, {}",
+                runtime.flavour, runtime.version, runtime.engine, runtime.chosen
+            );
             paper.pair("runtime", Role::Plain, &text);
         }
         None => paper.pair("runtime", Role::Dim, "none on this host"),
     }
-    paper.maybe("exit codes", Role::Plain, certificate.exit_codes_trusted.map(|yes| if yes { "tell failure from success" } else { "do not tell failure from success" }));
+    paper.maybe(
+        "exit codes",
+        Role::Plain,
+        certificate
+            .exit_codes_trusted
+            .map(|yes| if yes { "tell failure from success" } else { "do not tell failure from success" }),
+    );
     paper.maybe("ps format", Role::Plain, certificate.ps_format.as_deref());
     for finding in &certificate.findings {
         paper.text(Role::Plain, 2, finding);
@@ -260,7 +276,11 @@ fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
     let memory = format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
     paper.pair("memory", Role::Plain, &memory);
     if let Some(disk) = &facts.disk {
-        paper.pair("disk", Role::Plain, &format!("{} free of {} ({})", bytes(disk.available_bytes), bytes(disk.total_bytes), disk.path));
+        paper.pair(
+            "disk",
+            Role::Plain,
+            &format!("{} free of {} ({})", bytes(disk.available_bytes), bytes(disk.total_bytes), disk.path),
+        );
     }
     if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > 2.0) {
         paper.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));

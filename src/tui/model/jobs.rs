@@ -143,7 +143,9 @@ impl Job {
     /// What a cancel leaves behind.
     pub fn rollback(&self) -> &'static str {
         match self.kind {
-            OperationKind::Create | OperationKind::Restore => "what was made on the host is removed; the record stays as failed",
+            OperationKind::Create | OperationKind::Restore => {
+                "what was made on the host is removed; the record stays as failed"
+            }
             OperationKind::Recreate => "what was made anew is removed; the old one is gone already",
             OperationKind::Destroy => "what is removed stays removed; the rest is finished later",
             _ => "what was begun is taken back",

@@ -202,9 +202,13 @@ impl Column {
         widths.push((Self::Left, 12));
         let used: u16 = widths.iter().map(|(_, width)| width + GAP).sum::<u16>() - 2 * GAP;
         let mut spare = width.saturating_sub(used);
-        for (column, share, most) in
-            [(Self::Name, 4, 18), (Self::Host, 6, 14), (Self::Profile, 6, 18), (Self::Id, 8, 10), (Self::Left, 1, u16::MAX)]
-        {
+        for (column, share, most) in [
+            (Self::Name, 4, 18),
+            (Self::Host, 6, 14),
+            (Self::Profile, 6, 18),
+            (Self::Id, 8, 10),
+            (Self::Left, 1, u16::MAX),
+        ] {
             if let Some((_, width)) = widths.iter_mut().find(|(known, _)| *known == column) {
                 let more = (spare / share).min(most.saturating_sub(*width));
                 *width += more;
@@ -232,8 +236,19 @@ mod tests {
             for height in 0..60 {
                 for focus in [Pane::Sandboxes, Pane::Activity] {
                     let screen = Screen::of((width, height), focus);
-                    for area in [screen.header, screen.frame, screen.titles, screen.list, screen.activity, screen.footer, screen.overlay()] {
-                        assert!(area.x + area.width <= width && area.y + area.height <= height, "{width}x{height} {area:?}");
+                    for area in [
+                        screen.header,
+                        screen.frame,
+                        screen.titles,
+                        screen.list,
+                        screen.activity,
+                        screen.footer,
+                        screen.overlay(),
+                    ] {
+                        assert!(
+                            area.x + area.width <= width && area.y + area.height <= height,
+                            "{width}x{height} {area:?}"
+                        );
                     }
                     if screen.list.height > 0 {
                         let last = screen.columns().last().copied().unwrap();

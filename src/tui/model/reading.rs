@@ -40,7 +40,11 @@ impl Model {
             paper.pair("read-only", Role::Warn, "keys that change something are refused");
         }
         let later = TABLE.iter().filter(|row| row.action.is_later()).count();
-        paper.text(Role::Dim, 2, &format!("{later} more actions have their keys kept free and come with later versions"));
+        paper.text(
+            Role::Dim,
+            2,
+            &format!("{later} more actions have their keys kept free and come with later versions"),
+        );
         paper.text(Role::Dim, 2, "every action can be put on another key: dashboard.keys in the configuration");
         paper
     }

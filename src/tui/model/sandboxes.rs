@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::Load;
 use super::filter::Filter;
 use super::rows::{Entry, Sort};
-use super::Load;
 use crate::domain::State;
 use crate::domain::name::SandboxId;
 
@@ -71,14 +71,16 @@ impl Default for Sandboxes {
 }
 
 impl Sandboxes {
-    /// Takes a full list in place of everything known.
-    pub fn replace(&mut self, entries: Vec<Arc<Entry>>) {
-        self.records =
-            entries.iter().map(|entry| (entry.record.id.clone(), Arc::clone(entry))).collect();
-        self.sorted = entries;
+    /// Takes a full list in place of everything known, which is handed back: freeing ten thousand records takes longer
+    /// than a frame, so somebody else should.
+    #[must_use]
+    pub fn replace(&mut self, entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+        self.records = entries.iter().map(|entry| (entry.record.id.clone(), Arc::clone(entry))).collect();
+        let old = std::mem::replace(&mut self.sorted, entries);
         self.load = Load::Ready;
         self.marks.retain(|id| self.records.contains_key(id));
         self.reorder();
+        old
     }
 
     /// Takes one record's newer version; an older one is ignored. One that is over leaves the list.
@@ -175,7 +177,11 @@ impl Sandboxes {
         let at = wanted.and_then(|id| {
             // Mostly it has not moved.
             let same = |entry: &Arc<Entry>| entry.record.id == *id;
-            if self.shown.get(self.index).is_some_and(same) { Some(self.index) } else { self.shown.iter().position(same) }
+            if self.shown.get(self.index).is_some_and(same) {
+                Some(self.index)
+            } else {
+                self.shown.iter().position(same)
+            }
         });
         self.index = at.unwrap_or(self.index).min(self.shown.len().saturating_sub(1));
         // A filter may bring the wanted one back; one that is gone will not come back.

@@ -83,12 +83,18 @@ mod tests {
 
     #[test]
     fn ages_and_sizes_in_two_figures() {
-        for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7380, "2h03"), (90_000, "1d01h"), (900_000, "10d")] {
+        for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7380, "2h03"), (90_000, "1d01h"), (900_000, "10d")]
+        {
             assert_eq!(age(seconds), text);
         }
-        for (count, text) in
-            [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (12_400_000, "12 MB"), (999_900, "1.0 MB"), (u64::MAX, "18446744 TB")]
-        {
+        for (count, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (12_400_000, "12 MB"),
+            (999_900, "1.0 MB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
             assert_eq!(bytes(count), text);
         }
     }

@@ -16,7 +16,8 @@ pub(super) fn freeze(model: &Model, entry: &Entry) -> Target {
         let host = model.hosts.get(name);
         let down = host.filter(|host| host.standing(model.now) == Standing::Down);
         let since = host.and_then(|host| host.answered).or(entry.record.observed_at);
-        let since = since.map_or_else(|| "never".to_owned(), |at| format!("{} ago", age(model.now.since(at).as_secs())));
+        let since =
+            since.map_or_else(|| "never".to_owned(), |at| format!("{} ago", age(model.now.since(at).as_secs())));
         let word = if down.is_some() { "is down" } else { "has not answered" };
         format!("{name} {word}; last heard of {since}")
     });

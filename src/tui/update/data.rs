@@ -51,16 +51,23 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Problem>
     let again = model.reading.1;
     model.reading = (false, false);
     model.read_at = Some(model.now);
+    let mut effects = Vec::new();
     match answer {
         Ok(_) if model.frozen.is_some() && model.sandboxes.load == Load::Ready => hold(model),
         Ok(entries) => {
             refresh_details(model, &entries);
-            model.sandboxes.replace(entries);
+            let old = model.sandboxes.replace(entries);
+            if !old.is_empty() {
+                effects.push(Effect::Discard(old));
+            }
         }
         // Rows that are there stay; the title says that they could not be read again.
         Err(problem) => model.sandboxes.load = Load::Failed(problem),
     }
-    if again { list(model) } else { Vec::new() }
+    if again {
+        effects.extend(list(model));
+    }
+    effects
 }
 
 fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {

@@ -124,7 +124,9 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 
 /// Pasted text goes into the focused field, its line breaks as spaces.
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    let Some(form) = open_form(model).filter(|form| form.step == Step::Fill && !form.submitting) else { return Vec::new() };
+    let Some(form) = open_form(model).filter(|form| form.step == Step::Fill && !form.submitting) else {
+        return Vec::new();
+    };
     let Some(field) = form.fields.get_mut(form.focus).filter(|field| field.choice == Choice::Text) else {
         return Vec::new();
     };

@@ -101,7 +101,11 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Freeze => freeze(model),
         Action::Mouse => {
             model.mouse = !model.mouse;
-            let text = if model.mouse { "the mouse selects rows" } else { "the mouse is the terminal's: select text, M takes it back" };
+            let text = if model.mouse {
+                "the mouse selects rows"
+            } else {
+                "the mouse is the terminal's: select text, M takes it back"
+            };
             model.say(Role::Dim, text);
             vec![Effect::Mouse(model.mouse)]
         }

@@ -4,8 +4,8 @@ use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, keys};
-use crate::tui::model::palette_matches;
 use crate::tui::keymap::Action;
+use crate::tui::model::palette_matches;
 use crate::tui::model::{Model, Overlay};
 
 /// Scrolls the overlay on top.
@@ -65,10 +65,12 @@ pub(super) fn palette_act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Choose => {
             let chosen = found.get(*at).copied();
             model.overlays.pop();
-            return chosen.map(|action| match action {
-                Action::Suspend => vec![Effect::Suspend],
-                action => keys::act(model, action),
-            }).unwrap_or_default();
+            return chosen
+                .map(|action| match action {
+                    Action::Suspend => vec![Effect::Suspend],
+                    action => keys::act(model, action),
+                })
+                .unwrap_or_default();
         }
         _ => {}
     }

@@ -51,12 +51,12 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
         (_, Some((stage, step, steps))) => format!("[{step}/{steps} {stage}]"),
         (_, None) => "starting".to_owned(),
     };
-    let mut x = paint.spans(area.x + 1, y, area.width.saturating_sub(1), &[
-        (Role::Dim, &started),
-        (Role::Busy, " ◐ "),
-        (Role::Plain, &what),
-        (Role::Busy, &word),
-    ]) + 1;
+    let mut x = paint.spans(
+        area.x + 1,
+        y,
+        area.width.saturating_sub(1),
+        &[(Role::Dim, &started), (Role::Busy, " ◐ "), (Role::Plain, &what), (Role::Busy, &word)],
+    ) + 1;
     if let Some(part) = job.fraction() {
         if x + 10 < end {
             paint.bar(x, y, 10, part, Role::Busy);
@@ -77,9 +77,10 @@ fn event_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, line: &A
     let time = clock(line.time, &model.zone);
     let glyph = format!(" {} ", line.glyph);
     let role = if line.role == Role::Bad { Role::Bad } else { Role::Plain };
-    paint.spans(area.x + 1, y, area.width.saturating_sub(1), &[
-        (Role::Dim, &time),
-        (line.role, &glyph),
-        (role, &line.text),
-    ]);
+    paint.spans(
+        area.x + 1,
+        y,
+        area.width.saturating_sub(1),
+        &[(Role::Dim, &time), (line.role, &glyph), (role, &line.text)],
+    );
 }

@@ -30,13 +30,18 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> O
     let cursor = confirm.demand.as_ref().map(|(wanted, what)| {
         let y = bottom.saturating_sub(2);
         let typed = confirm.typed.value();
-        let x = paint.spans(area.x, y, area.width, &[
-            (Role::Plain, "type "),
-            (Role::Plain, what),
-            (Role::Plain, ", "),
-            (Role::Title, wanted),
-            (Role::Plain, ": "),
-        ]);
+        let x = paint.spans(
+            area.x,
+            y,
+            area.width,
+            &[
+                (Role::Plain, "type "),
+                (Role::Plain, what),
+                (Role::Plain, ", "),
+                (Role::Title, wanted),
+                (Role::Plain, ": "),
+            ],
+        );
         let room = (area.x + area.width).saturating_sub(x);
         let field = format!("{typed:<12}");
         paint.put(x, y, room, &field, Role::Field);
@@ -105,7 +110,9 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
             lines.extend(confirm.targets.iter().flat_map(|target| named(model, target, narrow)));
             lines.push(Vec::new());
             let words = match confirm.purpose {
-                Purpose::Recreate => "Each is destroyed and made again: same id, profile version and inputs; its files are gone.",
+                Purpose::Recreate => {
+                    "Each is destroyed and made again: same id, profile version and inputs; its files are gone."
+                }
                 _ => "Containers, networks, volumes and the workspace are removed.",
             };
             lines.push(vec![(Role::Dim, words.to_owned())]);
@@ -120,10 +127,7 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
 fn running(model: &Model, job: &Job) -> [Line; 2] {
     let stage = job.stage.as_ref().map(|(stage, step, steps)| format!("  {step}/{steps} {stage}")).unwrap_or_default();
     let what = format!("{} {}{stage}  {}", job.kind, job.title, age(job.seconds(model.now)));
-    [
-        vec![(Role::Busy, "◐ ".to_owned()), (Role::Plain, what)],
-        vec![(Role::Dim, format!("    {}", job.rollback()))],
-    ]
+    [vec![(Role::Busy, "◐ ".to_owned()), (Role::Plain, what)], vec![(Role::Dim, format!("    {}", job.rollback()))]]
 }
 
 /// A target: id, name, host, profile, state, age, on two lines where there is little room; below it what else to

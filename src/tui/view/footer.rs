@@ -70,7 +70,12 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
         }
         let refused = model.read_only && action.is_mutating();
         let role = if refused { Role::Dim } else { Role::Key };
-        x = paint.spans(x, area.y, end - x, &[(role, &key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, "  ")]);
+        x = paint.spans(
+            x,
+            area.y,
+            end - x,
+            &[(role, &key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, "  ")],
+        );
     }
 }
 

@@ -34,7 +34,13 @@ fn pick(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) {
             return;
         }
         Load::Failed(problem) => {
-            paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), &format!("✗ {}", problem.message), Role::Bad);
+            paint.put(
+                area.x + 1,
+                area.y + 1,
+                area.width.saturating_sub(2),
+                &format!("✗ {}", problem.message),
+                Role::Bad,
+            );
             return;
         }
         Load::Ready if form.profiles.is_empty() => {
@@ -206,7 +212,8 @@ fn decided(decision: &Decision, lines: &mut Vec<(Role, String)>) {
         None => lines.push((Role::Bad, "✗ no host can take it".to_owned())),
     }
     for refusal in &decision.preview.refusals {
-        let allow = refusal.allow.as_ref().map(|word| format!(" (the profile may allow it: {word})")).unwrap_or_default();
+        let allow =
+            refusal.allow.as_ref().map(|word| format!(" (the profile may allow it: {word})")).unwrap_or_default();
         lines.push((Role::Bad, format!("  ✗ {}: {}{allow}", refusal.path, refusal.message)));
     }
     let chosen = decision.route.as_ref().map(|route| &route.host);

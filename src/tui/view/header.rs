@@ -73,7 +73,8 @@ fn hosts(model: &Model, paint: &mut Paint<'_>, area: Area) {
         }
         return;
     }
-    let count = |standing: Standing| model.hosts.list.iter().filter(|host| host.standing(model.now) == standing).count();
+    let count =
+        |standing: Standing| model.hosts.list.iter().filter(|host| host.standing(model.now) == standing).count();
     let mut spans = vec![(Role::Dim, "hosts ".to_owned())];
     for (standing, glyph, role) in [
         (Standing::Up, "●", Role::Good),
@@ -93,7 +94,10 @@ fn one(model: &Model, host: &Host) -> [(Role, String); 2] {
     let name = crate::domain::text::clean_line(host.view.name.as_str(), 20);
     let ms = host.view.latency_ms;
     let state = match host.standing(model.now) {
-        Standing::Up => (Role::Good, format!("●{}", ms.filter(|_| !host.view.name.is_local()).map(|ms| format!(" {ms}ms")).unwrap_or_default())),
+        Standing::Up => (
+            Role::Good,
+            format!("●{}", ms.filter(|_| !host.view.name.is_local()).map(|ms| format!(" {ms}ms")).unwrap_or_default()),
+        ),
         Standing::Slow => (Role::Warn, format!("● slow{}", ms.map(|ms| format!(" {ms}ms")).unwrap_or_default())),
         Standing::Connecting => (Role::Busy, "◌".to_owned()),
         Standing::Down => {

@@ -116,7 +116,12 @@ impl Paint<'_> {
             if key.is_empty() || x + needed > end {
                 continue;
             }
-            x = self.spans(x, y, end - x, &[(Role::Plain, " "), (Role::Key, key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, " ")]);
+            x = self.spans(
+                x,
+                y,
+                end - x,
+                &[(Role::Plain, " "), (Role::Key, key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, " ")],
+            );
         }
     }
 

@@ -104,7 +104,8 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
             paint.spans(x + 2, row + 1, room, &[(Role::Key, &again), (Role::Dim, " tries again")]);
         }
         Load::Ready if !model.sandboxes.filter().is_empty() => {
-            let text = format!("none of {} sandboxes matches '{}'", model.sandboxes.len(), model.sandboxes.filter().text());
+            let text =
+                format!("none of {} sandboxes matches '{}'", model.sandboxes.len(), model.sandboxes.filter().text());
             paint.put(x, y, room, &text, Role::Plain);
             let clear = key(Action::Clear);
             paint.spans(x, y + 1, room, &[(Role::Key, &clear), (Role::Dim, " shows all of them")]);
@@ -112,7 +113,8 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
         Load::Ready => {
             paint.put(x, y, room, "no sandboxes", Role::Plain);
             let create = key(Action::Create);
-            let what = if model.read_only { " would create one, but this console is read-only" } else { " creates one" };
+            let what =
+                if model.read_only { " would create one, but this console is read-only" } else { " creates one" };
             paint.spans(x, y + 1, room, &[(Role::Key, &create), (Role::Dim, what)]);
         }
     }
@@ -183,7 +185,10 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     }
     if silent {
         let since = record.observed_at.map(|at| age(model.now.since(at).as_secs()));
-        return (Role::Warn, since.map_or_else(|| "⚠ never observed".to_owned(), |since| format!("⚠ as of {since} ago")));
+        return (
+            Role::Warn,
+            since.map_or_else(|| "⚠ never observed".to_owned(), |since| format!("⚠ as of {since} ago")),
+        );
     }
     if let Some(running) = &record.operation {
         let since = age(model.now.since(running.started_at).as_secs());

@@ -1,0 +1,164 @@
+//! A data directory that cannot be read or written: said with a way out, and nothing is made worse.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::faults::Tmpfs;
+use crate::lab::{Bench, Started, text, tree};
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_store_that_is_not_ours_to_read_stays_untouched() {
+    let bench = Bench::new();
+    bench.run_base(["create", "--id", "there"]).ok();
+    let file = bench.data().join("sandboxes.json");
+    let good = fs::read(&file).unwrap();
+    let half = &good[..good.len() / 2];
+    let newer = String::from_utf8(good.clone()).unwrap().replacen("\"schema\":1", "\"schema\":2", 1).replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let cases: [(&str, &[u8], &str); 9] = [
+        ("empty", b"", "store_corrupt"),
+        ("half-written", half, "store_corrupt"),
+        ("not JSON", b"sandboxes: []\n", "store_corrupt"),
+        ("zeros", &[0; 4096], "store_corrupt"),
+        ("not UTF-8", b"{\"schema\": 1, \"revision\": 1, \"records\": [\"\xff\"]}", "store_corrupt"),
+        ("newer", newer.as_bytes(), "store_foreign"),
+        ("another program's", br#"{"name": "left-pad", "version": "1.0.0"}"#, "store_foreign"),
+        ("a list", br#"[{"sandbox_id": "1"}]"#, "store_foreign"),
+        ("the Python tool's", br#"{"sandboxes": {"ab12": {"sandbox_id": "ab12", "state": "ready"}}}"#, "store_foreign"),
+    ];
+    for (what, bytes, code) in cases {
+        fs::write(&file, bytes).unwrap();
+        let others = tree(&bench.home().join("sandboxes"));
+        for args in [&["list"][..], &["get", "there"], &["create"], &["create", "--name", "x"], &["destroy", "there"]] {
+            let ran = bench.run_base(args.iter().copied());
+            let error = ran.error_with_hint(code);
+            assert!(text(&error["message"]).contains("sandboxes.json"), "{what}: {error:#}");
+            if code == "store_corrupt" {
+                assert!(text(&error["hint"]).contains("sandboxes.json.bak"), "{what}: names the backup: {error:#}");
+            }
+        }
+        assert_eq!(fs::read(&file).unwrap(), bytes, "{what}: untouched");
+        assert_eq!(tree(&bench.home().join("sandboxes")), others, "{what}: the host too");
+    }
+    // The way out that the error names.
+    fs::copy(bench.data().join("sandboxes.json.bak"), &file).unwrap();
+    assert_eq!(bench.get("there")["id"], "there");
+    fs::write(&file, &good).unwrap();
+    bench.run_base(["destroy", "there"]).ok();
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_data_directory_that_cannot_be_written_changes_nothing() {
+    let bench = Bench::new();
+    let disk = Tmpfs::mount(bench.data(), "size=512k,mode=0700");
+    bench.run_base(["create", "--id", "there"]).ok();
+    let sandboxes = bench.home().join("sandboxes");
+
+    for (how, cause) in [("full", "No space left"), ("read-only", "Read-only file system")] {
+        let filler = (how == "full").then(|| disk.fill());
+        if filler.is_none() {
+            disk.remount("ro");
+        }
+        let before = (fs::read(bench.data().join("sandboxes.json")).unwrap(), tree(&sandboxes));
+        assert_eq!(bench.run_base(["list"]).ok().as_array().unwrap().len(), 1, "{how}: looking works");
+        for args in [&["create"][..], &["destroy", "there"], &["recreate", "there", "--yes"]] {
+            let ran = bench.run_base(args.iter().copied());
+            let error = ran.error_with_hint("internal");
+            assert!(text(&error["hint"]).contains("--data-dir"), "{how}: {error:#}");
+            assert!(error["causes"].to_string().contains(cause), "{how}: {error:#}");
+        }
+        let after = (fs::read(bench.data().join("sandboxes.json")).unwrap(), tree(&sandboxes));
+        assert_eq!(before, after, "{how}: record and host are as they were");
+        match filler {
+            Some(filler) => fs::remove_file(filler).unwrap(),
+            None => disk.remount("rw"),
+        }
+    }
+    assert_eq!(bench.get("there")["state"], "ready");
+
+    // Full in the middle of a create: what was made is found and removed when there is room again.
+    let mut command = bench.base_command(["create", "--id", "middle"]);
+    command.env("FAILPOINTS", "compose.prepared=sleep(1500)");
+    let create = Started::spawn(command);
+    bench.wait_for_record(Duration::from_secs(10), |record| record["id"] == "middle" && record["state"] == "provisioning");
+    std::thread::sleep(Duration::from_millis(700));
+    let filler = disk.fill();
+    let ran = create.finish();
+    ran.error_with_hint("internal");
+    fs::remove_file(filler).unwrap();
+    assert_eq!(bench.run_base(["destroy", "middle"]).ok(), json!([{"id": "middle", "ok": true}]));
+    assert_eq!(bench.get("middle")["state"], "destroyed");
+    bench.run_base(["destroy", "there"]).ok();
+    assert_eq!(fs::read_dir(&sandboxes).unwrap().count(), 0);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn eight_processes_share_one_data_directory() {
+    const EACH: usize = 2;
+    let bench = Bench::new();
+    bench.run_base(["list"]).ok();
+    let follow = bench.start(["events", "--follow"]);
+    std::thread::sleep(Duration::from_millis(300));
+    let over = AtomicBool::new(false);
+    let looks = std::thread::scope(|scope| {
+        let (bench, over) = (&bench, &over);
+        let looking = scope.spawn(move || watch_the_file(&bench.data().join("sandboxes.json"), over));
+        let workers: Vec<_> = (0..8)
+            .map(|n| {
+                scope.spawn(move || {
+                    for round in 0..EACH {
+                        let id = format!("p{n}-{round}");
+                        let made = bench.run_base(["create", "--id", &id, "--label", "of=many"]).ok();
+                        assert_eq!(made["state"], "ready");
+                        bench.run_base(["destroy", &id]).ok();
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        over.store(true, Ordering::Relaxed);
+        looking.join().unwrap()
+    });
+    assert!(looks > 50, "{looks} looks");
+    // No lost update: every record is there, over, with all of its events.
+    let records = bench.run(["list", "--all"]).ok();
+    assert_eq!(records.as_array().unwrap().len(), 8 * EACH);
+    let events = bench.run(["events"]).ok();
+    let events = events.as_array().unwrap();
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "numbered without gaps");
+    for record in records.as_array().unwrap() {
+        assert_eq!(record["state"], "destroyed");
+        let kinds: Vec<String> = events.iter().filter(|e| e["sandbox_id"] == record["id"]).map(|e| text(&e["kind"])).collect();
+        assert_eq!(kinds, ["requested", "provisioning", "ready", "destroying", "destroyed"].map(|kind| format!("sandbox.{kind}")));
+    }
+    // The follower saw each of them, in order, while it happened.
+    std::thread::sleep(Duration::from_millis(1200));
+    follow.signal("INT");
+    let seen = follow.finish().stdout;
+    let seen: Vec<Value> = seen.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let seen: Vec<&Value> = seen.iter().filter(|event| event["kind"] != "operation.progress").collect();
+    assert_eq!(seen, events.iter().collect::<Vec<_>>());
+}
+
+/// Reads the file until told to stop: it is whole at every moment, and its revision only grows.
+fn watch_the_file(file: &Path, over: &AtomicBool) -> u32 {
+    let (mut looks, mut revision) = (0, 0);
+    while !over.load(Ordering::Relaxed) {
+        if let Ok(bytes) = fs::read(file) {
+            let document: Value = serde_json::from_slice(&bytes).unwrap();
+            let now = document["revision"].as_u64().unwrap();
+            assert!(now >= revision, "{now} after {revision}");
+            revision = now;
+            looks += 1;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    looks
+}
