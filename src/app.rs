@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest, Sha256};
 
@@ -19,7 +19,7 @@ use crate::domain::time::Time;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::{self, compose_ssh};
 use crate::manager::ledger::NoLedger;
-use crate::manager::{Parts, SandboxManager, Settings};
+use crate::manager::{LazyCatalogue, Parts, SandboxManager, Settings};
 use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
 use crate::transport::pool::Pool;
@@ -64,7 +64,7 @@ pub fn local(config: &Config) -> Result<App, Fault> {
         locks: stores.locks,
         installation: stores.installation,
         recipes: stores.recipes,
-        catalogue: Arc::new(catalogue(config)),
+        catalogue: lazy_catalogue(config),
         extensions,
         transports,
         ledger: Arc::new(NoLedger),
@@ -79,7 +79,7 @@ pub fn local(config: &Config) -> Result<App, Fault> {
 ///
 /// Errors: `invalid_profile`, a cause for each thing that is wrong, with file, line, column and the source's line.
 pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
-    catalogue(config).validate_file(path).map(|_| ()).map_err(|problems| {
+    lazy_catalogue(config).validate_file(path).map(|_| ()).map_err(|problems| {
         let mut problem = Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
         problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
         problem
@@ -122,8 +122,11 @@ fn available() -> BTreeSet<&'static str> {
     extensions::AVAILABLE.iter().copied().collect()
 }
 
-fn catalogue(config: &Config) -> Catalogue {
-    Catalogue::load(Some(&config.paths.profiles_dir), Some(&config.paths.extensions_dir), &available())
+/// Read when first asked for: compiling the extensions' schemas costs more than most commands do in all.
+fn lazy_catalogue(config: &Config) -> LazyCatalogue {
+    let paths = config.paths.clone();
+    let load = move || Catalogue::load(Some(&paths.profiles_dir), Some(&paths.extensions_dir), &available());
+    Arc::new(LazyLock::new(Box::new(load)))
 }
 
 fn settings(config: &Config) -> Result<Settings, Fault> {

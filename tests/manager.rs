@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -155,7 +155,7 @@ fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         locks: stores.locks,
         installation: stores.installation,
         recipes: stores.recipes,
-        catalogue: Arc::new(Catalogue::load(None, None, &available)),
+        catalogue: Arc::new(LazyLock::new(Box::new(move || Catalogue::load(None, None, &available)))),
         extensions,
         transports: Arc::new(Pool::new(Vec::new(), data.join("ctl"), None)),
         ledger: Arc::new(NoLedger),

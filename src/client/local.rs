@@ -59,8 +59,14 @@ impl Client for LocalClient {
         if let Some(error) = operation.error {
             let mut problem = Problem::from(error);
             if let Some(record) = &record {
-                problem.details = serde_json::json!({"id": record.id, "state": record.state, "step":
-                    record.failure.as_ref().map(|failure| failure.step.as_str())});
+                if !problem.details.is_object() {
+                    problem.details = serde_json::json!({});
+                }
+                problem.details["id"] = record.id.as_str().into();
+                problem.details["state"] = record.state.as_str().into();
+                if let Some(failure) = &record.failure {
+                    problem.details["step"] = failure.step.as_str().into();
+                }
             }
             return Err(problem);
         }

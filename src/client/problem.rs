@@ -82,16 +82,15 @@ impl From<Fault> for Problem {
     }
 }
 
-impl From<OperationError> for Problem {
-    fn from(error: OperationError) -> Self {
-        let retryable = Fault::new(error.code.clone(), "").retryable;
+impl From<Box<OperationError>> for Problem {
+    fn from(error: Box<OperationError>) -> Self {
         Self {
             code: error.code,
             message: error.message,
             causes: error.causes,
             hint: error.hint,
-            retryable,
-            details: serde_json::Value::Null,
+            retryable: error.retryable,
+            details: error.details,
         }
     }
 }

@@ -57,6 +57,12 @@ pub struct OperationError {
     pub causes: Vec<String>,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whether the same request may succeed later.
+    #[serde(default)]
+    pub retryable: bool,
+    /// Machine-readable particulars, or null.
+    #[serde(default)]
+    pub details: serde_json::Value,
 }
 
 /// One operation (contract, section 3). `stage`, `done`, `of` and `bytes` live only in the running process.
@@ -93,6 +99,6 @@ pub struct Operation {
     /// Whether somebody asked to roll it back.
     #[serde(default)]
     pub cancel_requested: bool,
-    /// How it failed.
-    pub error: Option<OperationError>,
+    /// How it failed. Boxed: most have not.
+    pub error: Option<Box<OperationError>>,
 }

@@ -14,7 +14,7 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::domain::event::Actor;
 use crate::domain::extension::{SandboxExtension, Target};
@@ -34,6 +34,9 @@ use crate::transport::Transports;
 
 /// The present moment. The manager asks it; the domain is told.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+
+/// The catalogue, read when it is first asked for.
+pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
 
 /// 32 random bits, for ids.
 pub type Dice = Arc<dyn Fn() -> u32 + Send + Sync>;
@@ -74,7 +77,7 @@ pub struct Parts {
     /// Recipes by content.
     pub recipes: Arc<dyn RecipeStore>,
     /// Profiles and extension manifests.
-    pub catalogue: Arc<Catalogue>,
+    pub catalogue: LazyCatalogue,
     /// The extensions this build has.
     pub extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>>,
     /// The ways to hosts.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::faults::{Host, Relay, Tmpfs, new_key};
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, lab, port_of, signal, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, signal, stack_args, text};
 use crate::rollback::{check_failed, containers, destroy, slow_stack};
 
 #[test]
@@ -191,24 +191,30 @@ fn a_full_disk_fails_before_or_during_the_transfer() {
 fn a_bare_host_says_what_it_lacks() {
     let bench = Bench::new();
     let repo = bench.web_stack("x");
-    let no_tar = Host::start(&bench, "no-tar", &["=tar", "docker", "podman"]);
-    let (error, record) =
-        fails(&bench, &bench.run(stack_args("profile.compose-e2e", "no-tar", &repo, &[])), "missing_dependency", "prepare");
+    let _no_tar = Host::start(&bench, "no-tar", &["=tar", "docker", "podman"]);
+    let (error, record) = fails(
+        &bench,
+        &bench.run(stack_args("profile.compose-e2e", "no-tar", &repo, &[])),
+        "missing_dependency",
+        "prepare",
+    );
     assert_eq!(error["details"]["missing"], json!(["tar"]));
     assert!(text(&error["hint"]).contains("tar"), "{error:#}");
     assert_eq!(record["teardown"][0]["outcome"], "absent");
-    let bare = Host::start(&bench, "bare", &["docker", "podman", "rsync", "zstd"]);
-    let (error, _) =
-        fails(&bench, &bench.run(stack_args("profile.compose-e2e", "bare", &repo, &[])), "missing_dependency", "prepare");
+    let _bare = Host::start(&bench, "bare", &["docker", "podman", "rsync", "zstd"]);
+    let (error, _) = fails(
+        &bench,
+        &bench.run(stack_args("profile.compose-e2e", "bare", &repo, &[])),
+        "missing_dependency",
+        "prepare",
+    );
     assert!(text(&error["hint"]).contains("compose"), "{error:#}");
     // The canary needs none, and says that there is none.
     let canary = bench.run(["create", "--host", "bare"]).ok();
     assert_eq!(canary["certificate"]["runtime"], Value::Null, "{canary:#}");
     destroy(&bench, &text(&canary["id"]));
-    for (name, port) in [("no-tar", no_tar.port()), ("bare", bare.port())] {
-        assert_ne!(port, 0);
+    for name in ["no-tar", "bare"] {
         let sandboxes = bench.path(format!("host-{name}/sandboxes"));
         assert_eq!(fs::read_dir(&sandboxes).map_or(0, Iterator::count), 0, "{name}");
     }
-    assert!(lab().is_dir());
 }

@@ -88,7 +88,6 @@ pub(crate) fn new_key(path: &Path) -> PathBuf {
 /// An sshd of the test's own, whose sessions have only some of this machine's programs.
 pub(crate) struct Host {
     child: Child,
-    port: u16,
 }
 
 impl Host {
@@ -125,7 +124,10 @@ impl Host {
             .arg(&config)
             .arg("-E")
             .arg(folder.join("log"))
+            // Sessions outlive it, until the shared connection ends: they must not hold what we were given.
             .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let until = Instant::now() + Duration::from_secs(10);
@@ -134,11 +136,7 @@ impl Host {
             std::thread::sleep(Duration::from_millis(20));
         }
         bench.add_host(name, &Way::to(PODMAN, port), &folder.join("sandboxes"));
-        Self { child, port }
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
+        Self { child }
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) const PODMAN: &str = "coulombcore";
 pub(crate) const IMAGE: &str = "localhost/sbx-lab:1";
 
 /// No command of these tests takes so long.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_mins(1);
 
 /// A busybox httpd that answers with what is in `www`; its fixed name and port are there to be rewritten.
 pub(crate) const WEB_STACK: &str = r#"services:
@@ -120,16 +120,19 @@ impl Bench {
         let config = self.path(format!("ssh-{name}"));
         let text = format!(
             "Host {name}\n  HostName 127.0.0.1\n  Port {}\n  HostKeyAlias {}\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  UpdateHostKeys no\n",
-            way.port, way.known_as, key.display(), known.display()
+            way.port,
+            way.known_as,
+            key.display(),
+            known.display()
         );
         fs::write(&config, text).unwrap();
         let file = self.path("config.yaml");
-        let mut text = fs::read_to_string(&file).unwrap();
-        text.push_str(&format!(
-            "  {name}:\n    ssh: {name}\n    ssh_config: {}\n    workspace_root: {}\n",
+        let text = format!(
+            "{}  {name}:\n    ssh: {name}\n    ssh_config: {}\n    workspace_root: {}\n",
+            fs::read_to_string(&file).unwrap(),
             config.display(),
-            root.display()
-        ));
+            serde_json::to_string(root).unwrap()
+        );
         fs::write(&file, text).unwrap();
     }
 

@@ -172,7 +172,7 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
         let record = check_failed(&bench, &id, "cancelled");
         // What `up` said until then is the evidence.
         let evidence = text(&record["failure"]["output"]);
-        assert!(host == PODMAN || evidence.contains("Started"), "{evidence}");
+        assert!(host == PODMAN || evidence.contains(&format!("Container sbx-{id}")), "{evidence}");
         bench.assert_unchanged(host, &before);
     }
 

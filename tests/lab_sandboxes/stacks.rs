@@ -54,7 +54,10 @@ fn ports_follow_the_profile_and_provision_is_cheap(host: &str) {
     let chosen = open["reachability"]["endpoints"][0]["host_port"].as_u64().unwrap();
     assert_ne!(chosen, u64::from(port));
     assert!(text(&open["reachability"]["endpoints"][0]["url"]).ends_with(&format!(":{chosen}")), "{open:#}");
-    let bound = on_host(host, &["$1 port $($1 ps -q --filter label=com.docker.compose.project=sbx-$2)", engine(host), &text(&open["id"])]);
+    let bound = on_host(
+        host,
+        &["$1 port $($1 ps -q --filter label=com.docker.compose.project=sbx-$2)", engine(host), &text(&open["id"])],
+    );
     assert!(bound.contains("0.0.0.0:"), "on all interfaces: {bound}");
     assert!(TcpStream::connect(("127.0.0.1", u16::try_from(chosen).unwrap())).is_ok());
     // Prepare and whatever comes besides; the transfer and `up` are two.
@@ -79,6 +82,7 @@ const RICH: &str = r#"services:
     volumes: ["v1:/v1", "v2:/v2", "v3:/v3", "./through:/out"]
   writer:
     image: localhost/sbx-lab:1
+    networks: [one]
     user: "0:0"
     command: ["sh", "-c", "mkdir -p /out/deep/er && echo secret > /out/deep/er/f && chown -R 4711:4711 /out/deep && chmod 000 /out/deep/er/f /out/deep/er /out/deep && echo x > /v1/x"]
     volumes: ["./through:/out", "v1:/v1"]
@@ -146,14 +150,33 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
         on_host(host, &[script, engine(host), kind, &id]).lines().count()
     };
     assert_eq!((named("network"), named("volume")), (3, 3));
-    let greeting = on_host(host, &["$1 exec $($1 ps -q --filter label=com.docker.compose.service=built --filter label=com.docker.compose.project=sbx-$2) cat /greeting", engine(host), &id]);
+    let greeting = on_host(
+        host,
+        &[
+            "$1 exec $($1 ps -q --filter label=com.docker.compose.service=built --filter label=com.docker.compose.project=sbx-$2) cat /greeting",
+            engine(host),
+            &id,
+        ],
+    );
     assert_eq!(greeting, "built here");
 
     bench.run(["destroy", &id]).ok();
     let record = bench.get(&id);
     assert_eq!(record["leftovers"], json!([]), "{record:#}");
-    let kinds = |kind: &str| record["teardown"].as_array().unwrap().iter().filter(|line| line["resource"]["kind"] == kind && line["outcome"] == "removed").count();
-    assert_eq!((kinds("network"), kinds("volume"), kinds("image"), kinds("directory")), (3, 3, 1, 1), "{:#}", record["teardown"]);
+    let kinds = |kind: &str| {
+        record["teardown"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|line| line["resource"]["kind"] == kind && line["outcome"] == "removed")
+            .count()
+    };
+    assert_eq!(
+        (kinds("network"), kinds("volume"), kinds("image"), kinds("directory")),
+        (3, 3, 1, 1),
+        "{:#}",
+        record["teardown"]
+    );
     bench.assert_unchanged(host, &before);
     assert_eq!(dangling(host), nameless, "no nameless image is left");
 }

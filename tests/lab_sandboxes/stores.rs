@@ -18,7 +18,11 @@ fn a_store_that_is_not_ours_to_read_stays_untouched() {
     let file = bench.data().join("sandboxes.json");
     let good = fs::read(&file).unwrap();
     let half = &good[..good.len() / 2];
-    let newer = String::from_utf8(good.clone()).unwrap().replacen("\"schema\":1", "\"schema\":2", 1).replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let newer = String::from_utf8(good.clone()).unwrap().replacen("\"schema\":1", "\"schema\":2", 1).replacen(
+        "\"schema\": 1",
+        "\"schema\": 2",
+        1,
+    );
     let cases: [(&str, &[u8], &str); 9] = [
         ("empty", b"", "store_corrupt"),
         ("half-written", half, "store_corrupt"),
@@ -85,7 +89,9 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     let mut command = bench.base_command(["create", "--id", "middle"]);
     command.env("FAILPOINTS", "compose.prepared=sleep(1500)");
     let create = Started::spawn(command);
-    bench.wait_for_record(Duration::from_secs(10), |record| record["id"] == "middle" && record["state"] == "provisioning");
+    bench.wait_for_record(Duration::from_secs(10), |record| {
+        record["id"] == "middle" && record["state"] == "provisioning"
+    });
     std::thread::sleep(Duration::from_millis(700));
     let filler = disk.fill();
     let ran = create.finish();
@@ -121,7 +127,9 @@ fn eight_processes_share_one_data_directory() {
                 })
             })
             .collect();
-        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        for worker in workers {
+            worker.join().unwrap();
+        }
         over.store(true, Ordering::Relaxed);
         looking.join().unwrap()
     });
@@ -135,8 +143,12 @@ fn eight_processes_share_one_data_directory() {
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "numbered without gaps");
     for record in records.as_array().unwrap() {
         assert_eq!(record["state"], "destroyed");
-        let kinds: Vec<String> = events.iter().filter(|e| e["sandbox_id"] == record["id"]).map(|e| text(&e["kind"])).collect();
-        assert_eq!(kinds, ["requested", "provisioning", "ready", "destroying", "destroyed"].map(|kind| format!("sandbox.{kind}")));
+        let kinds: Vec<String> =
+            events.iter().filter(|e| e["sandbox_id"] == record["id"]).map(|e| text(&e["kind"])).collect();
+        assert_eq!(
+            kinds,
+            ["requested", "provisioning", "ready", "destroying", "destroyed"].map(|kind| format!("sandbox.{kind}"))
+        );
     }
     // The follower saw each of them, in order, while it happened.
     std::thread::sleep(Duration::from_millis(1200));

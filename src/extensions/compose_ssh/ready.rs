@@ -15,6 +15,7 @@ use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
 use crate::extensions::compose_ssh::{ComposeSsh, manifest, step};
 use crate::transport::Command;
+use crate::transport::shell::quote::quote;
 
 const DATE_SH: &str = include_str!("scripts/date.sh");
 const WORKSPACE_SH: &str = "cd -P -- \"$1\"";
@@ -196,8 +197,17 @@ fn quoted_path(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
+/// A word of a command to paste: bare where that is safe, else in single quotes, which a reader can check.
 fn quoted(text: &str) -> String {
-    shlex::try_quote(text).map_or_else(|_| "''".to_owned(), std::borrow::Cow::into_owned)
+    let safe = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        return text.to_owned();
+    }
+    let mut word = Vec::new();
+    match quote(text.as_bytes(), &mut word) {
+        Ok(()) => String::from_utf8_lossy(&word).into_owned(),
+        Err(_) => "''".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -227,7 +237,7 @@ mod tests {
         let there = reachability(&spec, "/srv/a b/sbx-1/workspace", &[web]);
         assert_eq!(
             there.ssh,
-            r#"ssh -F '/etc/my lab/config' -t ops@coulombcore "cd '/srv/a b/sbx-1/workspace' && exec \"\$SHELL\" -l""#
+            r#"ssh -F '/etc/my lab/config' -t ops@coulombcore 'cd '\''/srv/a b/sbx-1/workspace'\'' && exec "$SHELL" -l'"#
         );
         assert_eq!(there.endpoints[0].url, "http://127.0.0.1:4711");
         assert_eq!(
