@@ -25,6 +25,7 @@ use sandboxer::cli::{self, Io, Local, ParseOutcome, Terminals};
 use sandboxer::client::{Decision, ExtensionView, Problem, ProfileView, Update};
 use sandboxer::domain::extension::{Preview, Refusal, Resource};
 use sandboxer::domain::facts::HostView;
+use sandboxer::domain::fault::Fault;
 use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};
 use sandboxer::domain::{
     Actor, Code, Event, EventId, EventKind, HostName, OperationId, OperationKind, Progress, SandboxRecord, State,
@@ -148,7 +149,14 @@ fn decision(refusals: usize, placed: bool) -> Decision {
         message: "a privileged container leaves the sandbox".into(),
         allow: Some("privileged".into()),
     };
+    let error = if refusals > 0 {
+        let fault = Fault::new(Code::InvalidInput, format!("{refusals} things are refused"));
+        Some(fault.hint("change the compose file, or use a profile whose compose.allow names privileged"))
+    } else {
+        (!placed).then(|| Fault::new(Code::HostUnreachable, "no host can take the sandbox").hint("try --host local"))
+    };
     Decision {
+        error: error.map(Into::into),
         profile: "profile.compose-e2e".into(),
         version: "1.0.0".into(),
         extension: "ext.compose-ssh".into(),

@@ -369,6 +369,7 @@ fn the_create_form() {
             ..Preview::default()
         },
         ok: true,
+        error: None,
     };
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision.clone()))));
     insta::assert_snapshot!("form_preview", text(&draw(&mut model, (120, 36))));

@@ -112,19 +112,8 @@ fn verdict(decision: &Decision) -> Option<Problem> {
     if decision.ok {
         return None;
     }
-    let refusals = &decision.preview.refusals;
-    Some(if decision.route.is_none() {
-        Problem::new(Code::HostUnreachable, "no host can take it").hint("try --host local")
-    } else if let Some(first) = refusals.first() {
-        let what =
-            if refusals.len() == 1 { "one thing is".to_owned() } else { format!("{} things are", refusals.len()) };
-        let mut problem = Problem::new(Code::InvalidInput, format!("{what} refused; create would end the same way"))
-            .hint("the decision lists each with its place; change the compose file, or the profile's compose.allow");
-        problem.details = serde_json::json!({"field": first.path, "refusals": refusals});
-        problem
-    } else {
-        Problem::new(Code::InvalidInput, "create would be refused")
-    })
+    let unsaid = || Problem::new(Code::Internal, "create would be refused");
+    Some(decision.error.clone().map_or_else(unsaid, Problem::from))
 }
 
 fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {

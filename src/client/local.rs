@@ -57,7 +57,7 @@ impl Client for LocalClient {
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
         let (operation, record) = self.manager.finish(operation).await?;
         if let Some(error) = operation.error {
-            let mut problem = Problem::from(error);
+            let mut problem = Problem::from(*error);
             if let Some(record) = &record {
                 if !problem.details.is_object() {
                     problem.details = serde_json::json!({});

@@ -82,8 +82,8 @@ impl From<Fault> for Problem {
     }
 }
 
-impl From<Box<OperationError>> for Problem {
-    fn from(error: Box<OperationError>) -> Self {
+impl From<OperationError> for Problem {
+    fn from(error: OperationError) -> Self {
         Self {
             code: error.code,
             message: error.message,

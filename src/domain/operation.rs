@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
 use crate::domain::event::Actor;
-use crate::domain::fault::Code;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::words::string_enum;
 
@@ -63,6 +63,19 @@ pub struct OperationError {
     /// Machine-readable particulars, or null.
     #[serde(default)]
     pub details: serde_json::Value,
+}
+
+impl From<Fault> for OperationError {
+    fn from(fault: Fault) -> Self {
+        Self {
+            causes: fault.causes(),
+            code: fault.code,
+            message: fault.message,
+            hint: fault.hint,
+            retryable: fault.retryable,
+            details: fault.details,
+        }
+    }
 }
 
 /// One operation (contract, section 3). `stage`, `done`, `of` and `bytes` live only in the running process.

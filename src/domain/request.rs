@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::extension::Preview;
 use crate::domain::manifest::ExtensionManifest;
 use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::operation::OperationError;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::domain::{EventKind, State, Time, Usd};
@@ -61,6 +62,8 @@ pub struct Decision {
     pub preview: Preview,
     /// Whether a create would go ahead.
     pub ok: bool,
+    /// What a create would end with, where it would not.
+    pub error: Option<OperationError>,
 }
 
 /// An operation that was started, and the record it works on as it is now.

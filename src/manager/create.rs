@@ -8,7 +8,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, Preview, ProvisionRequest, Refusal};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::sandbox::{PatchState, ProfileRef, Route, SandboxRecord, State};
@@ -40,13 +40,20 @@ impl SandboxManager {
         let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
         let quote = self.quote(&resolved).await?;
         let (verdicts, route) = self.place(&resolved.profile, request.host.as_deref(), true).await?;
+        // In the order in which a create comes to them.
+        let (route, unplaced) = match route {
+            Ok(route) => (Some(route), None),
+            Err(fault) => (None, Some(fault)),
+        };
+        let error = refuse(&preview).err().or(unplaced).map(OperationError::from);
         Ok(Decision {
-            ok: route.is_ok() && preview.refusals.is_empty(),
+            ok: error.is_none(),
+            error,
             profile: resolved.profile.id.to_string(),
             version: resolved.profile.version.to_string(),
             extension: resolved.profile.extension.to_string(),
             inputs: resolved.inputs,
-            route: route.ok(),
+            route,
             verdicts,
             quote_usd: quote.map(|quote| quote.usd),
             ttl_s: resolved.ttl_s,

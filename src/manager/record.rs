@@ -138,16 +138,7 @@ impl SandboxManager {
             Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
             Err(_) => OperationState::Failed,
         };
-        operation.error = result.err().map(|fault| {
-            Box::new(OperationError {
-            causes: fault.causes(),
-            code: fault.code,
-            message: fault.message,
-            hint: fault.hint,
-            retryable: fault.retryable,
-            details: fault.details,
-        })
-        });
+        operation.error = result.err().map(|fault| Box::new(OperationError::from(fault)));
         if let Err(fault) = self.parts.operations.put(operation.clone()).await {
             tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
         }

@@ -306,6 +306,7 @@ impl Client for FakeClient {
             .collect();
         let chosen = request.host.map(HostName::new).or_else(|| verdicts.iter().find(|v| v.ok).map(|v| v.host.clone()));
         Ok(Decision {
+            error: None,
             profile: request.profile.unwrap_or_default(),
             version: "1.0.0".to_owned(),
             extension: "ext.compose-ssh".to_owned(),

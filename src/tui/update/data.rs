@@ -242,7 +242,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             // A job that was asked for here hears its end from `finish`, with the record.
             let state = operation.state.clone();
             let job = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here).map(|job| job.id);
-            let error = operation.error.map(Problem::from);
+            let error = operation.error.map(|error| Problem::from(*error));
             match job {
                 Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
                 Some(job) if state != OperationState::Running => {
