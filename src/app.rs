@@ -24,6 +24,7 @@ use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
 use crate::transport::pool::Pool;
 use crate::transport::{Transports, ssh};
+use crate::tui::keymap::Keymap;
 use crate::tui::{self, model::ThemeName};
 
 /// The system's clock.
@@ -91,6 +92,14 @@ pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
 /// Errors: `usage` for an unknown theme.
 pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs) -> Result<tui::Options, Fault> {
     let theme = args.theme.as_deref().unwrap_or(config.dashboard.theme.as_str());
+    // Only the dashboard knows its keys; only the configuration knows where they stand.
+    Keymap::new(&config.dashboard.keys).map_err(|fault| match fault.details["field"].as_str() {
+        Some(field) => {
+            let hint = fault.hint.clone().unwrap_or_default();
+            config.fault_at(field, &fault.message).hint(hint)
+        }
+        None => fault,
+    })?;
     let no_color = global.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Ok(tui::Options {
         read_only: args.read_only,

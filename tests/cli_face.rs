@@ -280,6 +280,7 @@ async fn run_args(world: World, fake: &FakeClient, args: Vec<String>) -> Ran {
         },
         stderr: Box::new(stderr.clone()),
         stdin: Box::new(io::Cursor::new(world.types)),
+        reader_left: || false,
         answered: if world.types.is_empty() { || false } else { || true },
         terminals: Terminals { stdin: world.terminal, stdout: world.terminal, stderr: world.terminal },
         width: world.width,
@@ -423,7 +424,8 @@ fn the_dashboard_is_asked_for_by_name_or_by_nothing_on_a_terminal() {
     for (line, interactive, read_only) in [
         ("", true, Some(false)),
         ("--read-only", true, Some(true)),
-        ("dashboard", false, Some(false)),
+        ("dashboard", true, Some(false)),
+        ("dashboard", false, None),
         ("dashboard --read-only --theme mono", true, Some(true)),
         ("--read-only dashboard", true, Some(true)),
         ("", false, None),
@@ -657,7 +659,7 @@ async fn a_second_ctrl_c_leaves_at_once() {
     status 130
     --- stdout
     --- stderr
-    rolling back; Ctrl-C again leaves at once
+    cancelling; Ctrl-C again leaves at once
     error: left before the rollback had ended
     hint: sandboxer destroy a1b2c3d4 removes what remains
     ");

@@ -294,7 +294,7 @@ pub enum ExtensionsCommand {
 /// Verbs of `hosts`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HostsCommand {
-    /// List the configured hosts as they were last seen; contacts none
+    /// List the configured hosts; contacts none (`check` does)
     List,
     /// Connect to hosts and probe them
     Check {
@@ -351,7 +351,7 @@ impl Cli {
     /// (`interactive`: stdin and stdout are terminals).
     pub fn wants_dashboard(&self, interactive: bool) -> Option<&DashboardArgs> {
         match &self.command {
-            Some(Command::Dashboard(args)) => Some(args),
+            Some(Command::Dashboard(args)) if interactive => Some(args),
             None if interactive && !self.global.json => Some(&self.dashboard),
             _ => None,
         }

@@ -49,6 +49,9 @@ async fn query(face: &Face<'_>, args: &EventsArgs) -> Result<EventQuery, Stop> {
 }
 
 /// Prints what is kept (only with `--since`), then what comes. Ends when nobody reads stdout, or with Ctrl-C.
+/// How often it is asked whether anybody still reads.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
+
 async fn follow(face: &mut Face<'_>, mut query: EventQuery, kept: bool) -> Outcome {
     // Listening begins before the kept ones are read: what happens in between is then in both, and the numbers
     // tell it apart.
@@ -56,9 +59,12 @@ async fn follow(face: &mut Face<'_>, mut query: EventQuery, kept: bool) -> Outco
     if kept {
         catch_up(face, &mut query).await?;
     }
+    let mut look = tokio::time::interval(LOOK);
     loop {
         let update = tokio::select! {
             update = updates.next() => update,
+            // Nothing may happen for hours: a reader that went away must not be waited for so long.
+            _ = look.tick() => if (face.io.reader_left)() { return Ok(0) } else { continue },
             Some(()) = face.io.interrupts.next() => return Ok(INTERRUPTED),
         };
         match update {

@@ -28,7 +28,9 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> 
     let checked = look_on(face, probe(client, names)).await??;
     let (views, problems): (Vec<_>, Vec<_>) = checked.into_iter().partition(Result::is_ok);
     let views: Vec<HostView> = views.into_iter().flatten().collect();
-    show(face, &views)?;
+    if !views.is_empty() || face.look.json {
+        show(face, &views)?;
+    }
     // A wrong name outweighs a host that is down: the command line is what has to change.
     if let Some(problem) = problems.into_iter().find_map(Result::err) {
         return Err(problem.into());

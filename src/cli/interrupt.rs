@@ -98,7 +98,7 @@ pub(super) async fn attend<T>(
                     face.io.leave_at_once = true;
                     return Err(running.abandoned().into());
                 }
-                face.remark("rolling back; Ctrl-C again leaves at once");
+                face.remark("cancelling; Ctrl-C again leaves at once");
                 running.roll_back().await;
             }
             _ = tick.tick(), if meter.moves() => meter.tick(),

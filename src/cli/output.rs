@@ -31,6 +31,8 @@ pub struct Io {
     /// Whether `stdin` can be read without waiting. Asked before it is read, so that Ctrl-C is heard while the
     /// answer is awaited: a blocking read is resumed after a signal that has a handler.
     pub answered: fn() -> bool,
+    /// Whether whoever read `stdout` closed it.
+    pub reader_left: fn() -> bool,
     /// Which of the three are terminals.
     pub terminals: Terminals,
     /// Columns of the terminal; none: nothing is cut.
@@ -73,6 +75,7 @@ impl Io {
             stderr: Box::new(io::stderr()),
             stdin: Box::new(io::BufReader::new(io::stdin())),
             answered: stdin_is_readable,
+            reader_left: stdout_is_closed,
             terminals,
             // A terminal of a serial line says 0 columns: it does not know.
             width: width.filter(|columns| terminals.stdout && *columns >= 20),
@@ -89,6 +92,13 @@ fn stdin_is_readable() -> bool {
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
     // A hang-up or an error counts as readable: the read then says so. So does a poll that fails.
     !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
+}
+
+fn stdout_is_closed() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let closed = PollFlags::ERR | PollFlags::HUP;
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) && fds[0].revents().intersects(closed)
 }
 
 /// Ctrl-C and SIGTERM. The handlers are installed when somebody first listens: until then (a `list`, say) Ctrl-C

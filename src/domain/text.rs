@@ -112,6 +112,14 @@ pub fn last_lines(text: &str, count: usize) -> String {
 /// The nearest of the `known` words, if one is near enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(64).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    // A beginning, or one with something behind it, is meant more surely than any distance tells.
+    let begins = |candidate: &&&str| {
+        word.len() >= 3 && candidate.len() >= 3 && (candidate.starts_with(&word) || word.starts_with(**candidate))
+    };
+    if let Some(one) = known.iter().find(begins).filter(|_| known.iter().filter(begins).count() == 1) {
+        return Some(one);
+    }
     known
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate))

@@ -38,6 +38,7 @@ impl SandboxManager {
         let extension = self.extension(&resolved.profile.extension)?;
         let draft = self.draft(&resolved, request, HostName::new(HostName::LOCAL));
         let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        let taken = self.taken(request).await.err();
         let quote = self.quote(&resolved).await?;
         let (verdicts, route) = self.place(&resolved.profile, request.host.as_deref(), true).await?;
         // In the order in which a create comes to them.
@@ -45,7 +46,7 @@ impl SandboxManager {
             Ok(route) => (Some(route), None),
             Err(fault) => (None, Some(fault)),
         };
-        let error = refuse(&preview).err().or(unplaced).map(OperationError::from);
+        let error = refuse(&preview).err().or(unplaced).or(taken).map(OperationError::from);
         Ok(Decision {
             ok: error.is_none(),
             error,
@@ -80,7 +81,14 @@ impl SandboxManager {
             tracing::warn!(%fault, "the history could not be written");
         }
         self.parts.recipes.put(&resolved.profile).await?;
-        let (record, operation, held) = self.write_ahead(&request, &resolved, route, quote, hash).await?;
+        let written = match self.write_ahead(&request, &resolved, route, quote, hash.clone()).await {
+            // The same request came in twice at once: the other one was first.
+            Err(fault) if fault.code == Code::Conflict && fault.details["field"] == "idempotency_key" => {
+                return self.repeated(&request, &hash).await?.ok_or(fault);
+            }
+            written => written?,
+        };
+        let (record, operation, held) = written;
         failpoint::reached("create.requested");
         let sandbox = record.clone();
         let work = Establishment {
@@ -99,9 +107,33 @@ impl SandboxManager {
         Ok(Started { operation: Some(operation.id), sandbox })
     }
 
+    /// Whether the id, name or key that a plan asks for is used already. A create is told by the store.
+    async fn taken(&self, request: &CreateRequest) -> Result<(), Fault> {
+        let hash = request_hash(request);
+        self.repeated(request, &hash).await?;
+        let used = |field: &str, word: &str| {
+            Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken")).detail("field", field))
+        };
+        let mut records = self.parts.sandboxes.list().await?;
+        if let Some(name) = &request.name
+            && records.iter().any(|r| !r.state.is_over() && r.name.as_ref() == Some(name) || r.id.as_str() == name)
+        {
+            return used("name", name);
+        }
+        records.extend(self.parts.sandboxes.history().await?);
+        let id = request.id.as_ref().or_else(|| request.inputs.get("sandbox_id"));
+        match id.filter(|id| records.iter().any(|record| record.id.as_str() == id.as_str())) {
+            Some(id) => used("id", id),
+            None => Ok(()),
+        }
+    }
+
     async fn resolve(&self, request: &CreateRequest) -> Result<Resolved, Fault> {
         let id = request.profile.as_deref().unwrap_or(&self.parts.settings.default_profile);
-        let entry = self.parts.catalogue.profile(id)?;
+        let entry = self.parts.catalogue.profile(id).map_err(|fault| match request.profile {
+            Some(_) => fault,
+            None => fault.hint(format!("it is the default_profile of {}", self.parts.settings.config_file)),
+        })?;
         let profile = entry.definition()?.clone();
         entry.ensure_available()?;
         let mut given = request.inputs.clone();
@@ -220,23 +252,26 @@ impl SandboxManager {
                 actor: self.actor(),
                 data: serde_json::json!({"profile": resolved.profile.id, "host": route.host, "name": request.name}),
             });
+            // First the operation, then the record that names it: whoever reads the record can wait for its end.
+            self.parts.operations.put(operation.clone()).await?;
             match self.parts.sandboxes.insert(record).await {
                 Ok(record) => {
                     self.append_pending(&record).await;
-                    let begun = async {
-                        self.parts.operations.put(operation.clone()).await?;
-                        self.parts.ledger.hold(&id, quote.as_ref()).await
-                    };
-                    if let Err(fault) = begun.await {
+                    if let Err(fault) = self.parts.ledger.hold(&id, quote.as_ref()).await {
                         // The record must not stay as if somebody worked on it.
                         self.abandon(operation, Fault::new(fault.code.clone(), fault.message.clone())).await;
                         return Err(fault);
                     }
                     return Ok((record, operation, held));
                 }
-                Err(fault)
-                    if fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id" => {}
-                Err(fault) => return Err(fault),
+                Err(fault) => {
+                    let again = fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id";
+                    let told = Fault::new(fault.code.clone(), fault.message.clone());
+                    self.end_operation(operation, Err(told)).await;
+                    if !again {
+                        return Err(fault);
+                    }
+                }
             }
         }
         Err(Fault::internal("no free sandbox id was found"))

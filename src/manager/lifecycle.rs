@@ -49,8 +49,8 @@ impl SandboxManager {
         let body = operation.clone();
         self.jobs.start(
             &id,
-            move |_| async move {
-                let result = manager.remove(&body, &sandbox).await;
+            move |cancel| async move {
+                let result = manager.remove(&body, &sandbox, &cancel).await;
                 manager.end_operation(body, result).await
             },
             move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
@@ -94,11 +94,19 @@ impl SandboxManager {
         let operation = self.new_operation(OperationKind::Recreate, &record.id);
         self.parts.operations.put(operation.clone()).await?;
         let mark = running(&operation);
-        let record = self
+        let begun = self
             .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
                 record.operation = Some(mark);
             })
-            .await?;
+            .await;
+        let record = match begun {
+            Ok(record) => record,
+            Err(fault) => {
+                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                self.end_operation(operation, Err(told)).await;
+                return Err(fault);
+            }
+        };
         self.start_recreate(operation.clone(), &record, draft, held);
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
@@ -188,8 +196,12 @@ impl SandboxManager {
         self.establish(operation, work, cancel).await.map(|_| ())
     }
 
-    async fn remove(&self, operation: &Operation, id: &SandboxId) -> Result<(), Fault> {
-        let _held = self.take_over(id, operation).await?;
+    async fn remove(&self, operation: &Operation, id: &SandboxId, cancel: &CancellationToken) -> Result<(), Fault> {
+        let _held = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed"))),
+            held = self.take_over(id, operation) => held?,
+        };
         let reporter = JobReporter::new(&self.jobs, operation);
         let mark = running(operation);
         let before = self.get(id.as_str()).await?;
@@ -213,7 +225,11 @@ impl SandboxManager {
         let outcome = if rolled_back_clean(&before) {
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new() })
         } else {
-            self.tear_down(&record, &reporter).await
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(cut_off(id)),
+                outcome = self.tear_down(&record, &reporter) => outcome,
+            }
         };
         failpoint::reached("destroy.torn_down");
         self.write_removed(operation, &record, outcome).await
@@ -342,6 +358,12 @@ impl SandboxManager {
             _ => Ok(record),
         }
     }
+}
+
+/// A removal that was cancelled: what is removed stays removed, and the record says that it is not over.
+fn cut_off(id: &SandboxId) -> Fault {
+    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off; it stays `destroying`"))
+        .hint(format!("`sandboxer destroy {id}` finishes it"))
 }
 
 fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {

@@ -151,12 +151,17 @@ impl SandboxManager {
     /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
     pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Fault> {
         let live = self.parts.sandboxes.list().await?;
-        if let Some(found) = find(&live, reference)? {
+        if let Some(found) = exact(&live, reference) {
             return Ok(found.clone());
         }
         let history = self.parts.sandboxes.history().await?;
-        if let Some(found) = find(&history, reference)? {
+        if let Some(found) = exact(&history, reference) {
             return Ok(found.clone());
+        }
+        for records in [&live, &history] {
+            if let Some(found) = by_prefix(records, reference)? {
+                return Ok(found.clone());
+            }
         }
         Err(not_found(reference, &live))
     }
@@ -238,16 +243,18 @@ impl SandboxManager {
     }
 }
 
-fn find<'a>(records: &'a [SandboxRecord], reference: &str) -> Result<Option<&'a SandboxRecord>, Fault> {
+/// The record with exactly this id or, if there is none, this name.
+fn exact<'a>(records: &'a [SandboxRecord], reference: &str) -> Option<&'a SandboxRecord> {
     if let Some(record) = records.iter().find(|record| record.id.as_str() == reference) {
-        return Ok(Some(record));
+        return Some(record);
     }
     // A name may have been used again after its first bearer was destroyed: the living one is meant.
     let named =
         |over: bool| records.iter().rev().find(|r| r.name.as_deref() == Some(reference) && r.state.is_over() == over);
-    if let Some(record) = named(false).or_else(|| named(true)) {
-        return Ok(Some(record));
-    }
+    named(false).or_else(|| named(true))
+}
+
+fn by_prefix<'a>(records: &'a [SandboxRecord], reference: &str) -> Result<Option<&'a SandboxRecord>, Fault> {
     if reference.len() < 4 {
         return Ok(None);
     }

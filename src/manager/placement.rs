@@ -89,19 +89,22 @@ impl SandboxManager {
         counts: &std::collections::BTreeMap<String, u32>,
         weigh: bool,
     ) -> Finding {
+        let spec = self.parts.transports.spec(host);
+        // As configured, whatever case it was typed in: records and scripts compare names.
+        let host = spec.as_ref().map_or(host, |spec| &spec.name);
         let no = |reason: String, fault: Option<Fault>| Finding {
             verdict: Verdict { host: host.clone(), ok: false, reason },
             fault,
             load: None,
         };
-        let spec = self.parts.transports.spec(host);
         if spec.is_none() && !tried_anyway {
             return no("not configured".to_owned(), None);
         }
         if let Some(spec) = &spec {
             if let Some(why) = &spec.forbid {
                 let reason = format!("forbidden by the configuration: {why}");
-                let fault = Fault::new(Code::Forbidden, format!("host {host} is {reason}"));
+                let fault = Fault::new(Code::Forbidden, format!("host {host} is {reason}"))
+                    .hint("choose another with --host; `sandboxer hosts list` shows them");
                 return no(reason, Some(fault));
             }
             let count = counts.get(&host.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
@@ -195,5 +198,9 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
         .because(words.join("; "))
         .detail("verdicts", verdicts);
     let fits = named == Named::Profile && extension.as_str() == "ext.compose-ssh";
-    if fits { fault.hint("configure one of these hosts, or try --host local") } else { fault }
+    match named {
+        _ if fits => fault.hint("configure one of these hosts, or try --host local"),
+        Named::Default => fault.hint("it is the configuration's default_host; name another with --host"),
+        _ => fault,
+    }
 }

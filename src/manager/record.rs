@@ -133,6 +133,9 @@ impl SandboxManager {
     /// Ends an operation with what came of it, and writes that down.
     pub(super) async fn end_operation(&self, mut operation: Operation, result: Result<(), Fault>) -> Operation {
         operation.finished_at = Some(self.now());
+        // Another process may have asked for the end meanwhile, which only the written one says.
+        let written = self.parts.operations.get(&operation.id).await.ok().flatten();
+        operation.cancel_requested |= written.is_some_and(|written| written.cancel_requested);
         operation.state = match &result {
             Ok(()) => OperationState::Succeeded,
             Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
@@ -174,12 +177,20 @@ impl SandboxManager {
 
     /// Sets `cancel_requested` on the operation that works on a sandbox, if one does.
     pub(super) async fn request_cancel(&self, id: &SandboxId) -> Result<SandboxRecord, Fault> {
-        let record = self.transition(id, Guard::Any, Vec::new(), |record| {
+        let ask = self.transition(id, Guard::Any, Vec::new(), |record| {
             if let Some(running) = &mut record.operation {
                 running.cancel_requested = true;
             }
         });
-        record.await
+        let record = ask.await?;
+        if let Some(running) = &record.operation
+            && let Some(mut operation) = self.parts.operations.get(&running.id).await?
+            && operation.state == OperationState::Running
+        {
+            operation.cancel_requested = true;
+            self.parts.operations.put(operation).await?;
+        }
+        Ok(record)
     }
 }
 

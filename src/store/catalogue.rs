@@ -99,13 +99,16 @@ impl Catalogue {
             .collect()
     }
 
-    /// Checks one file as the catalogue would: a manifest if its id begins with `ext.`, else a profile, whose
+    /// Checks one file as the catalogue would: a manifest if it looks like one, else a profile, whose
     /// extension is looked up here.
     ///
     /// Errors: everything that is wrong with it.
     pub fn validate_file(&self, path: &Path) -> Result<Validated, Vec<ParseProblem>> {
         let document = files::read_document(path).map_err(|problem| vec![problem])?;
-        if document.text("id").is_some_and(|id| id.starts_with("ext.")) {
+        // A profile names its extension; a manifest with a misspelt id is still a manifest.
+        let manifest = document.text("id").is_some_and(|id| id.starts_with("ext."))
+            || (document.text("kind").is_some() && document.text("extension").is_none());
+        if manifest {
             let entry = self.manifest_entry(Found::operator(path, &document));
             if entry.problems.is_empty() { Ok(Validated::Manifest(Box::new(entry))) } else { Err(entry.problems) }
         } else {
@@ -176,7 +179,7 @@ fn find<'e, T>(entries: &'e [Entry<T>], noun: &str, prefix: &str, id: &str) -> R
         entry.definition()?;
         return Ok(entry);
     }
-    let fault = Fault::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", shown(id));
+    let fault = Fault::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", id);
     let ids = || entries.iter().map(|entry| entry.id.as_str());
     let bare = ids().filter_map(|id| id.strip_prefix(prefix));
     let near =

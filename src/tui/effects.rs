@@ -13,6 +13,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use std::os::unix::fs::DirBuilderExt as _;
+
 use crate::client::{Client, EventQuery, ListQuery, Problem, Started};
 use crate::domain::Time;
 use crate::domain::event::Event;
@@ -206,7 +208,7 @@ impl Effects {
 /// Writes the state file by way of a temporary one.
 pub fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
-    std::fs::create_dir_all(folder)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = tempfile::NamedTempFile::new_in(folder)?;
     std::fs::write(file.path(), remembered.to_json())?;
     file.persist(path).map(|_| ()).map_err(|error| error.error)

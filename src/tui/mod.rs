@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
+use ratatui::backend::{Backend as _, ClearType};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -226,6 +227,14 @@ enum Next {
 }
 
 impl Console {
+    /// Wipes the screen, so that the next frame is drawn in full. Not `Terminal::clear`: that asks where the cursor is,
+    /// and a terminal that does not answer would hold the loop for two seconds and then end it.
+    fn clear(&mut self) -> std::io::Result<()> {
+        self.tty.backend_mut().clear_region(ClearType::All)?;
+        self.tty.swap_buffers();
+        Ok(())
+    }
+
     async fn run(
         &mut self,
         mut inbox: mpsc::Receiver<Msg>,
@@ -303,7 +312,7 @@ impl Console {
             match effect {
                 Effect::Quit => next = Next::Quit,
                 Effect::Suspend => next = Next::Suspend,
-                Effect::Redraw => self.tty.clear().map_err(draw_failed)?,
+                Effect::Redraw => self.clear().map_err(draw_failed)?,
                 Effect::Copy(text) => terminal::copy(&text).map_err(draw_failed)?,
                 Effect::Mouse(on) => terminal::mouse(on).map_err(draw_failed)?,
                 Effect::Notify(text) => match self.notify {

@@ -120,7 +120,7 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
     }
 }
 
-#[allow(clippy::too_many_arguments)] // a row is all of these
+#[allow(clippy::too_many_arguments, reason = "a row is all of these")]
 fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry, columns: &[Placed], selected: bool) {
     let record = &entry.record;
     let silent = model.hosts.is_silent(record.host.as_str(), model.now, model.started);
