@@ -122,6 +122,8 @@ fn a_stack_is_made_looked_at_and_destroyed(host: &str) {
     console.keys("\t\r");
     console.wait_until("destroyed", |text| text.contains("destroyed") && text.contains(&id));
     assert_eq!(bench.get(&id)["state"], "destroyed");
+    // With a job still listed as running `q` would ask.
+    console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("q");
     assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
     bench.assert_unchanged(host, &before);
@@ -160,6 +162,8 @@ fn a_running_create_is_cancelled_from_the_jobs() {
     bench.assert_unchanged(DOCKER, &before);
     console.keys("\u{1b}");
     console.wait_until("the list", |text| !text.contains("Jobs  "));
+    // With a job still listed as running `q` would ask.
+    console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("q");
     assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
 }
