@@ -39,6 +39,8 @@ pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
 pub(super) fn left(record: &SandboxRecord, now: Time) -> String {
     match record.expires_at {
         _ if record.state.is_over() => "-".to_owned(),
+        // A failure that nothing was kept of has nothing that could end.
+        None if record.state == State::Failed => "-".to_owned(),
         None => "no end".to_owned(),
         Some(end) if end > now => short(end.since(now).as_secs()),
         Some(end) => format!("over by {}", age(end, now)),
