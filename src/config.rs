@@ -67,6 +67,7 @@ impl Config {
         let mut config =
             read::read(paths, document).map_err(|problems| problems_fault(Code::InvalidConfig, &problems))?;
         config.requested_host = read::requested_host(environment)?;
+        environment.check_text(&["SANDBOXER_HOST", "SANDBOXER_COMPOSE_CMD", "SANDBOXER_ACTOR", "SANDBOXER_LOG"])?;
         config.compose_cmd = environment.text("SANDBOXER_COMPOSE_CMD").map(str::to_owned);
         config.actor = overrides.actor.clone().or_else(|| environment.text("SANDBOXER_ACTOR").map(str::to_owned));
         config.user = environment.text("USER").or_else(|| environment.text("LOGNAME")).map(str::to_owned);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::domain::fault::{Code, Fault};
+
 /// Environment variables. An empty one counts as not set.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -24,6 +26,17 @@ impl Environment {
     /// A variable's text; `None` when it is not set, empty, or not UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.raw(name)?.to_str()
+    }
+
+    /// Refuses variables that are set to something else than text: ignoring one would act as somebody else, or
+    /// somewhere else, than was meant.
+    ///
+    /// Errors: `usage`, naming the variable.
+    pub fn check_text(&self, names: &[&str]) -> Result<(), Fault> {
+        let odd = names.iter().find(|name| self.raw(name).is_some_and(|value| value.to_str().is_none()));
+        odd.map_or(Ok(()), |name| {
+            Err(Fault::new(Code::Usage, format!("{name} is not UTF-8")).hint(format!("set {name} to plain text")))
+        })
     }
 
     /// A variable as a path, in any encoding; `None` when it is not set or empty.

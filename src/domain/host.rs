@@ -207,7 +207,10 @@ impl FromYaml for HostSpec {
             limits: fields.or(r, "limits", Limits::default()),
             login_hint: fields.optional(r, "login_hint"),
             reach: fields.optional(r, "reach"),
-            forbid: fields.optional(r, "forbid"),
+            // A safety switch without a reason is still a safety switch.
+            forbid: fields
+                .optional(r, "forbid")
+                .or_else(|| fields.has("forbid").then(|| "no reason is given".to_owned())),
             ..Self::named("")
         })
     }

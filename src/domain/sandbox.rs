@@ -90,7 +90,8 @@ impl State {
         }
         match self {
             Requested => matches!(next, Provisioning | Failed | Destroying | Forgotten),
-            Provisioning => matches!(next, Ready | Failed | Destroying | Forgotten),
+            // Back to what was observed, when a recreate could not even look at the host.
+            Provisioning => matches!(next, Ready | Sleeping | Lost | Failed | Destroying | Forgotten),
             Ready => matches!(next, Sleeping | Lost | Provisioning | Destroying | Forgotten),
             Sleeping => matches!(next, Ready | Lost | Provisioning | Destroying | Forgotten),
             Failed => matches!(next, Provisioning | Destroying | Forgotten),

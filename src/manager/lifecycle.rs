@@ -149,14 +149,26 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
-        let record = self.get(id.as_str()).await?;
+        let before = self.get(id.as_str()).await?;
+        // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
+        let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
+        let record = self
+            .transition(id, mine.clone(), news, |record| {
+                record.state = State::Provisioning;
+                record.reason = Some(Reason::User);
+            })
+            .await?;
         failpoint::reached("recreate.begin");
         let report = match self.tear_down(&record, &reporter).await {
             Ok(report) => report,
             // Nobody looked, so nothing is known to have changed: the state stays what was observed.
             Err(fault) => {
                 let message = fault.message.clone();
-                self.transition(id, mine, Vec::new(), move |record| {
+                let news = vec![(EventKind::HostDown, serde_json::json!({"host": before.host, "message": message}))];
+                self.transition(id, mine, news, move |record| {
+                    record.state = before.state;
+                    record.reason = before.reason;
+                    record.since = before.since;
                     record.operation = None;
                     record.message = Some(message);
                 })
@@ -165,11 +177,6 @@ impl SandboxManager {
             }
         };
         failpoint::reached("recreate.torn_down");
-        self.transition(id, mine.clone(), Vec::new(), |record| {
-            record.state = State::Provisioning;
-            record.reason = Some(Reason::User);
-        })
-        .await?;
         if !report.is_clean() {
             let fault = not_clean(id, &report);
             let message = fault.message.clone();

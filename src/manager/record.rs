@@ -91,8 +91,14 @@ impl SandboxManager {
             return Ok(Vec::new());
         }
         let ids = record.pending.iter().map(|event| event.id.clone()).collect();
-        self.parts.events.append(record.pending).await?;
-        Ok(ids)
+        match self.parts.events.append(record.pending).await {
+            Ok(_) => Ok(ids),
+            // The record is the truth: a log that cannot be written holds up no operation.
+            Err(fault) => {
+                tracing::warn!(sandbox = %id, %fault, "events stay pending on the record");
+                Ok(Vec::new())
+            }
+        }
     }
 
     /// Appends the events of a write that just happened. The write stands whether or not this works.

@@ -88,6 +88,11 @@ impl Fields<'_> {
         }
     }
 
+    /// Whether the key is there, with or without a value.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
+    }
+
     /// A key's value, or this default.
     pub fn or<T: FromYaml>(&self, reader: &mut Reader<'_>, key: &str, default: T) -> T {
         self.optional(reader, key).unwrap_or(default)

@@ -55,7 +55,7 @@ pub(super) fn is_bind(options: &Map<String, Value>) -> bool {
 
 /// Is the source of a short mount a path (and not the name of a volume)?
 pub(super) fn is_path(source: &str) -> bool {
-    source.starts_with(['.', '/', '~', '\\']) || source.get(1..3).is_some_and(|drive| drive == ":\\" || drive == ":/")
+    source.starts_with(['.', '/', '~', '\\']) || source.get(1..3) == Some(":\\")
 }
 
 /// Is a build context somewhere on the network?

@@ -73,7 +73,10 @@ impl Loader<'_> {
         let mut variables = Variables::new();
         let listed = merge::list(item.get("env_file").cloned().unwrap_or_default());
         if listed.is_empty() {
-            variables.extend(self.environment_file(&format!("{folder}/.env"), outer)?);
+            variables.extend(self.environment_file(
+                &if folder.is_empty() { ".env".to_owned() } else { format!("{folder}/.env") },
+                outer,
+            )?);
         }
         for file in listed.iter().filter_map(Value::as_str) {
             let anchored = self.workspace.anchor(base, file);

@@ -92,7 +92,7 @@ fn short(
     let suffix = if mode.is_empty() { String::new() } else { format!(":{mode}") };
     let Some(source) = source else { return Ok(Some(format!("{target}{suffix}"))) };
     let source = if anchor::is_path(source) {
-        match bind(source, path, pass)? {
+        match bind(source, path, !mode.split(',').any(|option| option == "ro"), pass)? {
             Some(source) => source,
             None => return Ok(None),
         }
@@ -130,11 +130,20 @@ fn named(source: &str, path: &str, declared: &BTreeSet<String>, pass: &mut Pass<
 }
 
 /// Judges the source of a bind mount. `None` if it was refused.
-pub(super) fn bind(source: &str, path: &str, pass: &mut Pass<'_>) -> Result<Option<String>, RenderError> {
+pub(super) fn bind(
+    source: &str,
+    path: &str,
+    writable: bool,
+    pass: &mut Pass<'_>,
+) -> Result<Option<String>, RenderError> {
     let (rendered, permitted) = match pass.locate(source)? {
         // The real path, so that a link that is changed later is not followed.
         Target::Inside(inside, _) | Target::Missing(inside) => {
             let absolute = pass.loader.workspace.absolute(&inside);
+            if writable {
+                pass.writable.push((inside.clone(), path.to_owned()));
+            }
+            pass.mounted.insert(inside.clone());
             pass.sources.insert(inside);
             (absolute, true)
         }
@@ -181,7 +190,8 @@ fn long(
         "bind" => {
             let propagation = map.get("bind").and_then(|bind| bind.get("propagation")).map(scalar).unwrap_or_default();
             options(&propagation, &child(path, "bind.propagation"), pass);
-            let Some(source) = bind(&source, &child(path, "source"), pass)? else { return Ok(None) };
+            let writable = !map.get("read_only").is_some_and(|value| scalar(value) == "true");
+            let Some(source) = bind(&source, &child(path, "source"), writable, pass)? else { return Ok(None) };
             map.insert("source".to_owned(), source.into());
         }
         "volume" if source.is_empty() => own_labels(&mut map, path, pass),

@@ -93,7 +93,7 @@ fn driver_options(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'
     let text = |key: &str| options.get(key).map(scalar).unwrap_or_default();
     let (kind, device) = (text("type"), text("device"));
     if anchor::is_bind(options) {
-        if let Some(source) = mounts::bind(&device, &child(path, "device"), pass)? {
+        if let Some(source) = mounts::bind(&device, &child(path, "device"), true, pass)? {
             options.insert("device".to_owned(), source.into());
         }
     } else if kind == "tmpfs" || (kind.is_empty() && device.is_empty()) {
@@ -148,7 +148,7 @@ pub(super) fn files(
                 "its value would come from the account on the host; use `file:` in the workspace",
             );
         } else if let Some(source) = file.get("file").map(scalar) {
-            match mounts::bind(&source, &child(&path, "file"), pass)? {
+            match mounts::bind(&source, &child(&path, "file"), false, pass)? {
                 Some(real) => drop(file.insert("file".to_owned(), real.into())),
                 None => continue,
             }

@@ -10,6 +10,7 @@ use super::*;
 
 mod projects;
 mod refusals;
+mod replaced;
 
 struct Case {
     files: Vec<(String, String)>,
