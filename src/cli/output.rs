@@ -101,7 +101,14 @@ fn stdout_is_closed() -> bool {
     matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) && fds[0].revents().intersects(closed)
 }
 
-/// Ctrl-C and SIGTERM. The handlers are installed when somebody first listens: until then (a `list`, say) Ctrl-C
+/// Whether whoever started us wants hang-ups ignored (`SigIgn` of proc(5); SIGHUP is signal 1).
+fn hang_up_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+/// Ctrl-C, SIGTERM and a hang-up. The handlers are installed when somebody first listens: until then (a `list`, say) Ctrl-C
 /// simply ends the process.
 fn presses() -> BoxStream<'static, ()> {
     stream::once(async {
@@ -109,9 +116,12 @@ fn presses() -> BoxStream<'static, ()> {
         else {
             return stream::pending().boxed();
         };
-        stream::poll_fn(move |context| match interrupt.poll_recv(context) {
-            std::task::Poll::Pending => terminate.poll_recv(context),
-            ready @ std::task::Poll::Ready(_) => ready,
+        // A closed window must not leave a half-made sandbox. Under nohup the hang-up is ignored, and stays so.
+        let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
+        stream::poll_fn(move |context| {
+            let mut heard = interrupt.poll_recv(context).is_ready() || terminate.poll_recv(context).is_ready();
+            heard |= hang_up.as_mut().is_some_and(|signal| signal.poll_recv(context).is_ready());
+            if heard { std::task::Poll::Ready(Some(())) } else { std::task::Poll::Pending }
         })
         .boxed()
     })

@@ -131,7 +131,7 @@ impl SandboxManager {
         self.jobs.start(
             &id,
             move |cancel| async move {
-                let result = manager.make_again(&operation, &sandbox, work, &cancel).await;
+                let result = Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await;
                 let ended = manager.end_operation(operation, result).await;
                 drop(held);
                 ended

@@ -190,7 +190,7 @@ fn long(
         "bind" => {
             let propagation = map.get("bind").and_then(|bind| bind.get("propagation")).map(scalar).unwrap_or_default();
             options(&propagation, &child(path, "bind.propagation"), pass);
-            let writable = !map.get("read_only").is_some_and(|value| scalar(value) == "true");
+            let writable = map.get("read_only").is_none_or(|value| scalar(value) != "true");
             let Some(source) = bind(&source, &child(path, "source"), writable, pass)? else { return Ok(None) };
             map.insert("source".to_owned(), source.into());
         }
