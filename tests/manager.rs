@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 
 use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::{
@@ -383,6 +384,24 @@ async fn the_same_key_and_request_is_the_same_sandbox() {
     assert_eq!((again.operation, again.sandbox.id), (None, record.id));
     let another = CreateRequest { name: Some("two".into()), ..request };
     assert_eq!(house.other.create(another).await.unwrap_err().code, Code::Conflict);
+    assert_eq!(house.manager.list(&ListQuery::default()).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn equal_requests_at_once_are_one_sandbox() {
+    let house = house();
+    let request = CreateRequest { idempotency_key: Some("k".into()), name: Some("one".into()), ..plain() };
+    let both = [&house.manager, &house.other];
+    let started = join_all((0..8).map(|n| both[n % 2].create(request.clone()))).await;
+    let started: Vec<_> = started.into_iter().map(Result::unwrap).collect();
+    let ids: BTreeSet<String> = started.iter().map(|one| one.sandbox.id.to_string()).collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    for (n, one) in started.into_iter().enumerate() {
+        if let Some(operation) = one.operation {
+            let (_, record) = both[n % 2].finish(&operation).await.unwrap();
+            assert_eq!(record.unwrap().state, State::Ready);
+        }
+    }
     assert_eq!(house.manager.list(&ListQuery::default()).await.unwrap().len(), 1);
 }
 

@@ -113,7 +113,14 @@ fn verdict(decision: &Decision) -> Option<Problem> {
         return None;
     }
     let unsaid = || Problem::new(Code::Internal, "create would be refused");
-    Some(decision.error.clone().map_or_else(unsaid, Problem::from))
+    let mut problem = decision.error.clone().map_or_else(unsaid, Problem::from);
+    // The decision has listed them above, each with its place.
+    match decision.preview.refusals.len() {
+        0 => {}
+        1 => problem.message = "one thing is refused; create would end the same way".to_owned(),
+        count => problem.message = format!("{count} things are refused; create would end the same way"),
+    }
+    Some(problem)
 }
 
 fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {

@@ -359,8 +359,15 @@ fn refuse(preview: &Preview) -> Result<(), Fault> {
         if count == 1 { sentence(&first) } else { format!("{count} things are refused: {}", list.join("; ")) };
     let mut fault = Fault::invalid_input(&first.path, message)
         .detail("refusals", serde_json::to_value(&preview.refusals).unwrap_or_default());
-    if let Some(allow) = preview.refusals.iter().find_map(|refusal| refusal.allow.as_deref()) {
-        fault = fault.hint(format!("change the compose file, or use a profile whose compose.allow names {allow}"));
+    let mut words: Vec<&str> = Vec::new();
+    for word in preview.refusals.iter().filter_map(|refusal| refusal.allow.as_deref()) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    if !words.is_empty() {
+        let words = words.join(", ");
+        fault = fault.hint(format!("change the compose file, or use a profile whose compose.allow names {words}"));
     }
     Err(fault)
 }
