@@ -86,7 +86,17 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
     assert_eq!(bench.run(["list", "--all"]).ok().as_array().unwrap().len(), 1);
     assert_eq!(bench.run(["wait", &id, "--for", "destroyed"]).ok()["state"], "destroyed");
     let kinds = check_events(&bench, &id);
-    let born = ["requested", "provisioning", "ready", "provisioning", "recreated", "ready", "destroying", "destroyed"];
+    let born = [
+        "requested",
+        "provisioning",
+        "ready",
+        "destroying",
+        "provisioning",
+        "recreated",
+        "ready",
+        "destroying",
+        "destroyed",
+    ];
     assert_eq!(kinds, born.map(|word| format!("sandbox.{word}")));
     check_data(&bench);
 }
