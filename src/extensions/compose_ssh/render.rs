@@ -12,6 +12,7 @@ mod dotenv;
 mod engine;
 mod environment;
 mod findings;
+mod images;
 mod include;
 mod interpolate;
 mod keys;
@@ -216,78 +217,6 @@ impl Pass<'_> {
     fn image_of(&self, service: &str) -> String {
         format!("sbx-{}-{}", self.input.sandbox_id, service.to_ascii_lowercase())
     }
-
-    /// A container that can write a folder can put a link in the place of what is in it, and the engine follows that
-    /// link, out of the workspace, when it starts the next container. What was looked at here proves nothing then.
-    fn refuse_replaceable(&mut self) {
-        let within = |inner: &str, outer: &str| {
-            !inner.is_empty()
-                && (outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/')))
-        };
-        for (outer, path) in std::mem::take(&mut self.writable) {
-            let Some(inner) = self.mounted.iter().find(|inner| within(inner, &outer)).cloned() else { continue };
-            let place = if outer.is_empty() { "the workspace".to_owned() } else { format!("`{outer}`") };
-            self.guard(
-                Allowance::BindMounts,
-                &path,
-                format!(
-                    "a container that writes {place} can replace `{inner}`, which is mounted too, by a link out of the \
-                     workspace; mount it read-only (`:ro`), or mount only what has to be written"
-                ),
-            );
-        }
-    }
-
-    /// Takes note of an image to pull. One that looks like an option would become one of podman's.
-    fn image(&mut self, image: &str, path: &str) {
-        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
-        let plain = image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal);
-        if plain && has_transport(image) {
-            self.findings().refuse(
-                path,
-                None,
-                format!("`{image}` reads an image from the host's files or another store; write `name:tag`"),
-            );
-        } else if plain {
-            self.images.insert(image.to_owned());
-        } else if image.is_empty() {
-            self.findings().refuse(
-                path,
-                None,
-                "the service has neither an image nor a build; add `image:` or `build:`",
-            );
-        } else {
-            self.findings().refuse(path, None, format!("`{image}` is no name of an image; write `name:tag`"));
-        }
-    }
-}
-
-/// Transports of podman's image names (containers-transports(5)): all but `docker://` read files of the host.
-const TRANSPORTS: &[&str] = &[
-    "atomic",
-    "containers-storage",
-    "dir",
-    "docker",
-    "docker-archive",
-    "docker-daemon",
-    "docker-tarball",
-    "oci",
-    "oci-archive",
-    "ostree",
-    "sif",
-    "tarball",
-];
-
-/// Is it more than `[host[:port]/]name[:tag][@digest]`?
-fn has_transport(image: &str) -> bool {
-    let (name, _) = image.split_once('@').unwrap_or((image, ""));
-    let Some((head, rest)) = name.split_once(':') else { return false };
-    let digits = rest.split('/').next().unwrap_or_default();
-    let port = rest.contains('/') && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
-    // Behind a port there may be one more colon, before the tag; a tag has no slash.
-    let tag = if port { rest.split_once('/').map_or("", |(_, path)| path) } else { rest };
-    let odd = if port { tag.matches(':').count() > 1 } else { tag.contains(['/', ':']) };
-    odd || (!head.contains('/') && !port && TRANSPORTS.contains(&head))
 }
 
 /// Renders the workspace's compose file.

@@ -36,6 +36,29 @@ const MODES: &[&str] = &[
     "U",
 ];
 
+impl Pass<'_> {
+    /// A container that can write a folder can put a link in the place of what is in it, and the engine follows that
+    /// link, out of the workspace, when it starts the next container. What was looked at here proves nothing then.
+    pub(super) fn refuse_replaceable(&mut self) {
+        let within = |inner: &str, outer: &str| {
+            !inner.is_empty()
+                && (outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/')))
+        };
+        for (outer, path) in std::mem::take(&mut self.writable) {
+            let Some(inner) = self.mounted.iter().find(|inner| within(inner, &outer)).cloned() else { continue };
+            let place = if outer.is_empty() { "the workspace".to_owned() } else { format!("`{outer}`") };
+            self.guard(
+                Allowance::BindMounts,
+                &path,
+                format!(
+                    "a container that writes {place} can replace `{inner}`, which is mounted too, by a link out of the \
+                     workspace; mount it read-only (`:ro`), or mount only what has to be written"
+                ),
+            );
+        }
+    }
+}
+
 /// Judges and renders `volumes` of a service; `declared` are the project's named volumes.
 pub(super) fn apply(
     volumes: Vec<Value>,

@@ -1,0 +1,56 @@
+//! Images of services: names, and nothing that reads files of the host.
+
+use super::Pass;
+
+impl Pass<'_> {
+    /// Takes note of an image to pull. One that looks like an option would become one of podman's.
+    pub(super) fn image(&mut self, image: &str, path: &str) {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
+        let plain = image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal);
+        if plain && has_transport(image) {
+            self.findings().refuse(
+                path,
+                None,
+                format!("`{image}` reads an image from the host's files or another store; write `name:tag`"),
+            );
+        } else if plain {
+            self.images.insert(image.to_owned());
+        } else if image.is_empty() {
+            self.findings().refuse(
+                path,
+                None,
+                "the service has neither an image nor a build; add `image:` or `build:`",
+            );
+        } else {
+            self.findings().refuse(path, None, format!("`{image}` is no name of an image; write `name:tag`"));
+        }
+    }
+}
+
+/// Transports of podman's image names (containers-transports(5)): all but `docker://` read files of the host.
+const TRANSPORTS: &[&str] = &[
+    "atomic",
+    "containers-storage",
+    "dir",
+    "docker",
+    "docker-archive",
+    "docker-daemon",
+    "docker-tarball",
+    "oci",
+    "oci-archive",
+    "ostree",
+    "sif",
+    "tarball",
+];
+
+/// Is it more than `[host[:port]/]name[:tag][@digest]`?
+fn has_transport(image: &str) -> bool {
+    let (name, _) = image.split_once('@').unwrap_or((image, ""));
+    let Some((head, rest)) = name.split_once(':') else { return false };
+    let digits = rest.split('/').next().unwrap_or_default();
+    let port = rest.contains('/') && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+    // Behind a port there may be one more colon, before the tag; a tag has no slash.
+    let tag = if port { rest.split_once('/').map_or("", |(_, path)| path) } else { rest };
+    let odd = if port { tag.matches(':').count() > 1 } else { tag.contains(['/', ':']) };
+    odd || (!head.contains('/') && !port && TRANSPORTS.contains(&head))
+}
