@@ -115,10 +115,10 @@ fn verdict(decision: &Decision) -> Option<Problem> {
     let unsaid = || Problem::new(Code::Internal, "create would be refused");
     let mut problem = decision.error.clone().map_or_else(unsaid, Problem::from);
     // The decision has listed them above, each with its place.
-    match decision.preview.refusals.len() {
-        0 => {}
-        1 => problem.message = "one thing is refused; create would end the same way".to_owned(),
-        count => problem.message = format!("{count} things are refused; create would end the same way"),
+    let refused = decision.preview.refusals.len();
+    if refused > 0 {
+        let what = if refused == 1 { "one thing is".to_owned() } else { format!("{refused} things are") };
+        problem.message = format!("{what} refused; create would end the same way");
     }
     Some(problem)
 }
