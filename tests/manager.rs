@@ -3,141 +3,27 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+#[path = "support/scripted.rs"]
+mod scripted;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::future::join_all;
 
 use sandboxer::domain::event::Actor;
-use sandboxer::domain::extension::{
-    Capabilities, ExtensionError, Learnt, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter,
-    Resource, SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
-};
-use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery, ListQuery, RecreateRequest};
-use sandboxer::domain::sandbox::{Reachability, Reason, SandboxRecord, State};
-use sandboxer::domain::{Code, ExtensionId, Fault, HostName, OperationState, Time};
+use sandboxer::domain::sandbox::{Reason, SandboxRecord, State};
+use sandboxer::domain::{Code, ExtensionId, HostName, OperationState, Time};
 use sandboxer::manager::ledger::NoLedger;
 use sandboxer::manager::{Parts, SandboxManager, Settings};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
 use sandboxer::transport::pool::Pool;
-
-/// What the scripted extension does at a step.
-#[derive(Clone)]
-enum Act {
-    Well,
-    Fail(Code, &'static str),
-    Untouched(Code),
-    Panic,
-    Hang,
-    LeaveNetwork,
-    Refuse,
-}
-
-/// An extension that does as it is told and writes down what it was asked.
-#[derive(Default)]
-struct Scripted {
-    provision: Mutex<VecDeque<Act>>,
-    ready: Mutex<VecDeque<Act>>,
-    teardown: Mutex<VecDeque<Act>>,
-    preview: Mutex<VecDeque<Act>>,
-    asked: Mutex<Vec<String>>,
-}
-
-impl Scripted {
-    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
-        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
-    }
-
-    fn note(&self, what: impl Into<String>) {
-        self.asked.lock().unwrap().push(what.into());
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-
-    async fn act(act: Act) -> Result<(), ExtensionError> {
-        match act {
-            Act::Fail(code, words) => Err(Fault::new(code, words).into()),
-            Act::Untouched(code) => {
-                Err(ExtensionError { untouched: true, ..Fault::new(code, "before anything").into() })
-            }
-            Act::Panic => panic!("a scripted panic"),
-            Act::Hang => {
-                tokio::time::sleep(Duration::from_hours(1)).await;
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-struct Shared(Arc<Scripted>, ExtensionId);
-
-#[async_trait]
-impl SandboxExtension for Shared {
-    fn id(&self) -> &ExtensionId {
-        &self.1
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new()
-    }
-
-    async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
-        let mut preview = Preview::default();
-        if matches!(Scripted::next(&self.0.preview), Act::Refuse) {
-            let refusal = Refusal { path: "services.web.privileged".into(), message: "refused".into(), allow: None };
-            preview.refusals.push(refusal);
-        }
-        Ok(preview)
-    }
-
-    async fn provision(&self, request: &ProvisionRequest, r: &dyn Reporter) -> Result<Provisioned, ExtensionError> {
-        self.0.note(format!("provision {}", request.owner.counter));
-        let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
-        let workdir = format!("/srv/{}", request.id.project());
-        r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone() });
-        Scripted::act(Scripted::next(&self.0.provision)).await?;
-        let (rewrites, facts, certificate) = (Vec::new(), None, None);
-        Ok(Provisioned { handle: serde_json::json!({}), workdir, identity, rewrites, facts, certificate })
-    }
-
-    async fn wait_ready(&self, target: &Target, _: Duration, _: &dyn Reporter) -> Result<Readiness, ExtensionError> {
-        self.0.note("wait_ready");
-        Scripted::act(Scripted::next(&self.0.ready)).await?;
-        let reachability = Reachability {
-            host: target.host.clone(),
-            ssh: String::new(),
-            workdir: target.workdir.clone().unwrap_or_default(),
-            endpoints: Vec::new(),
-            attachments: Vec::new(),
-        };
-        Ok(Readiness { reachability, services: Vec::new() })
-    }
-
-    async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), ExtensionError> {
-        self.0.note("set_deadline");
-        Ok(())
-    }
-
-    async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
-        self.0.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
-        let act = Scripted::next(&self.0.teardown);
-        let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
-        let left = matches!(act, Act::LeaveNetwork);
-        Scripted::act(act).await?;
-        let outcome = if left { TeardownOutcome::Failed } else { TeardownOutcome::Removed };
-        let reason = left.then(|| "in use".to_owned());
-        let lines = vec![TeardownLine { resource: resource.clone(), outcome, reason }];
-        Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() } })
-    }
-}
+use scripted::{Act, Scripted, Shared};
 
 fn now() -> Time {
     Time::new(jiff::Timestamp::now())
@@ -490,4 +376,47 @@ async fn what_can_be_refused_is_refused_before_anything_is_written() {
     assert_eq!(house.manager.create(plain()).await.unwrap_err().code, Code::InvalidInput);
     assert!(house.manager.list(&ListQuery { all: true, ..Default::default() }).await.unwrap().is_empty());
     assert!(house.kinds().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_removal_that_is_cut_off_stays_destroying_and_is_finished_later() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    house.script(&[], &[], &[Act::Hang]);
+    let request = DestroyRequest { id: record.id.to_string(), ..Default::default() };
+    let operation = house.manager.destroy(&request).await.unwrap().operation.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), async {
+        while house.other.get(record.id.as_str()).await.unwrap().state != State::Destroying {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .unwrap();
+    house.manager.cancel(&operation).await.unwrap();
+    let (ended, after) = house.manager.finish(&operation).await.unwrap();
+    assert_eq!((ended.state, after.unwrap().state), (OperationState::Cancelled, State::Destroying));
+    assert_eq!(house.destroy(record.id.as_str()).await.0.state, State::Destroyed);
+}
+
+#[tokio::test]
+async fn a_plan_says_what_a_create_would_be_told_of_names_and_ids() {
+    let house = house();
+    let named = CreateRequest { id: Some("x-1".into()), name: Some("shop".into()), ..plain() };
+    assert_eq!(house.create(named).await.1, Ok(()));
+    for request in [
+        CreateRequest { id: Some("x-1".into()), ..plain() },
+        CreateRequest { name: Some("shop".into()), ..plain() },
+        CreateRequest { name: Some("x-1".into()), ..plain() },
+    ] {
+        let plan = house.manager.plan_create(&request).await.unwrap();
+        let told = house.manager.create(request.clone()).await.unwrap_err();
+        assert_eq!((plan.ok, plan.error.map(|error| error.code)), (false, Some(told.code)), "{request:?}");
+    }
+    assert!(house.manager.plan_create(&plain()).await.unwrap().ok);
+}
+
+#[tokio::test]
+async fn a_host_is_recorded_as_it_is_configured() {
+    let (record, _) = house().create(CreateRequest { host: Some("LOCAL".into()), ..plain() }).await;
+    assert_eq!(record.host.as_str(), "local");
 }

@@ -353,3 +353,26 @@ fn values_of_the_environment_are_not_printed() {
     let environment = Environment::from_pairs([("SANDBOXER_TOKEN", "secret")]);
     assert_eq!(format!("{environment:?}"), "{\"SANDBOXER_TOKEN\"}");
 }
+
+#[test]
+fn a_host_is_forbidden_with_or_without_a_reason() {
+    for forbid in ["forbid:", "forbid: null", "forbid: production"] {
+        let config = Home::new(format!("hosts:\n  a:\n    {forbid}\n")).load().unwrap();
+        assert!(config.host("a").unwrap().is_forbidden(), "{forbid}");
+    }
+    assert!(!Home::new("hosts:\n  a: {ssh: b}\n").load().unwrap().host("a").unwrap().is_forbidden());
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_refused_and_not_ignored() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+    let home = Home::new("");
+    for name in ["SANDBOXER_ACTOR", "SANDBOXER_HOST", "SANDBOXER_COMPOSE_CMD"] {
+        let odd = OsString::from_vec(b"agt:x\xff".to_vec());
+        let environment = Environment::from_pairs([("HOME", home.dir.path().into()), (name, odd)]);
+        let fault = Config::load(&Overrides::default(), &environment).unwrap_err();
+        assert_eq!(fault.code, Code::Usage, "{name}");
+        assert!(fault.message.contains(name), "{}", fault.message);
+    }
+}

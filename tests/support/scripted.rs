@@ -1,0 +1,129 @@
+//! An extension that does as it is told and writes down what it was asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use sandboxer::domain::extension::{
+    Capabilities, ExtensionError, Learnt, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter,
+    Resource, SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
+};
+use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::sandbox::Reachability;
+use sandboxer::domain::{Code, ExtensionId, Fault, Time};
+
+/// What the scripted extension does at a step.
+#[derive(Clone)]
+pub(crate) enum Act {
+    Well,
+    Fail(Code, &'static str),
+    Untouched(Code),
+    Panic,
+    Hang,
+    LeaveNetwork,
+    Refuse,
+}
+
+/// An extension that does as it is told and writes down what it was asked.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    pub(crate) provision: Mutex<VecDeque<Act>>,
+    pub(crate) ready: Mutex<VecDeque<Act>>,
+    pub(crate) teardown: Mutex<VecDeque<Act>>,
+    pub(crate) preview: Mutex<VecDeque<Act>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Scripted {
+    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
+        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
+    }
+
+    fn note(&self, what: impl Into<String>) {
+        self.asked.lock().unwrap().push(what.into());
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    async fn act(act: Act) -> Result<(), ExtensionError> {
+        match act {
+            Act::Fail(code, words) => Err(Fault::new(code, words).into()),
+            Act::Untouched(code) => {
+                Err(ExtensionError { untouched: true, ..Fault::new(code, "before anything").into() })
+            }
+            Act::Panic => panic!("a scripted panic"),
+            Act::Hang => {
+                tokio::time::sleep(Duration::from_hours(1)).await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The script as the manager holds it.
+pub(crate) struct Shared(pub(crate) Arc<Scripted>, pub(crate) ExtensionId);
+
+#[async_trait]
+impl SandboxExtension for Shared {
+    fn id(&self) -> &ExtensionId {
+        &self.1
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new()
+    }
+
+    async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
+        let mut preview = Preview::default();
+        if matches!(Scripted::next(&self.0.preview), Act::Refuse) {
+            let refusal = Refusal { path: "services.web.privileged".into(), message: "refused".into(), allow: None };
+            preview.refusals.push(refusal);
+        }
+        Ok(preview)
+    }
+
+    async fn provision(&self, request: &ProvisionRequest, r: &dyn Reporter) -> Result<Provisioned, ExtensionError> {
+        self.0.note(format!("provision {}", request.owner.counter));
+        let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
+        let workdir = format!("/srv/{}", request.id.project());
+        r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone() });
+        Scripted::act(Scripted::next(&self.0.provision)).await?;
+        let (rewrites, facts, certificate) = (Vec::new(), None, None);
+        Ok(Provisioned { handle: serde_json::json!({}), workdir, identity, rewrites, facts, certificate })
+    }
+
+    async fn wait_ready(&self, target: &Target, _: Duration, _: &dyn Reporter) -> Result<Readiness, ExtensionError> {
+        self.0.note("wait_ready");
+        Scripted::act(Scripted::next(&self.0.ready)).await?;
+        let reachability = Reachability {
+            host: target.host.clone(),
+            ssh: String::new(),
+            workdir: target.workdir.clone().unwrap_or_default(),
+            endpoints: Vec::new(),
+            attachments: Vec::new(),
+        };
+        Ok(Readiness { reachability, services: Vec::new() })
+    }
+
+    async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), ExtensionError> {
+        self.0.note("set_deadline");
+        Ok(())
+    }
+
+    async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        self.0.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
+        let act = Scripted::next(&self.0.teardown);
+        let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
+        let left = matches!(act, Act::LeaveNetwork);
+        Scripted::act(act).await?;
+        let outcome = if left { TeardownOutcome::Failed } else { TeardownOutcome::Removed };
+        let reason = left.then(|| "in use".to_owned());
+        let lines = vec![TeardownLine { resource: resource.clone(), outcome, reason }];
+        Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() } })
+    }
+}
