@@ -1,7 +1,7 @@
 //! The client over the manager of this process.
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, StreamExt};
 
 use crate::client::{Client, Problem};
 use crate::domain::Code;
@@ -9,9 +9,10 @@ use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
+use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::request::{
-    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest,
-    Started,
+    CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
+    LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::SandboxManager;
@@ -79,6 +80,34 @@ impl Client for LocalClient {
 
     async fn operations(&self) -> Result<Vec<Operation>, Problem> {
         Ok(self.manager.operations().await?)
+    }
+
+    async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
+        Ok(self.manager.operation(reference).await?)
+    }
+
+    async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        Ok(self.manager.exec(request).await?.map(|piece| piece.map_err(Problem::from)).boxed())
+    }
+
+    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+        Ok(self.manager.logs(request).await?.map(|line| line.map_err(Problem::from)).boxed())
+    }
+
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem> {
+        Ok(self.manager.shell(&request).await?)
+    }
+
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
+        Ok(self.manager.label(request).await?)
+    }
+
+    async fn recover(&self) -> Result<Vec<Recovered>, Problem> {
+        Ok(self.manager.recover().await?)
+    }
+
+    async fn refresh_services(&self, host: &str) -> Result<(), Problem> {
+        Ok(self.manager.refresh_services(host).await?)
     }
 
     async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {

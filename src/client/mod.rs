@@ -13,14 +13,15 @@ pub use problem::Problem;
 
 pub use crate::domain::event::Update;
 pub use crate::domain::request::{
-    CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, ProfileView, RecreateRequest,
-    Started,
+    Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest,
+    ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
 
 use crate::domain::event::{Actor, Event};
 use crate::domain::facts::HostView;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
+use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::sandbox::SandboxRecord;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
@@ -45,6 +46,20 @@ pub trait Client: Send + Sync {
     async fn cancel(&self, operation: &OperationId) -> Result<(), Problem>;
     /// Operations that run and the last day's, oldest first.
     async fn operations(&self) -> Result<Vec<Operation>, Problem>;
+    /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
+    async fn operation(&self, reference: &str) -> Result<Operation, Problem>;
+    /// Runs a command in a sandbox; the last item is `Exit`. Takes no lock. Dropping the stream ends the command.
+    async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem>;
+    /// What a sandbox's services write. Takes no lock. Dropping the stream ends it.
+    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem>;
+    /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem>;
+    /// Changes labels; the record as it is then. Takes no lock.
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem>;
+    /// Brings into order what killed processes left: an item for each thing, none when there was nothing.
+    async fn recover(&self) -> Result<Vec<Recovered>, Problem>;
+    /// Asks a host for the services of all its sandboxes. What changed is written and comes as `Update::Record`.
+    async fn refresh_services(&self, host: &str) -> Result<(), Problem>;
     /// All profiles.
     async fn profiles(&self) -> Result<Vec<ProfileView>, Problem>;
     /// One profile (with or without `profile.`).

@@ -10,6 +10,7 @@ use crate::domain::facts::HostView;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::sandbox::SandboxRecord;
 use crate::domain::words::string_enum;
 
 string_enum! {
@@ -235,6 +236,8 @@ pub enum Update {
     Ended(Operation),
     /// A host's state changed.
     Host(Box<HostView>),
+    /// A record changed without an event: its services were seen in another state.
+    Record(Box<SandboxRecord>),
     /// The listener was too slow, or events are older than kept: read everything again.
     Resync,
 }

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId};
+use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Failure, Reachability, Rewrite, Service};
 use crate::domain::words::string_enum;
@@ -171,6 +172,9 @@ pub struct Provisioned {
     pub facts: Option<HostFacts>,
     /// The runtime's certificate, where the recipe asks for it.
     pub certificate: Option<Certificate>,
+    /// The counter that the host had of this installation, where it was not behind ours: then our data directory is
+    /// an old copy.
+    pub counter_ahead: Option<u64>,
 }
 
 /// What `wait_ready` found.
@@ -180,6 +184,21 @@ pub struct Readiness {
     pub reachability: Reachability,
     /// The services as the engine reported them.
     pub services: Vec<Service>,
+}
+
+/// What a host has of a sandbox (`inspect`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inspection {
+    /// What is there: its directory, containers, networks, volumes.
+    pub resources: Vec<Resource>,
+    /// Whether all of it is there and every long-running service runs: what `wait_ready` would call ready.
+    pub ready: bool,
+    /// Its services as the backend reports them.
+    pub services: Vec<Service>,
+    /// How to get there, where it is ready.
+    pub reachability: Option<Reachability>,
+    /// The counter that the host has of this installation (contract 1, `owner`); `None` where it has none.
+    pub counter: Option<u64>,
 }
 
 /// What a create would do, found without touching anything.
@@ -331,9 +350,55 @@ pub trait SandboxExtension: Send + Sync {
         Ok(None)
     }
 
-    /// Its services as the backend reports them now.
-    async fn inspect(&self, _target: &Target) -> Result<Vec<Service>, ExtensionError> {
+    /// What the recorded host has of it now, its identity proved first.
+    ///
+    /// Errors: `host_changed` when the host is another one, and whatever keeps it from being asked.
+    async fn inspect(&self, _target: &Target) -> Result<Inspection, ExtensionError> {
         Err(self.unsupported("inspect").into())
+    }
+
+    /// The services of these sandboxes, all of which are on `host`, as the backend reports them now: one question
+    /// for all. A sandbox that the backend knows nothing of is not in the answer.
+    async fn services(
+        &self,
+        _host: &HostName,
+        _targets: &[Target],
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+        Ok(BTreeMap::new())
+    }
+
+    /// Runs a command in the workspace, or in a service's container (`exec`). Its output goes to the sink.
+    ///
+    /// Answers the command's exit status (128 + n after signal n), or `None` when the sink wanted no more. Errors:
+    /// `not_found` for a service that is not there, `conflict` for one that does not run.
+    async fn exec(
+        &self,
+        _target: &Target,
+        _command: &[String],
+        _service: Option<&str>,
+        _sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, ExtensionError> {
+        Err(self.unsupported("run commands (exec)").into())
+    }
+
+    /// A program of this machine that opens a shell in the workspace, or in a service's container.
+    async fn shell(&self, _target: &Target, _service: Option<&str>) -> Result<Interactive, ExtensionError> {
+        Err(self.unsupported("open a shell").into())
+    }
+
+    /// What its services write (`logs`): the last `tail` lines of each (`None`: all), and with `follow` whatever
+    /// comes. Lines of several services come as they are read.
+    ///
+    /// Errors: `not_found` for a service that is not there.
+    async fn logs(
+        &self,
+        _target: &Target,
+        _service: Option<&str>,
+        _tail: Option<u64>,
+        _follow: bool,
+        _sink: &mut dyn LogSink,
+    ) -> Result<(), ExtensionError> {
+        Err(self.unsupported("show logs").into())
     }
 
     /// The fault for a verb this extension lacks.

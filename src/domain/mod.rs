@@ -10,6 +10,7 @@ pub mod host;
 pub mod manifest;
 pub mod name;
 pub mod operation;
+pub mod output;
 pub mod profile;
 pub mod recipe_yaml;
 pub mod request;

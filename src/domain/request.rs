@@ -121,6 +121,99 @@ pub struct RecreateRequest {
     pub force_protected: bool,
 }
 
+/// Which command to run in a sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExecRequest {
+    /// Exact id.
+    pub id: String,
+    /// The program and its arguments; no shell reads them.
+    pub command: Vec<String>,
+    /// In this service's container; none: in the workspace on the host.
+    pub service: Option<String>,
+}
+
+/// Which logs to show.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogsRequest {
+    /// Exact id.
+    pub id: String,
+    /// Only this service's; none: all.
+    pub service: Option<String>,
+    /// Only the last lines of each; none: all.
+    pub tail: Option<u64>,
+    /// Stay, and tell what comes.
+    pub follow: bool,
+}
+
+/// Where to open a shell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShellRequest {
+    /// Exact id.
+    pub id: String,
+    /// In this service's container; none: in the workspace on the host.
+    pub service: Option<String>,
+}
+
+/// Which labels to change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LabelRequest {
+    /// Exact id.
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+    /// Labels to set.
+    pub set: BTreeMap<String, String>,
+    /// Labels to take away; one that is not there is nothing to do.
+    pub remove: std::collections::BTreeSet<String>,
+}
+
+/// What `recover` did with one thing that a dead process left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recovered {
+    /// The sandbox's id; the operation's where it has none.
+    pub id: String,
+    /// Whether it is in order now.
+    pub ok: bool,
+    /// What was left, such as `create by process 4711 on box`.
+    pub was: String,
+    /// The state it is in now.
+    pub state: Option<State>,
+    /// What was done, or would have to be, in a sentence.
+    pub message: String,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+}
+
+crate::domain::words::string_enum! {
+    /// How a check of `doctor` came out.
+    pub enum CheckState {
+        /// As it should be.
+        Ok = "ok",
+        /// Works, but somebody should look.
+        Warning = "warning",
+        /// Does not work.
+        Failed = "failed",
+    }
+}
+
+/// One check of `doctor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// What was looked at, such as `configuration`, `data directory`, `host coulombcore`.
+    pub name: String,
+    /// How it came out.
+    pub state: CheckState,
+    /// What was found, in a sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
 /// A profile as the catalogue has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileView {

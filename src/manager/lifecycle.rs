@@ -350,7 +350,7 @@ impl SandboxManager {
         Err(busy(&self.get(id.as_str()).await?))
     }
 
-    async fn exactly(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Fault> {
+    pub(super) async fn exactly(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Fault> {
         let record = self.get(id).await?;
         if record.id.as_str() != id {
             return Err(Fault::new(Code::NotFound, format!("there is no sandbox with the id {id}")));

@@ -1,16 +1,20 @@
 //! The verbs: [`SandboxManager`] over traits only. It decides what is legal, writes the record before the host is
 //! touched, runs the work as a job, and writes down what came of it.
 
+mod attend;
 mod create;
 mod establish;
 mod events;
 mod hosts;
 mod inputs;
 pub mod jobs;
+mod labels;
 pub mod ledger;
 mod lifecycle;
 mod placement;
 mod record;
+mod recover;
+mod services;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -178,6 +182,23 @@ impl SandboxManager {
             }
         }
         Ok(operations)
+    }
+
+    /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
+    pub async fn operation(&self, reference: &str) -> Result<Operation, Fault> {
+        let operations = self.operations().await?;
+        if let Some(exact) = operations.iter().find(|operation| operation.id.as_str() == reference) {
+            return Ok(exact.clone());
+        }
+        let long = reference.strip_prefix("op-").is_some_and(|rest| rest.len() >= 4);
+        let mut matches = operations.iter().filter(|operation| long && operation.id.as_str().starts_with(reference));
+        match (matches.next(), matches.next()) {
+            (Some(one), None) => Ok(one.clone()),
+            (Some(_), Some(_)) => Err(Fault::new(Code::Conflict, format!("several operations begin with {reference}"))
+                .hint("write more of the id")),
+            _ => Err(Fault::new(Code::NotFound, format!("there is no operation {reference:?}"))
+                .hint("`sandboxer operations list` shows those that run and the last day's")),
+        }
     }
 
     /// Asks an operation to roll back: one of this process directly, another's through its record.

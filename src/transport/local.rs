@@ -1,6 +1,6 @@
 //! This machine as a host: child processes instead of sessions.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
+use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Channel, Process};
 use crate::transport::shell::endings::{END_GROUP, killed, late, stalled, unread};
 use crate::transport::shell::exchange::{self, Answer};
@@ -102,6 +103,14 @@ impl Transport for LocalTransport {
             Fed::Source(fault) => Err(unread(fault)),
             Fed::Broken(broken) => Err(killed(&self.spec, broken)),
         }
+    }
+
+    async fn attach(&self, _: &Command, _: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
+        Err(Fault::internal("not there yet"))
+    }
+
+    async fn interactive(&self, _: &Command) -> Result<Vec<OsString>, Fault> {
+        Err(Fault::internal("not there yet"))
     }
 
     fn remote_shell(&self) -> RemoteShell {

@@ -23,6 +23,9 @@ use tokio::io::AsyncRead;
 use crate::domain::fault::Fault;
 use crate::domain::host::HostSpec;
 use crate::domain::name::HostName;
+use crate::domain::output::OutputSink;
+
+pub use crate::domain::output::Source;
 
 /// What to run: a program with arguments, or one of our scripts with positional parameters (`$1`, `$2`, ...).
 #[derive(Debug, Clone)]
@@ -100,15 +103,6 @@ impl Output {
 /// What of a command's stdout, and of its stderr, is kept; bytes.
 pub const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 
-/// Which of a command's two outputs a line came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// stdout.
-    Stdout,
-    /// stderr.
-    Stderr,
-}
-
 /// Takes lines as a command writes them, without their line break.
 pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
 
@@ -144,6 +138,17 @@ pub trait Transport: Send + Sync {
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
     ) -> Result<Output, Fault>;
+
+    /// Runs a command that somebody watches, for as long as it takes: `exec`, and a log that is followed. Its output
+    /// goes to `sink` byte for byte and nothing is kept; a slow sink slows it down. It runs under the watchdog, like
+    /// [`Transport::stream`], but in a session of the connection for followers. stdin is empty.
+    ///
+    /// Answers the exit status (128 + n after signal n), or `None` when the sink wanted no more.
+    async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault>;
+
+    /// The words of a program of this machine that runs a command on the host with the terminal it is given, over
+    /// the connection for followers, which is opened if need be.
+    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault>;
 
     /// How another program reaches the host over our connection.
     fn remote_shell(&self) -> RemoteShell;

@@ -4,7 +4,7 @@ pub(crate) mod control_dir;
 pub(crate) mod master;
 pub(crate) mod words;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Stdio as ProcessStdio;
@@ -22,6 +22,7 @@ pub use control_dir::default_control_dir;
 
 use crate::domain::fault::Fault;
 use crate::domain::host::HostSpec;
+use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Broken, Channel, Process};
 use crate::transport::shell::endings::{END_GROUP, killed, late, stalled, unread};
 use crate::transport::shell::exchange::{self, Answer};
@@ -246,6 +247,14 @@ impl Transport for SshTransport {
             Fed::Source(fault) => Err(unread(fault)),
             Fed::Broken(broken) => Err(self.explain(broken).await),
         }
+    }
+
+    async fn attach(&self, _: &Command, _: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
+        Err(Fault::internal("not there yet"))
+    }
+
+    async fn interactive(&self, _: &Command) -> Result<Vec<OsString>, Fault> {
+        Err(Fault::internal("not there yet"))
     }
 
     fn remote_shell(&self) -> RemoteShell {

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, Problem, ProfileView,
-    RecreateRequest, Started, Update,
+    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
+    LogsRequest, Problem, ProfileView, Recovered, RecreateRequest, ShellRequest, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
+use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::{Actor, Code, Event, Operation, OperationId, SandboxId, SandboxRecord, State, Time};
 use tokio::sync::{Notify, broadcast};
 
@@ -207,6 +208,34 @@ impl Client for FakeClient {
 
     async fn operations(&self) -> Result<Vec<Operation>, Problem> {
         Ok(Vec::new())
+    }
+
+    async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
+        Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
+    }
+
+    async fn exec(&self, _: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
+    }
+
+    async fn logs(&self, _: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+        Err(Problem::new(Code::Unsupported, "the fake has no logs"))
+    }
+
+    async fn shell(&self, _: ShellRequest) -> Result<Interactive, Problem> {
+        Err(Problem::new(Code::Unsupported, "the fake has no shell"))
+    }
+
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
+        self.get(&request.id).await
+    }
+
+    async fn recover(&self) -> Result<Vec<Recovered>, Problem> {
+        Ok(Vec::new())
+    }
+
+    async fn refresh_services(&self, _: &str) -> Result<(), Problem> {
+        Ok(())
     }
 
     async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {

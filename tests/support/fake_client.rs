@@ -16,8 +16,8 @@ use futures_util::stream::BoxStream;
 use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExtensionView, ListQuery, Problem, ProfileView,
-    RecreateRequest, Started, Update,
+    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
+    LogsRequest, Problem, ProfileView, Recovered, RecreateRequest, ShellRequest, Started, Update,
 };
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
@@ -25,6 +25,7 @@ use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, check_name};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
+use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service, State, Verdict,
@@ -385,6 +386,34 @@ impl Client for FakeClient {
 
     async fn operations(&self) -> Result<Vec<Operation>, Problem> {
         Ok(Vec::new())
+    }
+
+    async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
+        Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
+    }
+
+    async fn exec(&self, _: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
+    }
+
+    async fn logs(&self, _: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+        Err(Problem::new(Code::Unsupported, "the fake has no logs"))
+    }
+
+    async fn shell(&self, _: ShellRequest) -> Result<Interactive, Problem> {
+        Err(Problem::new(Code::Unsupported, "the fake has no shell"))
+    }
+
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
+        self.get(&request.id).await
+    }
+
+    async fn recover(&self) -> Result<Vec<Recovered>, Problem> {
+        Ok(Vec::new())
+    }
+
+    async fn refresh_services(&self, _: &str) -> Result<(), Problem> {
+        Ok(())
     }
 
     async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {

@@ -94,7 +94,15 @@ impl SandboxExtension for Shared {
         r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone() });
         Scripted::act(Scripted::next(&self.0.provision)).await?;
         let (rewrites, facts, certificate) = (Vec::new(), None, None);
-        Ok(Provisioned { handle: serde_json::json!({}), workdir, identity, rewrites, facts, certificate })
+        Ok(Provisioned {
+            handle: serde_json::json!({}),
+            workdir,
+            identity,
+            rewrites,
+            facts,
+            certificate,
+            counter_ahead: None,
+        })
     }
 
     async fn wait_ready(&self, target: &Target, _: Duration, _: &dyn Reporter) -> Result<Readiness, ExtensionError> {

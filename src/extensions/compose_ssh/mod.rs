@@ -27,7 +27,7 @@ use crate::domain::extension::{
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::Profile;
-use crate::domain::sandbox::{Failure, Service};
+use crate::domain::sandbox::Failure;
 use crate::domain::text::last_lines;
 use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport, Transports};
@@ -99,10 +99,6 @@ impl SandboxExtension for ComposeSsh {
 
     async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         teardown::teardown(self, target, reporter).await
-    }
-
-    async fn inspect(&self, target: &Target) -> Result<Vec<Service>, ExtensionError> {
-        ready::inspect(self, target).await
     }
 }
 

@@ -105,6 +105,7 @@ async fn finish(
         rewrites: Vec::new(),
         facts: None,
         certificate: None,
+        counter_ahead: None,
     };
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");

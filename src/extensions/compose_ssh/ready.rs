@@ -117,14 +117,6 @@ fn not_ready(code: Code, message: String, words: String, stack: &Stack, services
     }
 }
 
-pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<Vec<Service>, ExtensionError> {
-    let stack = stack(target)?;
-    let Some(used) = &stack.runtime else { return Ok(Vec::new()) };
-    let transport = extension.open(&target.host).await?;
-    let found = runtime::containers(transport.as_ref(), &used.engine, &target.id.project()).await?;
-    Ok(runtime::services(&stack.services, &found))
-}
-
 pub(super) async fn set_deadline(
     extension: &ComposeSsh,
     target: &Target,

@@ -254,6 +254,11 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             }
         }
         Update::Host(view) => host_changed(model, *view),
+        Update::Record(record) => {
+            let first = model.stale.is_empty();
+            model.stale.insert(record.id.clone());
+            if first { vec![Effect::After(GATHER, Box::new(Later::Fetch))] } else { Vec::new() }
+        }
         Update::Resync => {
             let mut effects = list(model);
             effects.push(Effect::Hosts);

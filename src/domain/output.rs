@@ -1,0 +1,63 @@
+//! What a command or a service writes, on its way from a host to a face.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which of a command's two outputs something came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// stdout.
+    Stdout,
+    /// stderr.
+    Stderr,
+}
+
+/// Takes output as it comes. A slow one slows the command down: nothing is kept in between.
+#[async_trait]
+pub trait OutputSink: Send {
+    /// Takes some bytes, exactly as they were written; whether more is wanted. `false` ends the command.
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool;
+}
+
+/// One line of a service's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// The service.
+    pub service: String,
+    /// Which of its container's outputs.
+    pub source: Source,
+    /// Its bytes without the line break, exactly; at most [`LOG_LINE_LIMIT`] of them.
+    pub bytes: Vec<u8>,
+    /// Whether the line was longer than that; the rest is not told.
+    pub cut: bool,
+}
+
+/// How many bytes of a log's line are passed on.
+pub const LOG_LINE_LIMIT: usize = 128 * 1024;
+
+/// Takes log lines as they come. A slow one slows the log down.
+#[async_trait]
+pub trait LogSink: Send {
+    /// Takes a line; whether more is wanted.
+    async fn take(&mut self, line: LogLine) -> bool;
+}
+
+/// What an `exec` tells while it runs, and at last how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecOutput {
+    /// Bytes that the command wrote, exactly.
+    Output(Source, Vec<u8>),
+    /// It ended: its exit status, 128 + n after signal n. Nothing follows.
+    Exit(i32),
+}
+
+/// A program of this machine that opens a shell in a sandbox on the terminal it is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interactive {
+    /// The program and its arguments, to be run without a shell and with the terminal as all three streams.
+    pub words: Vec<std::ffi::OsString>,
+    /// The folder to run it in; none: wherever.
+    pub folder: Option<std::path::PathBuf>,
+}

@@ -1,0 +1,128 @@
+//! What somebody does in a sandbox or watches there: exec, shell, logs. They take no lock and change no record.
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::{FutureExt, select_biased};
+use tokio::sync::mpsc;
+
+use crate::domain::extension::{Capability, SandboxExtension, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::output::{ExecOutput, Interactive, LogLine, LogSink, OutputSink, Source};
+use crate::domain::request::{ExecRequest, LogsRequest, ShellRequest};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::manager::SandboxManager;
+
+/// Pieces between the host and a face: few, so that a slow face slows the host's command down.
+const BETWEEN: usize = 16;
+
+impl SandboxManager {
+    /// Runs a command in a sandbox; the last item is its exit status. Dropping the stream ends the command.
+    pub async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Fault>>, Fault> {
+        if request.command.first().is_none_or(String::is_empty) {
+            return Err(Fault::new(Code::Usage, "there is no command to run").hint("sandboxer exec ID -- CMD..."));
+        }
+        let (extension, target) = self.attended(&request.id, Capability::Exec, "run commands (exec)").await?;
+        let (sender, receiver) = mpsc::channel(BETWEEN);
+        let work = async move {
+            let mut sink = Pieces(sender);
+            let ended = extension.exec(&target, &request.command, request.service.as_deref(), &mut sink).await;
+            // Nobody listens any more: then nobody hears the end either.
+            let _ = match ended {
+                Ok(Some(status)) => sink.0.send(Ok(ExecOutput::Exit(status))).await,
+                Ok(None) => return,
+                Err(error) => sink.0.send(Err(error.fault)).await,
+            };
+        };
+        Ok(driven(work.boxed(), receiver))
+    }
+
+    /// What a sandbox's services write. Dropping the stream ends it.
+    pub async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault> {
+        let (extension, target) = self.attended(&request.id, Capability::Logs, "show logs").await?;
+        let (sender, receiver) = mpsc::channel(BETWEEN);
+        let work = async move {
+            let mut sink = LogPieces(sender);
+            let LogsRequest { service, tail, follow, .. } = request;
+            if let Err(error) = extension.logs(&target, service.as_deref(), tail, follow, &mut sink).await {
+                let _ = sink.0.send(Err(error.fault)).await;
+            }
+        };
+        Ok(driven(work.boxed(), receiver))
+    }
+
+    /// A program of this machine that opens a shell in a sandbox.
+    pub async fn shell(&self, request: &ShellRequest) -> Result<Interactive, Fault> {
+        let (extension, target) = self.attended(&request.id, Capability::Exec, "open a shell").await?;
+        extension.shell(&target, request.service.as_deref()).await.map_err(|error| error.fault)
+    }
+
+    /// The extension and target of a sandbox that somebody wants to work in.
+    async fn attended(
+        &self,
+        id: &str,
+        capability: Capability,
+        verb: &str,
+    ) -> Result<(std::sync::Arc<dyn SandboxExtension>, Target), Fault> {
+        let record = self.exactly(id, None).await?;
+        let extension = self.extension(&record.extension)?;
+        if !extension.capabilities().contains(&capability) {
+            return Err(extension.unsupported(verb));
+        }
+        reachable(&record)?;
+        let target = self.target(&record).await?;
+        Ok((extension, target))
+    }
+}
+
+/// Whether there is something on the host to work in. A failed one that was kept is there to be looked at.
+fn reachable(record: &SandboxRecord) -> Result<(), Fault> {
+    let there = match record.state {
+        State::Failed => record.kept_failed || !record.leftovers.is_empty(),
+        State::Requested | State::Destroyed | State::Forgotten | State::Lost => false,
+        _ => true,
+    };
+    if there && record.workdir.is_some() {
+        return Ok(());
+    }
+    let fault =
+        Fault::new(Code::Conflict, format!("sandbox {} is {}; nothing of it can be entered", record.id, record.state));
+    let hint = match record.state {
+        State::Requested | State::Provisioning => format!("`sandboxer wait {}` waits until it is ready", record.id),
+        _ => format!("`sandboxer get {}` shows what became of it", record.id),
+    };
+    Err(fault.hint(hint).detail("state", record.state.as_str()))
+}
+
+/// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
+fn driven<T: Send + 'static>(work: BoxFuture<'static, ()>, receiver: mpsc::Receiver<T>) -> BoxStream<'static, T> {
+    let state = (work.fuse(), receiver);
+    stream::unfold(state, |(mut work, mut receiver)| async move {
+        loop {
+            let next = select_biased! {
+                piece = receiver.recv().fuse() => piece,
+                () = work => continue,
+            };
+            return next.map(|piece| (piece, (work, receiver)));
+        }
+    })
+    .boxed()
+}
+
+struct Pieces(mpsc::Sender<Result<ExecOutput, Fault>>);
+
+#[async_trait]
+impl OutputSink for Pieces {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        self.0.send(Ok(ExecOutput::Output(source, bytes.to_vec()))).await.is_ok()
+    }
+}
+
+struct LogPieces(mpsc::Sender<Result<LogLine, Fault>>);
+
+#[async_trait]
+impl LogSink for LogPieces {
+    async fn take(&mut self, line: LogLine) -> bool {
+        self.0.send(Ok(line)).await.is_ok()
+    }
+}
