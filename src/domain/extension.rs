@@ -155,6 +155,10 @@ pub struct Target {
     pub workdir: Option<String>,
     /// What the host proved to be, if it came so far. A different one is `host_changed`.
     pub host_identity: Option<HostIdentity>,
+    /// Our counter (contract 1, `owner`). A host with a higher one has seen more than our records say: a teardown
+    /// then touches nothing and fails with `conflict` (`details.kind` is `behind`, `details.counter` the host's).
+    /// `None`: the host is not asked, as in a rollback of what was made just now.
+    pub counter: Option<u64>,
 }
 
 /// What `provision` made.

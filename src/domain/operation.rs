@@ -28,6 +28,8 @@ string_enum! {
         Wake = "wake",
         /// Apply patches.
         Patch = "patch",
+        /// Bring into order what a dead process left.
+        Recover = "recover",
     }
 }
 

@@ -15,6 +15,7 @@ use crate::domain::sandbox::{PatchState, ProfileRef, Route, SandboxRecord, State
 use crate::domain::text::hex;
 use crate::failpoint;
 use crate::manager::establish::Establishment;
+use crate::manager::hosts::{fullness, host_full};
 use crate::manager::record::running;
 use crate::manager::{SandboxManager, random_id};
 use crate::store::Held;
@@ -254,7 +255,13 @@ impl SandboxManager {
             });
             // First the operation, then the record that names it: whoever reads the record can wait for its end.
             self.parts.operations.put(operation.clone()).await?;
-            match self.parts.sandboxes.insert(record).await {
+            let spec = self.parts.transports.spec(&record.host);
+            // Others may have been placed there since the host was chosen.
+            let admit = |live: &[&SandboxRecord]| {
+                let full = spec.as_ref().and_then(|spec| Some((spec, fullness(spec, live.iter().copied())?)));
+                full.map_or(Ok(()), |(spec, full)| Err(host_full(spec, &full)))
+            };
+            match self.parts.sandboxes.insert_if(record, &admit).await {
                 Ok(record) => {
                     self.append_pending(&record).await;
                     if let Err(fault) = self.parts.ledger.hold(&id, quote.as_ref()).await {

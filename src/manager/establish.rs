@@ -40,19 +40,11 @@ pub(super) struct Establishment {
 impl SandboxManager {
     /// Starts the job. `held` is the sandbox's lock: it is freed when the job ends.
     pub(super) fn start_establishment(&self, operation: Operation, work: Establishment, held: Box<dyn Held>) {
-        let manager = self.clone();
-        let fallback = (self.clone(), operation.clone());
-        let id = operation.id.clone();
-        self.jobs.start(
-            &id,
-            move |cancel| async move {
-                let result = manager.establish(&operation, work, &cancel).await.map(|_| ());
-                let ended = manager.end_operation(operation, result).await;
-                drop(held);
-                ended
-            },
-            move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
-        );
+        self.run_held(operation, held, move |manager, operation, cancel| async move {
+            let ready = manager.establish(&operation, work, &cancel).await?;
+            manager.collect_tombstones(&ready.host).await;
+            Ok(())
+        });
     }
 
     /// Provisions and waits; at the end the record is `ready`, or `failed` with nothing left on the host.
@@ -105,6 +97,9 @@ impl SandboxManager {
         let extension = self.extension(&work.provision.profile.extension)?;
         let made = self.or_cancelled(id, cancel, extension.provision(&work.provision, reporter)).await?;
         failpoint::reached("create.provisioned");
+        if let Some(counter) = made.counter_ahead {
+            self.parts.installation.seen_on(&work.provision.host, counter).await?;
+        }
         let record = self.transition(id, mine, Vec::new(), |record| note_provisioned(record, made)).await?;
         let target = self.target(&record).await?;
         let ready = self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
@@ -248,7 +243,7 @@ impl SandboxManager {
     }
 
     /// Returns when another process asked for the operation on this sandbox to be rolled back.
-    async fn cancel_requested(&self, id: &SandboxId) {
+    pub(super) async fn cancel_requested(&self, id: &SandboxId) {
         let mut version = None;
         loop {
             tokio::time::sleep(CANCEL_LOOK).await;

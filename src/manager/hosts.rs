@@ -59,6 +59,9 @@ impl SandboxManager {
         if spec.forbid.is_none() {
             self.look_at(&spec, &mut view).await;
         }
+        if matches!(view.state, HostState::Up | HostState::Slow) {
+            self.collect_tombstones(&spec.name).await;
+        }
         self.remember_host(view.clone());
         Ok(view)
     }
@@ -116,6 +119,20 @@ impl SandboxManager {
         }
         Ok(counts)
     }
+}
+
+/// Why a host has no room for one more sandbox, such as `full: 3 of 3 sandboxes`; `None` when it has. `live`: the live
+/// records, of any host.
+pub(super) fn fullness<'a>(spec: &HostSpec, live: impl Iterator<Item = &'a SandboxRecord>) -> Option<String> {
+    let max = spec.max_sandboxes?;
+    let there = live.filter(|record| record.host.same(spec.name.as_str()) && occupies(record)).count();
+    (there >= max as usize).then(|| format!("full: {there} of {max} sandboxes"))
+}
+
+/// The fault of a host that is full.
+pub(super) fn host_full(spec: &HostSpec, fullness: &str) -> Fault {
+    Fault::new(Code::Conflict, format!("host {} is {fullness}", spec.name))
+        .hint("destroy one, or raise the host's max_sandboxes")
 }
 
 /// Whether a record stands for something on its host.

@@ -1,4 +1,4 @@
-//! Destroy and recreate (semantics 1 and 3).
+//! Destroy (semantics 1 and 3).
 
 use std::time::Duration;
 
@@ -6,16 +6,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{ProvisionRequest, Report, Reporter, TeardownReport};
+use crate::domain::extension::{Report, Reporter, Target, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{Operation, OperationKind};
-use crate::domain::request::{DestroyRequest, RecreateRequest, Started};
+use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::establish::Establishment;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, JobReporter, News, running};
 use crate::store::Held;
 
 /// How long a destroy waits for another operation to roll back.
@@ -31,16 +30,14 @@ impl SandboxManager {
     /// Starts a removal and returns at once. One that is destroyed already is nothing to do.
     pub async fn destroy(&self, request: &DestroyRequest) -> Result<Started, Fault> {
         let record = self.exactly(&request.id, request.revision).await?;
-        if record.state.is_over() {
+        if record.state == State::Destroyed || request.forget && record.state == State::Forgotten {
             return Ok(Started { operation: None, sandbox: record });
         }
-        if request.forget {
-            return Err(Fault::new(
-                Code::Unsupported,
-                "this version cannot forget a sandbox without looking at its host",
-            ));
-        }
         check_protection(&record, request.force_protected)?;
+        let forget = request.forget;
+        if !forget {
+            self.ensure_own().await?;
+        }
         let operation = self.new_operation(OperationKind::Destroy, &record.id);
         self.parts.operations.put(operation.clone()).await?;
         let manager = self.clone();
@@ -50,7 +47,11 @@ impl SandboxManager {
         self.jobs.start(
             &id,
             move |cancel| async move {
-                let result = manager.remove(&body, &sandbox, &cancel).await;
+                let result = if forget {
+                    manager.give_up(&body, &sandbox, &cancel).await
+                } else {
+                    manager.remove(&body, &sandbox, &cancel).await
+                };
                 manager.end_operation(body, result).await
             },
             move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
@@ -58,184 +59,65 @@ impl SandboxManager {
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
 
-    /// Starts a recreate and returns at once: the same id, recipe and inputs.
-    pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Fault> {
-        let record = self.exactly(&request.id, request.revision).await?;
-        let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
-            return Err(busy(&record));
-        };
-        if !record.state.may_be_recreated() {
-            return Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))
-                .hint("recreate works on ready, sleeping, failed and lost ones; destroy works on every other")
-                .detail("state", record.state.as_str()));
-        }
-        check_protection(&record, request.force_protected)?;
-        let extension = self.extension(&record.extension)?;
-        let target = self.target(&record).await?;
-        let draft = ProvisionRequest {
-            id: record.id.clone(),
-            owner: crate::domain::extension::OwnerStamp {
-                owner: record.owner.clone(),
-                machine_id: String::new(),
-                counter: 0,
-            },
-            host: record.host.clone(),
-            profile: target.profile.clone(),
-            inputs: record.inputs.clone(),
-            created_at: record.created_at,
-            expires_at: None,
-            allow_large: true,
-        };
-        // Nothing is removed for a recreate that would be refused.
-        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
-        if let Some(refusal) = preview.refusals.first() {
-            return Err(Fault::invalid_input(&refusal.path, format!("{}: {}", refusal.path, refusal.message)));
-        }
-        let operation = self.new_operation(OperationKind::Recreate, &record.id);
-        self.parts.operations.put(operation.clone()).await?;
-        let mark = running(&operation);
-        let begun = self
-            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.operation = Some(mark);
-            })
-            .await;
-        let record = match begun {
-            Ok(record) => record,
-            Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
-                return Err(fault);
-            }
-        };
-        self.start_recreate(operation.clone(), &record, draft, held);
-        Ok(Started { operation: Some(operation.id), sandbox: record })
-    }
-
-    fn start_recreate(
-        &self,
-        operation: Operation,
-        record: &SandboxRecord,
-        draft: ProvisionRequest,
-        held: Box<dyn Held>,
-    ) {
-        let work = Establishment {
-            ready_timeout: draft.profile.ready_timeout.duration(),
-            ttl_s: record.ttl_s,
-            keep_failed: false,
-            recreate: true,
-            provision: draft,
-        };
-        let manager = self.clone();
-        let fallback = (self.clone(), operation.clone());
-        let (id, sandbox) = (operation.id.clone(), record.id.clone());
-        self.jobs.start(
-            &id,
-            move |cancel| async move {
-                let result = Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await;
-                let ended = manager.end_operation(operation, result).await;
-                drop(held);
-                ended
-            },
-            move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
-        );
-    }
-
-    async fn make_again(
-        &self,
-        operation: &Operation,
-        id: &SandboxId,
-        work: Establishment,
-        cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
-        let mine = Guard::Operation(operation.id.clone());
-        let reporter = JobReporter::new(&self.jobs, operation);
-        let before = self.get(id.as_str()).await?;
-        // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
-        let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
-        let record = self
-            .transition(id, mine.clone(), news, |record| {
-                record.state = State::Provisioning;
-                record.reason = Some(Reason::User);
-            })
-            .await?;
-        failpoint::reached("recreate.begin");
-        let report = match self.tear_down(&record, &reporter).await {
-            Ok(report) => report,
-            // Nobody looked, so nothing is known to have changed: the state stays what was observed.
-            Err(fault) => {
-                let message = fault.message.clone();
-                let news = vec![(EventKind::HostDown, serde_json::json!({"host": before.host, "message": message}))];
-                self.transition(id, mine, news, move |record| {
-                    record.state = before.state;
-                    record.reason = before.reason;
-                    record.since = before.since;
-                    record.operation = None;
-                    record.message = Some(message);
-                })
-                .await?;
-                return Err(fault);
-            }
-        };
-        failpoint::reached("recreate.torn_down");
-        if !report.is_clean() {
-            let fault = not_clean(id, &report);
-            let message = fault.message.clone();
-            let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
-            self.transition(id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
-                record.state = State::Failed;
-                record.reason = Some(Reason::ProvisionFailed);
-                record.message = Some(message);
-                record.operation = None;
-                note_teardown(record, Some(report));
-            })
-            .await?;
-            return Err(fault);
-        }
-        self.transition(id, mine, Vec::new(), |record| {
-            record.handle = None;
-            record.reachability = None;
-            record.services.clear();
-            record.ready_at = None;
-            record.kept_failed = false;
-            note_teardown(record, Some(report));
-        })
-        .await?;
-        self.establish(operation, work, cancel).await.map(|_| ())
-    }
-
     async fn remove(&self, operation: &Operation, id: &SandboxId, cancel: &CancellationToken) -> Result<(), Fault> {
-        let _held = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed"))),
-            held = self.take_over(id, operation) => held?,
-        };
-        let reporter = JobReporter::new(&self.jobs, operation);
-        let mark = running(operation);
+        let held = self.take_over_or_cancelled(id, operation, cancel).await?;
         let before = self.get(id.as_str()).await?;
-        if before.state.is_over() {
+        if before.state == State::Destroyed {
             return Ok(());
         }
+        self.remove_held(operation, &before, Reason::User, cancel).await?;
+        drop(held);
+        self.collect_tombstones(&before.host).await;
+        Ok(())
+    }
+
+    /// The sandbox's lock, unless somebody calls the removal off before it has begun.
+    pub(super) async fn take_over_or_cancelled(
+        &self,
+        id: &SandboxId,
+        operation: &Operation,
+        cancel: &CancellationToken,
+    ) -> Result<Box<dyn Held>, Fault> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed"))),
+            held = self.take_over(id, operation) => held,
+        }
+    }
+
+    /// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
+    pub(super) async fn remove_held(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        reason: Reason,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let id = &before.id;
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let mark = running(operation);
+        let forgotten = before.state == State::Forgotten;
+        let data = serde_json::json!({"host": before.host, "was": before.state, "reason": reason});
+        let news = if forgotten { Vec::new() } else { vec![(EventKind::SandboxDestroying, data)] };
         let record = self
-            .transition(
-                id,
-                Guard::Any,
-                vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "was": before.state}))],
-                move |record| {
+            .transition(id, Guard::Any, news, move |record| {
+                if !forgotten {
                     record.state = State::Destroying;
-                    record.reason = Some(Reason::User);
+                    record.reason = Some(reason);
                     record.message = None;
-                    record.operation = Some(mark);
-                },
-            )
+                }
+                record.operation = Some(mark);
+            })
             .await?;
         failpoint::reached("destroy.destroying");
-        let outcome = if rolled_back_clean(&before) {
+        let outcome = if rolled_back_clean(before) {
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new() })
         } else {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(cut_off(id)),
-                outcome = self.tear_down(&record, &reporter) => outcome,
+                outcome = self.tear_down_checked(&record, &reporter) => outcome,
+                () = self.cancel_requested(id) => Err(cut_off(id)),
             }
         };
         failpoint::reached("destroy.torn_down");
@@ -283,10 +165,10 @@ impl SandboxManager {
                 let lost = fault.code == Code::HostUnreachable;
                 let message =
                     std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
-                self.transition(id, mine, Vec::new(), move |record| {
+                self.transition(id, mine, host_news(record, &fault), move |record| {
                     record.message = Some(message);
                     record.operation = None;
-                    if lost {
+                    if lost && record.state == State::Destroying {
                         record.reason = Some(Reason::HostLost);
                     }
                 })
@@ -294,7 +176,10 @@ impl SandboxManager {
                 Err(if fault.hint.is_some() {
                     fault
                 } else {
-                    fault.hint("it stays `destroying`; `sandboxer destroy` again when the host is back")
+                    fault.hint(format!(
+                        "it stays `{}`; `sandboxer destroy` again when the host is back, or `destroy --forget`",
+                        record.state
+                    ))
                 })
             }
         }
@@ -306,8 +191,37 @@ impl SandboxManager {
         record: &SandboxRecord,
         reporter: &JobReporter,
     ) -> Result<TeardownReport, Fault> {
+        self.tear_down_target(record, self.target(record).await?, reporter).await
+    }
+
+    /// As [`Self::tear_down`], but not on a host that has seen a later state of this data directory.
+    pub(super) async fn tear_down_checked(
+        &self,
+        record: &SandboxRecord,
+        reporter: &JobReporter,
+    ) -> Result<TeardownReport, Fault> {
+        let mut target = self.target(record).await?;
+        target.counter = Some(self.parts.installation.counter().await?);
+        match self.tear_down_target(record, target.clone(), reporter).await {
+            Err(fault) if fault.details["kind"] == "behind" => {
+                let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
+                self.parts.installation.seen_on(&record.host, counter).await?;
+                self.ensure_own().await?;
+                // Another process of ours told the host a moment ago.
+                target.counter = Some(counter);
+                self.tear_down_target(record, target, reporter).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn tear_down_target(
+        &self,
+        record: &SandboxRecord,
+        target: Target,
+        reporter: &JobReporter,
+    ) -> Result<TeardownReport, Fault> {
         let extension = self.extension(&record.extension)?;
-        let target = self.target(record).await?;
         let mut last = None;
         for pause in TRIES {
             tokio::time::sleep(pause).await;
@@ -332,7 +246,7 @@ impl SandboxManager {
         if let Some(held) = self.parts.locks.try_lock(id).await? {
             return Ok(held);
         }
-        let record = self.request_cancel(id).await?;
+        let record = self.request_cancel(id, None).await?;
         let reporter = JobReporter::new(&self.jobs, operation);
         let what = record.operation.as_ref().map_or("another operation".to_owned(), |running| running.kind.to_string());
         reporter.report(Report {
@@ -344,6 +258,9 @@ impl SandboxManager {
         while Instant::now() < until {
             if let Some(held) = self.parts.locks.try_lock(id).await? {
                 return Ok(held);
+            }
+            if self.parts.operations.get(&operation.id).await?.is_some_and(|written| written.cancel_requested) {
+                return Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed")));
             }
             tokio::time::sleep(LOCK_LOOK).await;
         }
@@ -367,13 +284,23 @@ impl SandboxManager {
     }
 }
 
+/// What a failed removal tells of the host.
+pub(super) fn host_news(record: &SandboxRecord, fault: &Fault) -> Vec<News> {
+    let kind = match fault.code {
+        Code::HostUnreachable => EventKind::HostDown,
+        Code::HostChanged => EventKind::HostChanged,
+        _ => return Vec::new(),
+    };
+    vec![(kind, serde_json::json!({"host": record.host, "message": fault.message}))]
+}
+
 /// A removal that was cancelled: what is removed stays removed, and the record says that it is not over.
 fn cut_off(id: &SandboxId) -> Fault {
     Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off; it stays `destroying`"))
         .hint(format!("`sandboxer destroy {id}` finishes it"))
 }
 
-fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
+pub(super) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
     if record.is_protected() && !forced {
         return Err(Fault::new(Code::Conflict, format!("sandbox {} is labelled protect=true", record.id))
             .hint("--force-protected does it all the same"));
@@ -381,7 +308,7 @@ fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownReport>) {
+pub(super) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownReport>) {
     if let Some(report) = report {
         record.teardown = report.lines;
         record.leftovers = report.leftovers;
@@ -393,7 +320,7 @@ fn rolled_back_clean(record: &SandboxRecord) -> bool {
     record.state == State::Failed && !record.kept_failed && record.leftovers.is_empty() && !record.teardown.is_empty()
 }
 
-fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {
+pub(super) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {
     let left: Vec<String> = report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
     let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
@@ -401,7 +328,7 @@ fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {
     if why.is_empty() { fault } else { fault.because(why.join("; ")) }
 }
 
-fn busy(record: &SandboxRecord) -> Fault {
+pub(super) fn busy(record: &SandboxRecord) -> Fault {
     let message = match &record.operation {
         Some(running) => format!(
             "sandbox {} is busy: {} by process {} on {} since {}",

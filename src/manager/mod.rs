@@ -3,8 +3,10 @@
 
 mod attend;
 mod create;
+mod doctor;
 mod establish;
 mod events;
+mod forget;
 mod hosts;
 mod inputs;
 pub mod jobs;
@@ -14,7 +16,9 @@ mod lifecycle;
 mod placement;
 mod record;
 mod recover;
+mod recreate;
 mod services;
+mod standing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +29,7 @@ use crate::domain::extension::{SandboxExtension, Target};
 use crate::domain::facts::HostView;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, is_hex8};
-use crate::domain::operation::Operation;
+use crate::domain::operation::{Operation, OperationState};
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::nearest;
@@ -44,6 +48,9 @@ pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue +
 
 /// 32 random bits, for ids.
 pub type Dice = Arc<dyn Fn() -> u32 + Send + Sync>;
+
+/// Whether a process of this machine, by its number, is there.
+pub type Alive = Arc<dyn Fn(u32) -> bool + Send + Sync>;
 
 /// What the manager takes from the configuration and the environment.
 #[derive(Debug, Clone)]
@@ -92,6 +99,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Random bits.
     pub dice: Dice,
+    /// Whether a process of this machine, by its number, is there.
+    pub alive: Alive,
     /// From configuration and environment.
     pub settings: Settings,
 }
@@ -210,8 +219,11 @@ impl SandboxManager {
             Fault::new(Code::NotFound, format!("there is no operation {id}")).hint("the dashboard's J lists them")
         })?;
         match operation.sandbox_id {
-            Some(sandbox) => self.request_cancel(&sandbox).await.map(|_| ()),
-            None => Ok(()),
+            Some(sandbox) if operation.state == OperationState::Running => {
+                self.request_cancel(&sandbox, Some(id)).await.map(|_| ())
+            }
+            // It has ended: there is nothing to roll back.
+            _ => Ok(()),
         }
     }
 
@@ -260,6 +272,7 @@ impl SandboxManager {
             handle: record.handle.clone(),
             workdir: record.workdir.clone(),
             host_identity: record.host_identity.clone(),
+            counter: None,
         })
     }
 }

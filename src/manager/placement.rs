@@ -7,8 +7,9 @@ use futures_util::future::join_all;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::{Profile, Strategy};
-use crate::domain::sandbox::{Route, Verdict};
+use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::SandboxManager;
+use crate::manager::hosts::{fullness, host_full};
 use crate::transport::probe::{self, ProbeRequest};
 
 /// Who named the candidates.
@@ -42,16 +43,16 @@ impl SandboxManager {
         ask_all: bool,
     ) -> Result<(Vec<Verdict>, Result<Route, Fault>), Fault> {
         let (candidates, named) = self.candidates(profile, requested)?;
-        let counts = self.count_by_host().await?;
+        let live = self.parts.sandboxes.list().await?;
         let weigh = profile.placement.strategy == Strategy::LeastLoaded && candidates.len() > 1;
         let mut findings: Vec<Finding> = Vec::new();
         if ask_all || weigh {
             let tried = matches!(named, Named::Request | Named::Environment);
-            findings = join_all(candidates.iter().map(|host| self.examine(host, tried, &counts, weigh))).await;
+            findings = join_all(candidates.iter().map(|host| self.examine(host, tried, &live, weigh))).await;
         } else {
             for host in &candidates {
                 let tried = matches!(named, Named::Request | Named::Environment);
-                let finding = self.examine(host, tried, &counts, false).await;
+                let finding = self.examine(host, tried, &live, false).await;
                 let found = finding.verdict.ok;
                 findings.push(finding);
                 if found {
@@ -82,13 +83,7 @@ impl SandboxManager {
         Ok((vec![settings.default_host.clone()], Named::Default))
     }
 
-    async fn examine(
-        &self,
-        host: &HostName,
-        tried_anyway: bool,
-        counts: &std::collections::BTreeMap<String, u32>,
-        weigh: bool,
-    ) -> Finding {
+    async fn examine(&self, host: &HostName, tried_anyway: bool, live: &[SandboxRecord], weigh: bool) -> Finding {
         let spec = self.parts.transports.spec(host);
         // As configured, whatever case it was typed in: records and scripts compare names.
         let host = spec.as_ref().map_or(host, |spec| &spec.name);
@@ -107,12 +102,9 @@ impl SandboxManager {
                     .hint("choose another with --host; `sandboxer hosts list` shows them");
                 return no(reason, Some(fault));
             }
-            let count = counts.get(&host.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
-            if spec.max_sandboxes.is_some_and(|max| count >= max) {
-                let reason = format!("full: {count} of {} sandboxes", spec.max_sandboxes.unwrap_or(0));
-                let fault = Fault::new(Code::Conflict, format!("host {host} is {reason}"))
-                    .hint("destroy one, or raise the host's max_sandboxes");
-                return no(reason, Some(fault));
+            if let Some(full) = fullness(spec, live.iter()) {
+                let fault = host_full(spec, &full);
+                return no(full, Some(fault));
             }
         }
         let looked = async {

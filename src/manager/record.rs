@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::domain::event::Progress;
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
@@ -12,6 +14,7 @@ use crate::domain::operation::{Operation, OperationError, OperationKind, Operati
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
 use crate::manager::jobs::Jobs;
+use crate::store::Held;
 
 /// Under which condition a record may be changed.
 #[derive(Debug, Clone)]
@@ -136,6 +139,30 @@ impl SandboxManager {
         }
     }
 
+    /// Starts an operation on a sandbox whose lock is held; the lock is freed when the operation has ended.
+    pub(super) fn run_held<W, F>(&self, operation: Operation, held: Box<dyn Held>, work: W)
+    where
+        W: FnOnce(Self, Operation, CancellationToken) -> F,
+        F: Future<Output = Result<(), Fault>> + Send + 'static,
+    {
+        let manager = self.clone();
+        let fallback = (self.clone(), operation.clone());
+        let id = operation.id.clone();
+        self.jobs.start(
+            &id,
+            move |cancel| {
+                let work = work(manager.clone(), operation.clone(), cancel);
+                async move {
+                    let result = work.await;
+                    let ended = manager.end_operation(operation, result).await;
+                    drop(held);
+                    ended
+                }
+            },
+            move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
+        );
+    }
+
     /// Ends an operation with what came of it, and writes that down.
     pub(super) async fn end_operation(&self, mut operation: Operation, result: Result<(), Fault>) -> Operation {
         operation.finished_at = Some(self.now());
@@ -181,16 +208,23 @@ impl SandboxManager {
         self.end_operation(operation, Err(fault)).await
     }
 
-    /// Sets `cancel_requested` on the operation that works on a sandbox, if one does.
-    pub(super) async fn request_cancel(&self, id: &SandboxId) -> Result<SandboxRecord, Fault> {
+    /// Sets `cancel_requested` on the operation that works on a sandbox, if one does; with `only`, if that is it.
+    pub(super) async fn request_cancel(
+        &self,
+        id: &SandboxId,
+        only: Option<&OperationId>,
+    ) -> Result<SandboxRecord, Fault> {
+        let meant = |running: &Running| only.is_none_or(|only| running.id == *only);
         let ask = self.transition(id, Guard::Any, Vec::new(), |record| {
-            if let Some(running) = &mut record.operation {
+            if let Some(running) = record.operation.as_mut().filter(|running| meant(running)) {
                 running.cancel_requested = true;
             }
         });
         let record = ask.await?;
-        if let Some(running) = &record.operation
-            && let Some(mut operation) = self.parts.operations.get(&running.id).await?
+        // One that still waits for the sandbox is not on the record.
+        let asked = only.or(record.operation.as_ref().map(|running| &running.id));
+        if let Some(asked) = asked
+            && let Some(mut operation) = self.parts.operations.get(asked).await?
             && operation.state == OperationState::Running
         {
             operation.cancel_requested = true;

@@ -1,12 +1,318 @@
-//! What a killed process left, brought into order (semantics 5, `stuck`).
+//! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
+//! when its process dies: an operation on a record whose lock is free has nobody who works on it.
 
-use crate::domain::fault::Fault;
+use futures_util::stream::{self, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::{Inspection, SandboxExtension, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
 use crate::domain::request::Recovered;
+use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::lifecycle::{host_news, note_teardown};
+use crate::manager::record::{Guard, JobReporter, running};
+use crate::store::Held;
+
+/// Sandboxes that are worked on at a time.
+const AT_ONCE: usize = 6;
+
+/// What is to be done with a record that nobody works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// Nothing was done on the host yet: it is closed.
+    Close,
+    /// It was never ready, or was being removed: what is there is removed.
+    Remove,
+    /// It was ready once: it goes back to what the host says.
+    Observe,
+}
+
+/// What a dead process left of a record.
+struct Left {
+    course: Course,
+    /// Whose it was, for a person.
+    was: String,
+}
 
 impl SandboxManager {
     /// Ends what dead processes began: an item for each thing that was left.
+    ///
+    /// Errors: `conflict` in a copied or restored data directory.
     pub async fn recover(&self) -> Result<Vec<Recovered>, Fault> {
-        Ok(Vec::new())
+        self.ensure_own().await?;
+        if let Err(fault) = self.settle().await {
+            tracing::warn!(%fault, "pending events could not be settled");
+        }
+        let records = self.parts.sandboxes.list().await?;
+        let stuck: Vec<SandboxId> = records.into_iter().filter(|record| left(record).is_some()).map(|r| r.id).collect();
+        let done: Vec<Result<Option<Recovered>, Fault>> =
+            stream::iter(stuck).map(|id| self.recover_one(id)).buffer_unordered(AT_ONCE).collect().await;
+        let mut items = Vec::new();
+        for item in done {
+            items.extend(item?);
+        }
+        items.extend(self.end_dead_operations().await?);
+        items.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(items)
+    }
+
+    /// `None`: somebody works on it after all, or it is in order by now.
+    async fn recover_one(&self, id: SandboxId) -> Result<Option<Recovered>, Fault> {
+        let Some(held) = self.parts.locks.try_lock(&id).await? else { return Ok(None) };
+        let Some(record) = self.parts.sandboxes.get(&id).await? else { return Ok(None) };
+        let Some(Left { course, was }) = left(&record) else { return Ok(None) };
+        let operation = self.new_operation(OperationKind::Recover, &id);
+        self.parts.operations.put(operation.clone()).await?;
+        let name = operation.id.clone();
+        self.start_recovery(operation, record, course, held);
+        let error = self.jobs.ended(&name).await.and_then(|ended| ended.error).map(|error| *error);
+        let record = self.get(id.as_str()).await?;
+        Ok(Some(Recovered {
+            id: id.to_string(),
+            ok: error.is_none(),
+            was,
+            message: match &error {
+                None => outcome(&record),
+                Some(error) => error.message.clone(),
+            },
+            state: Some(record.state),
+            error,
+        }))
+    }
+
+    fn start_recovery(&self, operation: Operation, record: SandboxRecord, course: Course, held: Box<dyn Held>) {
+        self.run_held(operation, held, move |manager, operation, cancel| async move {
+            if let Some(dead) = &record.operation {
+                manager.end_dead(&dead.id).await?;
+            }
+            match course {
+                Course::Close => manager.close_untouched(&operation, &record).await,
+                Course::Remove => manager.remove_held(&operation, &record, Reason::CrashRecovered, &cancel).await,
+                Course::Observe => Box::pin(manager.back_to_observed(&operation, &record, &cancel)).await,
+            }
+        });
+    }
+
+    /// Closes a record that was written ahead and of which no host has heard.
+    async fn close_untouched(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
+        let data = serde_json::json!({"host": record.host, "was": record.state, "reason": Reason::CrashRecovered});
+        let mark = running(operation);
+        self.transition(&record.id, Guard::Any, vec![(EventKind::SandboxDestroying, data)], |record| {
+            record.state = State::Destroying;
+            record.reason = Some(Reason::CrashRecovered);
+            record.operation = Some(mark);
+        })
+        .await?;
+        self.parts.ledger.release(&record.id).await?;
+        let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
+        let mine = Guard::Operation(operation.id.clone());
+        self.transition(&record.id, mine, news, |record| {
+            record.state = State::Destroyed;
+            record.message = Some("the process that was to make it died before it touched the host".to_owned());
+            record.operation = None;
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// Asks the host. What runs as it should is ready again; a recreate that died half-way is a failed one, of which
+    /// nothing stays; everything else keeps its state.
+    async fn back_to_observed(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let id = &before.id;
+        let mark = running(operation);
+        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
+        let extension = self.extension(&record.extension)?;
+        let target = self.target(&record).await?;
+        let seen = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: not looked at yet"))),
+            seen = self.inspect(extension.as_ref(), &target) => seen,
+        };
+        failpoint::reached("recover.inspected");
+        match seen {
+            Ok(seen) if seen.ready => self.ready_again(operation, &record, extension.as_ref(), &target, seen).await,
+            Ok(_) if record.state == State::Provisioning => self.remake_failed(operation, &record).await,
+            Ok(seen) => {
+                let now = self.now();
+                self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
+                    record.services = seen.services;
+                    record.observed_at = Some(now);
+                    record.message = Some(BACK.to_owned());
+                    record.operation = None;
+                })
+                .await
+                .map(|_| ())
+            }
+            Err(fault) => {
+                // Nobody could look: it stays as the dead process left it, for the next time.
+                let dead = before.operation.clone();
+                let mine = Guard::Operation(operation.id.clone());
+                self.transition(id, mine, host_news(&record, &fault), move |record| record.operation = dead).await?;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn inspect(&self, extension: &dyn SandboxExtension, target: &Target) -> Result<Inspection, Fault> {
+        let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
+        if let Some(counter) = seen.counter {
+            self.parts.installation.seen_on(&target.host, counter).await?;
+            self.ensure_own().await?;
+        }
+        Ok(seen)
+    }
+
+    async fn ready_again(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+        seen: Inspection,
+    ) -> Result<(), Fault> {
+        let now = self.now();
+        // A recreate starts the time to live again; whatever else died leaves the deadline as it was.
+        let remade = record.state == State::Provisioning;
+        let ready_at = if remade { now } else { record.ready_at.unwrap_or(now) };
+        let expires_at = if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
+        if expires_at != record.expires_at {
+            extension.set_deadline(target, expires_at).await.map_err(|error| error.fault)?;
+        }
+        let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
+        let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});
+        let news = vec![(EventKind::SandboxReady, data)];
+        self.transition(&record.id, Guard::Operation(operation.id.clone()), news, move |record| {
+            record.state = State::Ready;
+            record.reason = Some(Reason::CrashRecovered);
+            record.message = Some(BACK.to_owned());
+            record.observed_at = Some(now);
+            record.ready_at = Some(ready_at);
+            record.expires_at = expires_at;
+            record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
+            record.services = seen.services;
+            record.reachability = seen.reachability.or(record.reachability.take());
+            record.operation = None;
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// Removes what a recreate that died had removed or made in part, and leaves `failed`: it can be recreated.
+    async fn remake_failed(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let mine = Guard::Operation(operation.id.clone());
+        let report = match self.tear_down_checked(record, &reporter).await {
+            Ok(report) => report,
+            Err(fault) => {
+                let news = host_news(record, &fault);
+                let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
+                self.transition(&record.id, mine, news, move |record| record.operation = Some(mark)).await?;
+                return Err(fault);
+            }
+        };
+        let clean = report.is_clean();
+        let id = record.id.clone();
+        let message = format!("the process that made it again died; `sandboxer recreate {id}` makes it again");
+        let data = serde_json::json!({"code": Code::OperationFailed, "step": "recreate", "message": message});
+        self.transition(&record.id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
+            record.state = State::Failed;
+            record.reason = Some(Reason::CrashRecovered);
+            record.message = Some(message);
+            record.expires_at = None;
+            record.operation = None;
+            note_teardown(record, Some(report));
+        })
+        .await?;
+        if clean { Ok(()) } else { Err(Fault::new(Code::OperationFailed, format!("sandbox {id}: something is left"))) }
+    }
+
+    /// Ends operations that no record knows any more: their process died between two writes.
+    async fn end_dead_operations(&self) -> Result<Vec<Recovered>, Fault> {
+        let mut items = Vec::new();
+        for operation in self.parts.operations.list().await? {
+            if operation.state != OperationState::Running || self.is_alive(&operation).await? {
+                continue;
+            }
+            self.end_dead(&operation.id).await?;
+            items.push(Recovered {
+                id: operation.id.to_string(),
+                ok: true,
+                was: by(&operation.kind, operation.pid, &operation.host),
+                state: None,
+                message: "ended; it had nothing in hand".to_owned(),
+                error: None,
+            });
+        }
+        Ok(items)
+    }
+
+    /// Whether somebody may still work on an operation.
+    pub(super) async fn is_alive(&self, operation: &Operation) -> Result<bool, Fault> {
+        if operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid) {
+            return Ok(true);
+        }
+        match &operation.sandbox_id {
+            Some(sandbox) => Ok(self.parts.locks.try_lock(sandbox).await?.is_none()),
+            None => Ok(false),
+        }
+    }
+
+    /// Writes an operation's end for the process that died over it.
+    async fn end_dead(&self, id: &OperationId) -> Result<(), Fault> {
+        let Some(mut operation) = self.parts.operations.get(id).await? else { return Ok(()) };
+        if operation.state != OperationState::Running {
+            return Ok(());
+        }
+        let message = format!("the process {} on {} died", operation.pid, operation.host);
+        operation.state = OperationState::Failed;
+        operation.finished_at = Some(self.now());
+        operation.error = Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
+        self.parts.operations.put(operation).await
+    }
+}
+
+const BACK: &str = "the process that worked on it died; this is what its host says";
+
+fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
+    format!("{kind} by process {pid} on {host}")
+}
+
+/// What is to be done with a record if nobody works on it; `None` when it is in order.
+fn left(record: &SandboxRecord) -> Option<Left> {
+    use OperationKind::{Create, Destroy, Recreate, Restore};
+    let was = match &record.operation {
+        Some(dead) => by(&dead.kind, dead.pid, &dead.host),
+        None => record.state.to_string(),
+    };
+    let made = record.operation.as_ref().is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
+    let course = match (&record.state, &record.operation) {
+        (State::Destroyed, _) => return None,
+        (State::Requested, _) => Course::Close,
+        (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,
+        (_, None) => return None,
+        _ if made && record.ready_at.is_none() => Course::Remove,
+        _ => Course::Observe,
+    };
+    Some(Left { course, was })
+}
+
+/// What became of it, in a sentence.
+fn outcome(record: &SandboxRecord) -> String {
+    match &record.state {
+        State::Destroyed => "removed".to_owned(),
+        State::Ready => "ready, as its host says".to_owned(),
+        state => match &record.message {
+            Some(message) => message.clone(),
+            None => state.to_string(),
+        },
     }
 }

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::domain::extension::OwnerStamp;
 use crate::domain::fault::Fault;
-use crate::domain::name::OwnerId;
-use crate::store::Installation;
+use crate::domain::name::{HostName, OwnerId};
 use crate::store::damage::{self, Foreign, Place, START};
 use crate::store::document::utf8;
 use crate::store::files::{self, DataDir, blocking};
 use crate::store::lock::Gate;
+use crate::store::{Installation, Standing};
 
 /// The schema this version reads and writes.
 const SCHEMA: u64 = 1;
@@ -26,9 +26,19 @@ struct Owner {
     owners: Vec<OwnerId>,
     machine_id: String,
     counter: u64,
+    /// Which host had seen a later state than this, and its counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    behind: Option<Behind>,
     /// What a newer version wrote beside it.
     #[serde(flatten)]
     extra: Map<String, Value>,
+}
+
+/// A host that had seen more of this installation than the installation itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Behind {
+    host: HostName,
+    counter: u64,
 }
 
 /// The installation, in a file.
@@ -59,6 +69,7 @@ impl OwnerFile {
                 owners: vec![OwnerId::new(uuid::Uuid::new_v4().simple().to_string())],
                 machine_id: machine_id.to_string(),
                 counter: 0,
+                behind: None,
                 extra: Map::new(),
             });
             let result = change(&mut owner);
@@ -74,6 +85,14 @@ impl OwnerFile {
             Ok((owner, result))
         })
         .await
+    }
+
+    fn judge(&self, owner: &Owner) -> Standing {
+        match &owner.behind {
+            _ if owner.machine_id != *self.machine_id => Standing::Copied,
+            Some(Behind { host, counter }) => Standing::Behind { host: host.clone(), counter: *counter },
+            None => Standing::Own,
+        }
     }
 
     async fn read(&self) -> Result<Option<Owner>, Fault> {
@@ -119,13 +138,35 @@ impl Installation for OwnerFile {
         Ok(self.change(|_| ()).await?.0.owners)
     }
 
-    async fn is_copied(&self) -> Result<bool, Fault> {
-        Ok(self.read().await?.is_some_and(|owner| owner.machine_id != *self.machine_id))
+    async fn counter(&self) -> Result<u64, Fault> {
+        Ok(self.read().await?.map_or(0, |owner| owner.counter))
     }
 
-    async fn claim(&self) -> Result<(), Fault> {
+    async fn standing(&self) -> Result<Standing, Fault> {
+        Ok(self.read().await?.map_or(Standing::Own, |owner| self.judge(&owner)))
+    }
+
+    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Fault> {
+        let host = host.clone();
+        // Compared under the lock: another process may have raised the counter and told the host a moment ago.
+        let (owner, ()) = self
+            .change(move |owner| {
+                if counter > owner.counter && owner.behind.is_none() {
+                    owner.behind = Some(Behind { host, counter });
+                }
+            })
+            .await?;
+        Ok(self.judge(&owner))
+    }
+
+    async fn claim(&self, counters_seen: u64) -> Result<(), Fault> {
         let machine_id = self.machine_id.to_string();
-        self.change(|owner| owner.machine_id = machine_id).await.map(|_| ())
+        let claim = move |owner: &mut Owner| {
+            let seen = owner.behind.take().map_or(0, |behind| behind.counter).max(counters_seen);
+            owner.machine_id = machine_id;
+            owner.counter = owner.counter.max(seen);
+        };
+        self.change(claim).await.map(|_| ())
     }
 }
 

@@ -25,7 +25,7 @@ use async_trait::async_trait;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
 use crate::domain::fault::Fault;
-use crate::domain::name::{OperationId, OwnerId, SandboxId};
+use crate::domain::name::{HostName, OperationId, OwnerId, SandboxId};
 use crate::domain::operation::Operation;
 use crate::domain::profile::Profile;
 use crate::domain::{SandboxRecord, Time};
@@ -33,12 +33,37 @@ use crate::domain::{SandboxRecord, Time};
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
 
+/// Says whether a record may join the live ones. An error keeps it out.
+pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Fault> + Send + Sync);
+
+/// Whether this data directory may act for what its records name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It is this machine's own, as far as it can be told.
+    Own,
+    /// It was copied here from another machine, which may still work with the original.
+    Copied,
+    /// A host has seen a later state of it: it is an old copy, put back.
+    Behind {
+        /// The host that told.
+        host: HostName,
+        /// The counter that the host has.
+        counter: u64,
+    },
+}
+
 /// The sandboxes.
 #[async_trait]
 pub trait SandboxStore: Send + Sync {
     /// Writes a new record at revision 1. `conflict` if its id exists here or in the history, if its name is taken
     /// by one that is not over, or if another record has its idempotency key.
-    async fn insert(&self, record: SandboxRecord) -> Result<SandboxRecord, Fault>;
+    async fn insert(&self, record: SandboxRecord) -> Result<SandboxRecord, Fault> {
+        self.insert_if(record, &|_| Ok(())).await
+    }
+
+    /// As [`Self::insert`], if `admit` agrees to the live records as they are at that moment: two processes that
+    /// insert at once are asked one after the other.
+    async fn insert_if(&self, record: SandboxRecord, admit: Admit<'_>) -> Result<SandboxRecord, Fault>;
 
     /// The record with exactly this id; `None` if there is none here (the history is not asked).
     async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault>;
@@ -134,10 +159,14 @@ pub trait Installation: Send + Sync {
     async fn next_stamp(&self) -> Result<OwnerStamp, Fault>;
     /// The owner ids that count as ours, the one for new sandboxes first. The first one is made when asked for.
     async fn owners(&self) -> Result<Vec<OwnerId>, Fault>;
-    /// Whether the data came here from another machine, so that orphans on hosts may be the original's.
-    async fn is_copied(&self) -> Result<bool, Fault>;
-    /// Says that this machine is the installation's from now on.
-    async fn claim(&self) -> Result<(), Fault>;
+    /// The counter as it is now, written by whichever process.
+    async fn counter(&self) -> Result<u64, Fault>;
+    /// Whether this directory may act for what its records name.
+    async fn standing(&self) -> Result<Standing, Fault>;
+    /// Notes the counter that a host has. Higher than ours, it says that we are an old copy, until `claim`.
+    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Fault>;
+    /// Says that this machine is the installation's from now on, and raises the counter above `counters_seen`.
+    async fn claim(&self, counters_seen: u64) -> Result<(), Fault>;
 }
 
 /// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.

@@ -12,7 +12,7 @@ use crate::domain::{SandboxRecord, State, Time};
 use crate::store::document::{Content, Document, Entry, Record};
 use crate::store::files::{DataDir, blocking};
 use crate::store::history::History;
-use crate::store::{Change, SandboxStore};
+use crate::store::{Admit, Change, SandboxStore};
 
 impl Record for SandboxRecord {
     fn key(&self) -> &str {
@@ -122,9 +122,13 @@ fn oldest_first<R: Borrow<SandboxRecord>>(records: &mut [R]) {
 
 #[async_trait]
 impl SandboxStore for SandboxFile {
-    async fn insert(&self, mut record: SandboxRecord) -> Result<SandboxRecord, Fault> {
+    async fn insert_if(&self, mut record: SandboxRecord, admit: Admit<'_>) -> Result<SandboxRecord, Fault> {
         let writing = self.document.write().await?;
-        refuse_taken(&record, &writing.content.records()?)?;
+        {
+            let others = writing.content.records()?;
+            refuse_taken(&record, &others)?;
+            admit(&others)?;
+        }
         // Under the lock: a record on its way to the history is in one of the two.
         if self.in_history(&record.id).await? {
             return Err(Fault::new(Code::Conflict, format!("there was a sandbox with the id {}", record.id))

@@ -3,6 +3,7 @@
 //! One shell script with the host's own tools; what it prints is read by the parsers beneath, which take any bytes.
 //! Nothing is made or changed on the host.
 
+mod counter;
 mod facts;
 mod inventory;
 pub(crate) mod lines;
@@ -16,6 +17,7 @@ use crate::domain::text::{clean_block, last_lines};
 use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
 
+pub use counter::counter;
 pub use facts::GNU_TAR;
 pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
 

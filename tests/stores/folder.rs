@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::store::json::JsonStores;
-use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore};
+use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore, Standing};
 
 use crate::{by, id, processes, record, stores};
 
@@ -26,7 +26,7 @@ async fn looking_makes_nothing_and_the_first_write_makes_it() {
     assert_eq!(all.sandboxes.version().await.unwrap(), 0);
     assert_eq!(all.operations.list().await.unwrap(), []);
     assert_eq!(all.events.tail(0).await.unwrap(), []);
-    assert!(!all.installation.is_copied().await.unwrap());
+    assert_eq!(all.installation.standing().await.unwrap(), Standing::Own);
     assert!(!dir.path().join("a").exists());
     all.sandboxes.insert(record("a", 1)).await.unwrap();
     assert!(data.join("sandboxes.json").is_file());

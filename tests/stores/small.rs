@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use sandboxer::domain::{Code, Operation, OperationId, OperationState, State};
+use sandboxer::domain::{Code, HostName, Operation, OperationId, OperationState, State};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
-use sandboxer::store::{Installation, Locks, OperationStore, RecipeStore, SandboxStore};
+use sandboxer::store::{Installation, Locks, OperationStore, RecipeStore, SandboxStore, Standing};
 
 use crate::{by, id, moment, record, stores};
 
@@ -80,6 +80,27 @@ async fn an_operation_lock_has_one_holder_and_no_heir() {
 }
 
 #[tokio::test]
+async fn a_host_that_saw_more_than_we_know_makes_us_an_old_copy_until_we_are_claimed() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || JsonStores::open_on(dir.path(), "m1").unwrap().installation;
+    let ours = || async { open().standing().await.unwrap() };
+    open().next_stamp().await.unwrap();
+    open().next_stamp().await.unwrap();
+    let host = HostName::new("coulombcore");
+    assert_eq!(open().seen_on(&host, 2).await.unwrap(), Standing::Own, "a host may have the newest of our counters");
+    let behind = Standing::Behind { host: host.clone(), counter: 9 };
+    assert_eq!(open().seen_on(&host, 9).await.unwrap(), behind);
+    // Counting on past the host does not make the copy any younger.
+    for _ in 0..8 {
+        open().next_stamp().await.unwrap();
+    }
+    assert_eq!((open().counter().await.unwrap(), ours().await), (10, behind));
+    open().claim(12).await.unwrap();
+    assert_eq!((open().counter().await.unwrap(), ours().await), (12, Standing::Own));
+    assert_eq!(open().next_stamp().await.unwrap().counter, 13);
+}
+
+#[tokio::test]
 async fn the_installation_keeps_its_id_and_counts() {
     let dir = tempfile::tempdir().unwrap();
     let open = |machine: &str| JsonStores::open_on(dir.path(), machine).unwrap().installation;
@@ -94,14 +115,14 @@ async fn the_installation_keeps_its_id_and_counts() {
     let text = fs::read_to_string(&file).unwrap();
     let more = text.replace(r#""owners":["#, r#""later":[1],"owners":["#).replace("],\"mach", ",\"other\"],\"mach");
     fs::write(&file, more).unwrap();
-    assert!(!open("m1").is_copied().await.unwrap());
+    assert_eq!(open("m1").standing().await.unwrap(), Standing::Own);
     let moved = open("m2");
-    assert!(moved.is_copied().await.unwrap());
+    assert_eq!(moved.standing().await.unwrap(), Standing::Copied);
     assert_eq!(moved.next_stamp().await.unwrap().machine_id, "m2");
-    assert!(moved.is_copied().await.unwrap(), "counting is not claiming");
-    moved.claim().await.unwrap();
-    assert!(!moved.is_copied().await.unwrap());
-    assert!(open("m1").is_copied().await.unwrap());
+    assert_eq!(moved.standing().await.unwrap(), Standing::Copied, "counting is not claiming");
+    moved.claim(0).await.unwrap();
+    assert_eq!(moved.standing().await.unwrap(), Standing::Own);
+    assert_eq!(open("m1").standing().await.unwrap(), Standing::Copied);
     assert_eq!(moved.owners().await.unwrap().len(), 2);
     let value: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!((&value["later"][0], &value["schema"], &value["counter"]), (&1.into(), &1.into(), &3.into()));

@@ -1,0 +1,188 @@
+//! What somebody should look at: the stores, the installation, what dead processes left, the hosts.
+
+use futures_util::future::join_all;
+
+use crate::domain::facts::{HostState, HostView};
+use crate::domain::fault::Fault;
+use crate::domain::operation::OperationState;
+use crate::domain::request::{Check, CheckState};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::manager::SandboxManager;
+use crate::manager::standing::{CLAIM, words};
+use crate::store::Standing;
+use crate::transport::probe;
+
+/// A host's clock may differ by this many seconds before somebody should look (contract 4).
+const CLOCK_OFFSET_S: f64 = 2.0;
+
+impl SandboxManager {
+    /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
+    /// check that failed, not an error.
+    ///
+    /// Errors: a claim that cannot be written.
+    pub async fn doctor(&self, claim: bool) -> Result<Vec<Check>, Fault> {
+        let mut checks = Vec::new();
+        if claim {
+            checks.push(self.claim().await?);
+        }
+        checks.push(self.check_installation().await);
+        match self.parts.sandboxes.list().await {
+            Ok(records) => {
+                checks.push(ok("sandboxes", format!("{} records", records.len())));
+                checks.extend(self.check_work(&records).await);
+            }
+            Err(fault) => checks.push(failed("sandboxes", &fault)),
+        }
+        checks.push(self.check_operations().await);
+        checks.push(match self.parts.events.last_seq().await {
+            Ok(last) => ok("events", format!("{last} so far")),
+            Err(fault) => failed("events", &fault),
+        });
+        let hosts = self.parts.transports.hosts();
+        checks.extend(join_all(hosts.iter().map(|spec| self.check_one_host(spec.name.as_str()))).await);
+        Ok(checks)
+    }
+
+    /// Makes the data directory this machine's, past every counter that a reachable host has of it.
+    async fn claim(&self) -> Result<Check, Fault> {
+        let owners = self.parts.installation.owners().await?;
+        let (mut highest, mut silent) = (0, Vec::new());
+        for spec in self.parts.transports.hosts().into_iter().filter(|spec| spec.forbid.is_none()) {
+            let seen = async {
+                let transport = self.parts.transports.open(&spec.name).await?;
+                let mut seen = 0;
+                for owner in &owners {
+                    seen = seen.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
+                }
+                Ok::<u64, Fault>(seen)
+            };
+            match seen.await {
+                Ok(seen) => highest = highest.max(seen),
+                Err(fault) => {
+                    tracing::warn!(host = %spec.name, %fault, "its counter could not be read");
+                    silent.push(spec.name.to_string());
+                }
+            }
+        }
+        self.parts.installation.claim(highest).await?;
+        let message = "this data directory is this machine's from now on".to_owned();
+        Ok(if silent.is_empty() {
+            ok("claim", message)
+        } else {
+            warning("claim", format!("{message}; not asked: {}", silent.join(", ")))
+                .hint("a host that has seen more will say so at its next contact; claim again then")
+        })
+    }
+
+    async fn check_installation(&self) -> Check {
+        match self.parts.installation.standing().await {
+            Ok(Standing::Own) => ok("installation", words(&Standing::Own)),
+            Ok(standing) => Check {
+                name: "installation".to_owned(),
+                state: CheckState::Failed,
+                message: format!("{}; nothing is removed from here", words(&standing)),
+                hint: Some(CLAIM.to_owned()),
+            },
+            Err(fault) => failed("installation", &fault),
+        }
+    }
+
+    /// What waits on records: events, removals, tombstones.
+    async fn check_work(&self, records: &[SandboxRecord]) -> Vec<Check> {
+        let ids = |wanted: &dyn Fn(&SandboxRecord) -> bool| -> Vec<String> {
+            records.iter().filter(|record| wanted(record)).map(|record| record.id.to_string()).collect()
+        };
+        let mut stuck = Vec::new();
+        for record in records.iter().filter(|record| record.operation.is_some()) {
+            if matches!(self.parts.locks.try_lock(&record.id).await, Ok(Some(_))) {
+                stuck.push(record.id.to_string());
+            }
+        }
+        let unfinished = ids(&|record| record.state == State::Destroying && record.operation.is_none());
+        let forgotten = ids(&|record| record.state == State::Forgotten);
+        let untold = ids(&|record| !record.pending.is_empty() && record.operation.is_none());
+        let degraded = ids(&|record| record.degraded().next().is_some());
+        let lists = [
+            ("stuck operations", stuck, "`sandboxer recover` brings them into order"),
+            ("unfinished removals", unfinished, "`sandboxer recover` tries again"),
+            ("tombstones", forgotten, "what is left of these is removed when their hosts are next reached"),
+            ("untold events", untold, "`sandboxer recover` tells them"),
+            ("degraded sandboxes", degraded, "`sandboxer logs ID` shows why a service ended"),
+        ];
+        let check = |(name, list, hint): (&str, Vec<String>, &str)| match list.as_slice() {
+            [] => ok(name, "none".to_owned()),
+            list => warning(name, list.join(", ")).hint(hint),
+        };
+        lists.into_iter().map(check).collect()
+    }
+
+    async fn check_operations(&self) -> Check {
+        let operations = match self.parts.operations.list().await {
+            Ok(operations) => operations,
+            Err(fault) => return failed("operations", &fault),
+        };
+        let (mut running, mut dead) = (0, Vec::new());
+        for operation in operations.iter().filter(|operation| operation.state == OperationState::Running) {
+            match self.is_alive(operation).await {
+                Ok(false) => dead.push(operation.id.to_string()),
+                _ => running += 1,
+            }
+        }
+        match dead.as_slice() {
+            [] => ok("operations", format!("{running} running")),
+            dead => warning("operations", format!("their processes died: {}", dead.join(", ")))
+                .hint("`sandboxer recover` brings them into order"),
+        }
+    }
+
+    async fn check_one_host(&self, name: &str) -> Check {
+        let title = format!("host {name}");
+        match self.check_host(name).await {
+            Ok(view) => judge_host(&title, &view),
+            Err(fault) => failed(&title, &fault),
+        }
+    }
+}
+
+fn judge_host(title: &str, view: &HostView) -> Check {
+    let mut said = vec![view.state.to_string()];
+    said.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
+    said.extend(view.message.clone());
+    let mut check = match view.state {
+        HostState::Up => ok(title, said.join(", ")),
+        HostState::Forbidden => ok(title, said.join(", ")),
+        HostState::Slow => warning(title, said.join(", ")),
+        _ => Check { state: CheckState::Failed, ..ok(title, said.join(", ")) },
+    };
+    check.hint.clone_from(&view.hint);
+    let Some(facts) = &view.facts else { return check };
+    if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > CLOCK_OFFSET_S) {
+        check.state = CheckState::Warning;
+        check.message = format!("{}, its clock differs by {offset:.1} s", check.message);
+        check.hint = Some("deadlines are judged by this machine's clock; set the host's right".to_owned());
+    }
+    match facts.runtimes.first() {
+        Some(runtime) => check.message = format!("{}, {} {}", check.message, runtime.flavour, runtime.version),
+        None => check.message = format!("{}, no compose runtime", check.message),
+    }
+    check
+}
+
+fn ok(name: &str, message: String) -> Check {
+    Check { name: name.to_owned(), state: CheckState::Ok, message, hint: None }
+}
+
+fn warning(name: &str, message: String) -> Check {
+    Check { state: CheckState::Warning, ..ok(name, message) }
+}
+
+fn failed(name: &str, fault: &Fault) -> Check {
+    let words: Vec<String> = std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
+    Check { state: CheckState::Failed, hint: fault.hint.clone(), ..ok(name, words.join(": ")) }
+}
+
+impl Check {
+    fn hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+}

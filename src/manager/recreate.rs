@@ -1,0 +1,154 @@
+//! Recreate: remove and make again under the same id (semantics 1).
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::ProvisionRequest;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SandboxId;
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::request::{RecreateRequest, Started};
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::SandboxManager;
+use crate::manager::establish::Establishment;
+use crate::manager::lifecycle::{busy, check_protection, host_news, not_clean, note_teardown};
+use crate::manager::record::{Guard, JobReporter, running};
+use crate::store::Held;
+
+impl SandboxManager {
+    /// Starts a recreate and returns at once: the same id, recipe and inputs.
+    pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Fault> {
+        let record = self.exactly(&request.id, request.revision).await?;
+        let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
+            return Err(busy(&record));
+        };
+        if !record.state.may_be_recreated() {
+            return Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))
+                .hint("recreate works on ready, sleeping, failed and lost ones; destroy works on every other")
+                .detail("state", record.state.as_str()));
+        }
+        check_protection(&record, request.force_protected)?;
+        self.ensure_own().await?;
+        let extension = self.extension(&record.extension)?;
+        let target = self.target(&record).await?;
+        let draft = ProvisionRequest {
+            id: record.id.clone(),
+            owner: crate::domain::extension::OwnerStamp {
+                owner: record.owner.clone(),
+                machine_id: String::new(),
+                counter: 0,
+            },
+            host: record.host.clone(),
+            profile: target.profile.clone(),
+            inputs: record.inputs.clone(),
+            created_at: record.created_at,
+            expires_at: None,
+            allow_large: true,
+        };
+        // Nothing is removed for a recreate that would be refused.
+        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        if let Some(refusal) = preview.refusals.first() {
+            return Err(Fault::invalid_input(&refusal.path, format!("{}: {}", refusal.path, refusal.message)));
+        }
+        let operation = self.new_operation(OperationKind::Recreate, &record.id);
+        self.parts.operations.put(operation.clone()).await?;
+        let mark = running(&operation);
+        let begun = self
+            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
+                record.operation = Some(mark);
+            })
+            .await;
+        let record = match begun {
+            Ok(record) => record,
+            Err(fault) => {
+                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                self.end_operation(operation, Err(told)).await;
+                return Err(fault);
+            }
+        };
+        self.start_recreate(operation.clone(), &record, draft, held);
+        Ok(Started { operation: Some(operation.id), sandbox: record })
+    }
+
+    fn start_recreate(
+        &self,
+        operation: Operation,
+        record: &SandboxRecord,
+        draft: ProvisionRequest,
+        held: Box<dyn Held>,
+    ) {
+        let work = Establishment {
+            ready_timeout: draft.profile.ready_timeout.duration(),
+            ttl_s: record.ttl_s,
+            keep_failed: false,
+            recreate: true,
+            provision: draft,
+        };
+        let sandbox = record.id.clone();
+        self.run_held(operation, held, move |manager, operation, cancel| async move {
+            Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await
+        });
+    }
+
+    async fn make_again(
+        &self,
+        operation: &Operation,
+        id: &SandboxId,
+        work: Establishment,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let mine = Guard::Operation(operation.id.clone());
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let before = self.get(id.as_str()).await?;
+        // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
+        let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
+        let record = self
+            .transition(id, mine.clone(), news, |record| {
+                record.state = State::Provisioning;
+                record.reason = Some(Reason::User);
+            })
+            .await?;
+        failpoint::reached("recreate.begin");
+        let report = match self.tear_down_checked(&record, &reporter).await {
+            Ok(report) => report,
+            // Nobody looked, so nothing is known to have changed: the state stays what was observed.
+            Err(fault) => {
+                let message = fault.message.clone();
+                self.transition(id, mine, host_news(&before, &fault), move |record| {
+                    record.state = before.state;
+                    record.reason = before.reason;
+                    record.since = before.since;
+                    record.operation = None;
+                    record.message = Some(message);
+                })
+                .await?;
+                return Err(fault);
+            }
+        };
+        failpoint::reached("recreate.torn_down");
+        if !report.is_clean() {
+            let fault = not_clean(id, &report);
+            let message = fault.message.clone();
+            let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
+            self.transition(id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
+                record.state = State::Failed;
+                record.reason = Some(Reason::ProvisionFailed);
+                record.message = Some(message);
+                record.operation = None;
+                note_teardown(record, Some(report));
+            })
+            .await?;
+            return Err(fault);
+        }
+        self.transition(id, mine, Vec::new(), |record| {
+            record.handle = None;
+            record.reachability = None;
+            record.services.clear();
+            record.kept_failed = false;
+            note_teardown(record, Some(report));
+        })
+        .await?;
+        self.establish(operation, work, cancel).await.map(|_| ())
+    }
+}

@@ -1,0 +1,35 @@
+//! Whether this data directory may act for what its records name (contract 1, `owner`).
+
+use crate::domain::fault::{Code, Fault};
+use crate::manager::SandboxManager;
+use crate::store::Standing;
+
+impl SandboxManager {
+    /// Refuses what removes things on hosts while the data directory may be an old or somebody else's copy: its
+    /// records may call a stranger's sandbox ours, and a living one half-made.
+    pub(super) async fn ensure_own(&self) -> Result<(), Fault> {
+        match self.parts.installation.standing().await? {
+            Standing::Own => Ok(()),
+            standing => Err(Fault::new(Code::Conflict, format!("nothing was removed: {}", words(&standing)))
+                .hint(CLAIM)
+                .detail("standing", if standing == Standing::Copied { "copied" } else { "behind" })),
+        }
+    }
+}
+
+/// How to make a copy one's own.
+pub(super) const CLAIM: &str =
+    "if the original is not used any more, `sandboxer doctor --claim` makes this data directory the one that counts";
+
+/// A sentence on a directory's standing.
+pub(super) fn words(standing: &Standing) -> String {
+    match standing {
+        Standing::Own => "this data directory is this machine's own".to_owned(),
+        Standing::Copied => {
+            "this data directory was made on another machine, which may still work with the original".to_owned()
+        }
+        Standing::Behind { host, counter } => format!(
+            "this data directory is an old copy: {host} has seen {counter} creations by this installation, more than are known here"
+        ),
+    }
+}
