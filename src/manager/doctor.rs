@@ -149,8 +149,7 @@ fn judge_host(title: &str, view: &HostView) -> Check {
     said.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
     said.extend(view.message.clone());
     let mut check = match view.state {
-        HostState::Up => ok(title, said.join(", ")),
-        HostState::Forbidden => ok(title, said.join(", ")),
+        HostState::Up | HostState::Forbidden => ok(title, said.join(", ")),
         HostState::Slow => warning(title, said.join(", ")),
         _ => Check { state: CheckState::Failed, ..ok(title, said.join(", ")) },
     };

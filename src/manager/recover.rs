@@ -295,10 +295,9 @@ fn left(record: &SandboxRecord) -> Option<Left> {
     };
     let made = record.operation.as_ref().is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
     let course = match (&record.state, &record.operation) {
-        (State::Destroyed, _) => return None,
         (State::Requested, _) => Course::Close,
         (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,
-        (_, None) => return None,
+        (State::Destroyed, _) | (_, None) => return None,
         _ if made && record.ready_at.is_none() => Course::Remove,
         _ => Course::Observe,
     };

@@ -1,110 +1,15 @@
-//! What the manager promises, held against a scripted extension and the real files: write ahead, compensate, one
-//! operation at a time, nothing lost when a step fails, panics or is cancelled.
-
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/scripted.rs"]
-mod scripted;
+//! The verbs: write ahead, compensate, one operation at a time, nothing lost when a step fails, panics or is cancelled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use sandboxer::domain::event::Actor;
-use sandboxer::domain::extension::SandboxExtension;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery, ListQuery, RecreateRequest};
-use sandboxer::domain::sandbox::{Reason, SandboxRecord, State};
-use sandboxer::domain::{Code, ExtensionId, HostName, OperationState, Time};
-use sandboxer::manager::ledger::NoLedger;
-use sandboxer::manager::{Parts, SandboxManager, Settings};
-use sandboxer::store::catalogue::Catalogue;
-use sandboxer::store::json::JsonStores;
-use sandboxer::transport::pool::Pool;
-use scripted::{Act, Scripted, Shared};
-
-fn now() -> Time {
-    Time::new(jiff::Timestamp::now())
-}
-
-fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
-    let stores = JsonStores::open(data).unwrap();
-    let id: ExtensionId = "ext.compose-ssh".into();
-    let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
-    extensions.insert(id.clone(), Arc::new(Shared(Arc::clone(script), id)));
-    let available = BTreeSet::from(["ext.compose-ssh"]);
-    SandboxManager::new(Parts {
-        sandboxes: stores.sandboxes,
-        operations: stores.operations,
-        events: stores.events,
-        locks: stores.locks,
-        installation: stores.installation,
-        recipes: stores.recipes,
-        catalogue: Arc::new(LazyLock::new(Box::new(move || Catalogue::load(None, None, &available)))),
-        extensions,
-        transports: Arc::new(Pool::new(Vec::new(), data.join("ctl"), None)),
-        ledger: Arc::new(NoLedger),
-        clock: Arc::new(now),
-        dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
-        alive: Arc::new(|_| false),
-        settings: Settings {
-            default_profile: "profile.sandbox-canary".into(),
-            default_host: HostName::new("local"),
-            environment_host: None,
-            compose_cmd: None,
-            home: None,
-            machine: "here".into(),
-            actor: Actor::parse("adm:test").unwrap(),
-            config_file: "config.yaml".into(),
-        },
-    })
-}
-
-struct House {
-    _folder: tempfile::TempDir,
-    script: Arc<Scripted>,
-    manager: SandboxManager,
-    other: SandboxManager,
-}
-
-/// A manager, and a second one on the same data directory, as another process would have it.
-fn house() -> House {
-    let folder = tempfile::tempdir().unwrap();
-    let script = Arc::new(Scripted::default());
-    let manager = manager(folder.path(), &script);
-    let other = self::manager(folder.path(), &script);
-    House { _folder: folder, script, manager, other }
-}
-
-impl House {
-    fn script(&self, provision: &[Act], ready: &[Act], teardown: &[Act]) -> &Self {
-        self.script.provision.lock().unwrap().extend(provision.iter().cloned());
-        self.script.ready.lock().unwrap().extend(ready.iter().cloned());
-        self.script.teardown.lock().unwrap().extend(teardown.iter().cloned());
-        self
-    }
-
-    async fn create(&self, request: CreateRequest) -> (SandboxRecord, Result<(), Code>) {
-        let started = self.manager.create(request).await.unwrap();
-        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
-        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
-    }
-
-    async fn destroy(&self, id: &str) -> (SandboxRecord, Result<(), Code>) {
-        let request = DestroyRequest { id: id.to_owned(), ..DestroyRequest::default() };
-        let started = self.manager.destroy(&request).await.unwrap();
-        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
-        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
-    }
-
-    async fn kinds(&self) -> Vec<String> {
-        let events = self.manager.events(&EventQuery::default()).await.unwrap();
-        assert!(events.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq), "numbers have gaps: {events:?}");
-        events.iter().map(|event| event.kind.to_string()).collect()
-    }
-}
+use crate::house::{house, now};
+use crate::scripted::Act;
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, ListQuery, RecreateRequest};
+use sandboxer::domain::sandbox::{Reason, State};
+use sandboxer::domain::{Code, OperationState};
 
 fn plain() -> CreateRequest {
     CreateRequest::default()

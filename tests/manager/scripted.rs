@@ -1,18 +1,18 @@
 //! An extension that does as it is told and writes down what it was asked.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use sandboxer::domain::extension::{
-    Capabilities, ExtensionError, Learnt, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter,
-    Resource, SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
+    Capabilities, ExtensionError, Inspection, Learnt, Preview, ProvisionRequest, Provisioned, Readiness, Refusal,
+    Reporter, Resource, SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use sandboxer::domain::facts::HostIdentity;
-use sandboxer::domain::sandbox::Reachability;
-use sandboxer::domain::{Code, ExtensionId, Fault, Time};
+use sandboxer::domain::sandbox::{Reachability, Service};
+use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
 
 /// What the scripted extension does at a step.
 #[derive(Clone)]
@@ -33,6 +33,10 @@ pub(crate) struct Scripted {
     pub(crate) ready: Mutex<VecDeque<Act>>,
     pub(crate) teardown: Mutex<VecDeque<Act>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
+    /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
+    pub(crate) seen: Mutex<Inspection>,
+    /// The counter that the host has of the installation.
+    pub(crate) host_counter: Mutex<u64>,
     asked: Mutex<Vec<String>>,
 }
 
@@ -124,6 +128,11 @@ impl SandboxExtension for Shared {
     }
 
     async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        let host = *self.0.host_counter.lock().unwrap();
+        if target.counter.is_some_and(|ours| host > ours) {
+            let fault = Fault::new(Code::Conflict, "an old copy").detail("kind", "behind").detail("counter", host);
+            return Err(fault.into());
+        }
         self.0.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
         let act = Scripted::next(&self.0.teardown);
         let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
@@ -133,5 +142,21 @@ impl SandboxExtension for Shared {
         let reason = left.then(|| "in use".to_owned());
         let lines = vec![TeardownLine { resource: resource.clone(), outcome, reason }];
         Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() } })
+    }
+
+    async fn inspect(&self, _: &Target) -> Result<Inspection, ExtensionError> {
+        self.0.note("inspect");
+        Scripted::act(Scripted::next(&self.0.ready)).await?;
+        Ok(Inspection { counter: Some(*self.0.host_counter.lock().unwrap()), ..self.0.seen.lock().unwrap().clone() })
+    }
+
+    async fn services(
+        &self,
+        _: &HostName,
+        targets: &[Target],
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+        self.0.note(format!("services {}", targets.len()));
+        let seen = self.0.seen.lock().unwrap().services.clone();
+        Ok(targets.iter().map(|target| (target.id.clone(), seen.clone())).collect())
     }
 }

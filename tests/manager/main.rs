@@ -1,0 +1,8 @@
+//! What the manager promises, held against a scripted extension and the real files.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod house;
+mod recover;
+mod scripted;
+mod verbs;
