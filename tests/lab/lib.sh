@@ -99,7 +99,7 @@ port_of() { # an account has its host's port; a compose flavour has one of its o
 
 set_slot_paths() {
   SHORT=/run/sbxlab-$SLOT # short, because a Unix socket's path has 108 bytes; open for other accounts to pass through
-  OPEN=/var/lib/sbxlab-$SLOT # what accounts other than root must reach: the lab's own folder is 0700
+  OPEN=/srv/sbxlab-$SLOT # what accounts other than root must reach: the lab's own folder is 0700. Not below /var: rootless podman's networks hide /var/lib
   NET=10.$((200 + SLOT))
   DOCKER_SOCK=$SHORT/docker.sock
 }
@@ -230,7 +230,7 @@ host_env() {
     coulombcore-ops)
       echo "CONTAINERS_CONF=$dir/containers.conf"
       echo "CONTAINERS_STORAGE_CONF=$dir/storage.conf"
-      echo "XDG_RUNTIME_DIR=$SHORT/ops"
+      echo "XDG_RUNTIME_DIR=$SHORT/ops" # podman wants it below /run
       ;;
     coulombcore)
       echo "CONTAINERS_CONF=$dir/containers.conf"
