@@ -11,7 +11,7 @@ use crate::scripted::Act;
 use futures_util::StreamExt;
 use sandboxer::domain::event::Update;
 use sandboxer::domain::extension::Inspection;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, LabelRequest, Recovered, RecreateRequest};
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest};
 use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use sandboxer::domain::{Code, Fault, OperationState};
 use sandboxer::manager::SandboxManager;
