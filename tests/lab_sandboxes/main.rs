@@ -5,7 +5,10 @@
 
 mod bad_days;
 mod bad_input;
+mod broken;
+mod crowd;
 mod faults;
+mod kills;
 mod lab;
 mod lifecycle;
 mod neighbours;
