@@ -100,13 +100,11 @@ impl SandboxManager {
         }
         let unfinished = ids(&|record| record.state == State::Destroying && record.operation.is_none());
         let forgotten = ids(&|record| record.state == State::Forgotten);
-        let untold = ids(&|record| !record.pending.is_empty() && record.operation.is_none());
         let degraded = ids(&|record| record.degraded().next().is_some());
         let lists = [
             ("stuck operations", stuck, "`sandboxer recover` brings them into order"),
             ("unfinished removals", unfinished, "`sandboxer recover` tries again"),
             ("tombstones", forgotten, "what is left of these is removed when their hosts are next reached"),
-            ("untold events", untold, "`sandboxer recover` tells them"),
             ("degraded sandboxes", degraded, "`sandboxer logs ID` shows why a service ended"),
         ];
         let check = |(name, list, hint): (&str, Vec<String>, &str)| match list.as_slice() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::domain::event::{Event, Update};
+use crate::domain::event::{Event, PendingEvent, Update};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::OperationId;
 use crate::domain::operation::{Operation, OperationState};
@@ -73,13 +73,12 @@ impl SandboxManager {
 
     /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
     pub async fn settle(&self) -> Result<(), Fault> {
-        for record in self.parts.sandboxes.list().await? {
-            if record.pending.is_empty() {
-                continue;
-            }
-            // Whoever works on it is its next writer.
-            let Some(_held) = self.parts.locks.try_lock(&record.id).await? else { continue };
-            self.transition(&record.id, Guard::Any, Vec::new(), |_| {}).await?;
+        let records = self.parts.sandboxes.list().await?;
+        let pending: Vec<PendingEvent> = records.into_iter().flat_map(|record| record.pending).collect();
+        if !pending.is_empty() {
+            let told = pending.iter().map(|event| event.id.clone()).collect();
+            self.parts.events.append(pending).await?;
+            self.parts.sandboxes.told(&told).await?;
         }
         self.archive().await
     }
@@ -121,7 +120,7 @@ impl SandboxManager {
                     Code::OperationFailed,
                     format!("the process {} that ran operation {id} is gone", operation.pid),
                 )
-                .hint(format!("`sandboxer destroy {sandbox}` removes what it left")));
+                .hint("`sandboxer recover` brings what it left into order"));
             }
             tokio::time::sleep(WATCH_EVERY).await;
         }

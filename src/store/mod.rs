@@ -20,12 +20,14 @@ pub mod recipes;
 pub mod sandboxes;
 mod segments;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
 use crate::domain::fault::Fault;
-use crate::domain::name::{HostName, OperationId, OwnerId, SandboxId};
+use crate::domain::name::{EventId, HostName, OperationId, OwnerId, SandboxId};
 use crate::domain::operation::Operation;
 use crate::domain::profile::Profile;
 use crate::domain::{SandboxRecord, Time};
@@ -80,6 +82,10 @@ pub trait SandboxStore: Send + Sync {
         expected: Option<u64>,
         change: Change<'_, SandboxRecord>,
     ) -> Result<SandboxRecord, Fault>;
+
+    /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of
+    /// them. No record's revision changes by it, because nothing that anybody decides on does.
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Fault>;
 
     /// Moves records that are destroyed since before `before`, and have nothing pending, to the history. How many.
     /// Forgotten ones stay: their tombstone waits for the host.

@@ -1,13 +1,13 @@
 //! `sandboxes.json`, and the history its records go to.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::SandboxId;
+use crate::domain::name::{EventId, SandboxId};
 use crate::domain::{SandboxRecord, State, Time};
 use crate::store::document::{Content, Document, Entry, Record};
 use crate::store::files::{DataDir, blocking};
@@ -183,6 +183,22 @@ impl SandboxStore for SandboxFile {
         entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
         self.document.commit(writing, entries).await?;
         Ok(new)
+    }
+
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Fault> {
+        let writing = self.document.write().await?;
+        let mut entries = writing.content.entries.clone();
+        let mut changed = false;
+        for entry in &mut entries {
+            let Some(record) = entry.record() else { continue };
+            if record.pending.iter().any(|event| events.contains(&event.id)) {
+                let mut record = record.clone();
+                record.pending.retain(|event| !events.contains(&event.id));
+                *entry = Arc::new(Entry::new(record, Some(entry))?);
+                changed = true;
+            }
+        }
+        if changed { self.document.commit(writing, entries).await } else { Ok(()) }
     }
 
     async fn archive(&self, before: Time) -> Result<usize, Fault> {

@@ -140,7 +140,10 @@ impl Engine {
         let mut child = self.child.take().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        let _ = fs::remove_file(self.folder.join("pid"));
+        // Its containerd dies with it. Where nobody reaps that, its pid would look like a living one's.
+        for file in ["pid", "exec/containerd/containerd.pid"] {
+            let _ = fs::remove_file(self.folder.join(file));
+        }
     }
 
     /// How many containers and networks of sandboxes it has.
@@ -156,7 +159,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Its containerd outlives a kill, and goes with the engine that found it.
+        // Containers outlive a kill; an engine that ends in order takes them along.
         if self.child.is_none() {
             self.up();
         }
