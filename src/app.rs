@@ -17,7 +17,8 @@ use crate::domain::name::ExtensionId;
 use crate::domain::text::hex;
 use crate::domain::time::Time;
 use crate::extensions::compose_ssh::ComposeSsh;
-use crate::extensions::{self, compose_ssh};
+use crate::extensions::vm_packer::VmPacker;
+use crate::extensions::{self, compose_ssh, vm_packer};
 use crate::manager::ledger::NoLedger;
 use crate::manager::{LazyCatalogue, Parts, SandboxManager, Settings};
 use crate::store::catalogue::Catalogue;
@@ -58,6 +59,7 @@ pub fn local(config: &Config) -> Result<App, Fault> {
     let compose = ComposeSsh::new(Arc::clone(&transports), config.compose_cmd.clone(), now);
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(compose_ssh::ID.into(), Arc::new(compose));
+    extensions.insert(vm_packer::ID.into(), Arc::new(VmPacker::new(Arc::clone(&transports))));
     let manager = SandboxManager::new(Parts {
         sandboxes: stores.sandboxes,
         operations: stores.operations,

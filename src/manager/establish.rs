@@ -13,7 +13,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
 use crate::domain::operation::Operation;
 use crate::domain::profile::Seconds;
-use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
+use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::{Guard, JobReporter};
@@ -102,13 +102,32 @@ impl SandboxManager {
         }
         let record = self.transition(id, mine, Vec::new(), |record| note_provisioned(record, made)).await?;
         let target = self.target(&record).await?;
-        let ready = self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
+        let mut ready =
+            self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
+        let message =
+            self.or_cancelled(id, cancel, async { Ok(self.attach(id, &mut ready.reachability).await) }).await?;
         failpoint::reached("create.started");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
-        Ok(self.write_ready(operation, work, ready, ready_at).await?)
+        Ok(self.write_ready(operation, work, ready, message, ready_at).await?)
+    }
+
+    /// Adds the tunnels that the host's `reach` command knows. Without an answer there are none, and the record's
+    /// message says why: a tunnel that is missing takes nothing from the sandbox.
+    pub(super) async fn attach(&self, id: &SandboxId, there: &mut Reachability) -> Option<String> {
+        match self.parts.transports.attachments(id, there).await {
+            Ok(attachments) => {
+                there.attachments = attachments;
+                None
+            }
+            Err(fault) => {
+                let causes = fault.causes().join("; ");
+                let why = if causes.is_empty() { String::new() } else { format!(": {causes}") };
+                Some(format!("no attachments: {}{why}", fault.message))
+            }
+        }
     }
 
     async fn write_ready(
@@ -116,6 +135,7 @@ impl SandboxManager {
         operation: &Operation,
         work: &Establishment,
         ready: Readiness,
+        message: Option<String>,
         ready_at: crate::domain::Time,
     ) -> Result<SandboxRecord, Fault> {
         let took = ready_at.since(operation.started_at).as_secs_f64();
@@ -130,7 +150,7 @@ impl SandboxManager {
             .transition(&work.provision.id, Guard::Operation(operation.id.clone()), news, move |record| {
                 record.state = State::Ready;
                 record.reason = Some(Reason::User);
-                record.message = None;
+                record.message = message;
                 record.observed_at = Some(ready_at);
                 record.ready_at = Some(ready_at);
                 record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));

@@ -7,6 +7,7 @@
 pub mod local;
 pub mod pool;
 pub mod probe;
+mod reach;
 pub mod shell;
 pub mod ssh;
 pub mod ssh_config;
@@ -22,8 +23,9 @@ use tokio::io::AsyncRead;
 
 use crate::domain::fault::Fault;
 use crate::domain::host::HostSpec;
-use crate::domain::name::HostName;
+use crate::domain::name::{HostName, SandboxId};
 use crate::domain::output::OutputSink;
+use crate::domain::sandbox::{Attachment, Reachability};
 
 pub use crate::domain::output::Source;
 
@@ -178,6 +180,13 @@ pub trait Transports: Send + Sync {
 
     /// Every configured host, `local` among them.
     fn hosts(&self) -> Vec<HostSpec>;
+
+    /// Asks the host's `reach` command for tunnels to a sandbox that can be reached so; none where it has no such command.
+    ///
+    /// Errors: why there is no answer. The sandbox is as it was, and so are the tunnels.
+    async fn attachments(&self, _: &SandboxId, _: &Reachability) -> Result<Vec<Attachment>, Fault> {
+        Ok(Vec::new())
+    }
 
     /// Ends every shell.
     async fn close(&self);

@@ -9,11 +9,12 @@ use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
-use crate::domain::name::HostName;
+use crate::domain::name::{HostName, SandboxId};
+use crate::domain::sandbox::{Attachment, Reachability};
 use crate::transport::local::LocalTransport;
 use crate::transport::ssh::SshTransport;
 use crate::transport::ssh_config::Names;
-use crate::transport::{Transport, Transports};
+use crate::transport::{Transport, Transports, reach};
 
 /// The ways to all hosts of one process.
 pub struct Pool {
@@ -84,6 +85,13 @@ impl Transports for Pool {
                 ssh.connect().await?;
                 Ok(ssh)
             }
+        }
+    }
+
+    async fn attachments(&self, id: &SandboxId, there: &Reachability) -> Result<Vec<Attachment>, Fault> {
+        match self.spec(&there.host).and_then(|spec| spec.reach) {
+            Some(command) => reach::ask(&command, id, there).await,
+            None => Ok(Vec::new()),
         }
     }
 

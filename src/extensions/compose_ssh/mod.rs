@@ -6,24 +6,27 @@
 
 mod certify;
 mod handle;
+mod look;
 mod provision;
 mod ready;
 pub mod render;
 mod runtime;
 mod source;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::domain::extension::{
-    Capabilities, ExtensionError, Preview, ProvisionRequest, Provisioned, Readiness, Reporter, SandboxExtension,
-    Target, TeardownReport,
+    Capabilities, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
+    SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::fault::Fault;
-use crate::domain::name::{ExtensionId, HostName};
+use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::profile::Profile;
+use crate::domain::sandbox::Service;
 use crate::domain::time::Time;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::{deadline, teardown};
@@ -91,6 +94,18 @@ impl SandboxExtension for ComposeSsh {
     async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         let built = Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
         teardown::teardown(self.transports.as_ref(), target, &built, reporter).await
+    }
+
+    async fn inspect(&self, target: &Target) -> Result<Inspection, ExtensionError> {
+        look::inspect(self, target).await
+    }
+
+    async fn services(
+        &self,
+        host: &HostName,
+        targets: &[Target],
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+        look::services(self, host, targets).await
     }
 }
 

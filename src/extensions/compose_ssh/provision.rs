@@ -85,7 +85,7 @@ async fn prepare(
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
-    let wanted = if needs_runtime { Wanted::Runtime(&words) } else { Wanted::Directory };
+    let wanted = Wanted { runtime: needs_runtime, words: &words, ..Wanted::default() };
     let prepared = workspace::prepare::prepare(request, transport, plan, wanted).await?;
     if needs_runtime && prepared.runtime.is_none() {
         return Err(no_runtime(spec.name.as_str(), &prepared.findings).into());

@@ -111,7 +111,7 @@ fn not_ready(code: Code, message: String, words: String, stack: &Stack, services
 }
 
 /// How to get to the workspace and to the ports of what runs.
-fn reach(spec: &HostSpec, workspace: &str, found: &[Container]) -> Reachability {
+pub(super) fn reach(spec: &HostSpec, workspace: &str, found: &[Container]) -> Reachability {
     let running = found.iter().filter(|container| container.state == "running");
     let doors = running.flat_map(|container| {
         container.ports.iter().map(move |port| Door {

@@ -19,6 +19,8 @@ const LOGS_SH: &str = include_str!("scripts/logs.sh");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Container {
     pub(super) name: String,
+    /// Our label's value: the id of its sandbox; empty where it has none.
+    pub(super) sandbox: String,
     pub(super) service: String,
     pub(super) state: String,
     pub(super) exit_code: Option<i32>,
@@ -65,9 +67,20 @@ pub(super) async fn containers(
 /// Reads what `docker inspect` or `podman inspect` printed. podman-compose's own chatter never comes this way.
 pub(super) fn parse(json: &[u8]) -> Option<Vec<Container>> {
     let list: Vec<Value> = serde_json::from_slice(json).ok()?;
+    Some(sorted(&list))
+}
+
+/// Reads the same as an object a line.
+pub(super) fn parse_lines(lines: &str) -> Option<Vec<Container>> {
+    let objects = lines.lines().filter(|line| !line.trim().is_empty());
+    let list: Vec<Value> = objects.map(serde_json::from_str).collect::<Result<_, _>>().ok()?;
+    Some(sorted(&list))
+}
+
+fn sorted(list: &[Value]) -> Vec<Container> {
     let mut found: Vec<Container> = list.iter().map(container).collect();
     found.sort_by(|a, b| (&a.service, &a.name).cmp(&(&b.service, &b.name)));
-    Some(found)
+    found
 }
 
 fn container(json: &Value) -> Container {
@@ -79,10 +92,12 @@ fn container(json: &Value) -> Container {
         "stopped" => "exited",
         other => other,
     };
+    let labels = &json["Config"]["Labels"];
     let health = ["Health", "Healthcheck"].iter().find_map(|key| state[*key]["Status"].as_str());
     Container {
         name: json["Name"].as_str().unwrap_or_default().trim_start_matches('/').to_owned(),
-        service: json["Config"]["Labels"]["com.docker.compose.service"].as_str().unwrap_or_default().to_owned(),
+        sandbox: labels["sandboxer.id"].as_str().unwrap_or_default().to_owned(),
+        service: labels["com.docker.compose.service"].as_str().unwrap_or_default().to_owned(),
         state: word.to_owned(),
         exit_code: (word == "exited" || word == "dead")
             .then(|| state["ExitCode"].as_i64().and_then(|code| i32::try_from(code).ok()))
@@ -241,6 +256,7 @@ mod tests {
     fn have(service: &str, state: &str, exit_code: Option<i32>) -> Container {
         Container {
             name: format!("sbx-1_{service}_1"),
+            sandbox: "1".into(),
             service: service.into(),
             state: state.into(),
             exit_code,
@@ -300,7 +316,11 @@ mod tests {
             assert_eq!(found[0].ports.len(), 1);
             assert_eq!(found[0].ports[0].host_port, 49153);
         }
-        assert!(parse(b"Error: no such container").is_none());
+        let lines = "{\"Name\":\"/b\",\"Config\":{\"Labels\":{\"sandboxer.id\":\"1\"}}}\n\n{\"Name\":\"a\",\"Config\":{\"Labels\":null}}";
+        let found = parse_lines(lines).unwrap();
+        let of: Vec<(&str, &str)> = found.iter().map(|c| (c.name.as_str(), c.sandbox.as_str())).collect();
+        assert_eq!(of, [("a", ""), ("b", "1")]);
+        assert!(parse(b"Error: no such container").is_none() && parse_lines("Error: no such container").is_none());
         assert_eq!(parse(b"[]"), Some(Vec::new()));
     }
 }

@@ -5,6 +5,7 @@
 //! without one that part is skipped.
 
 pub(crate) mod deadline;
+pub(crate) mod look;
 pub(crate) mod manifest;
 pub(crate) mod prepare;
 pub(crate) mod reachability;
@@ -44,6 +45,13 @@ pub(crate) fn workdir(target: &Target) -> Result<&str, Fault> {
 /// Where the profile wants its sandboxes, instead of the host's `workspace_root`.
 pub(crate) fn configured_root(profile: &Profile) -> Option<&str> {
     profile.config["root"].as_str()
+}
+
+/// `<root>` of `<root>/sbx-<id>`: as recorded, else as the profile or the host says.
+pub(crate) fn root<'a>(target: &'a Target, configured: &'a str) -> &'a str {
+    let recorded = target.workdir.as_deref().and_then(|path| path.rsplit_once('/')).map(|(root, _)| root);
+    let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
+    recorded.or_else(|| configured_root(&target.profile)).unwrap_or(configured)
 }
 
 /// Steps of a provision, for the reports.

@@ -2,6 +2,7 @@
 
 use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned};
 use crate::domain::facts::{HostIdentity, Runtime};
+use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{configured_root, failed, manifest, step};
 use crate::transport::probe::parse_runtimes;
@@ -11,16 +12,21 @@ use crate::transport::{Command, Transport};
 const PREPARE_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
+    include_str!("scripts/place.sh"),
     include_str!("scripts/prepare.sh")
 );
 
-/// What is asked beyond the directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted<'a> {
-    /// Nothing.
-    Directory,
-    /// A compose runtime: the one of these words, or the first that works.
-    Runtime(&'a [String]),
+/// What is asked of the host.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    /// Whether a compose runtime is looked for.
+    pub(crate) runtime: bool,
+    /// The words of the only one that may be used; empty: the first that works.
+    pub(crate) words: &'a [String],
+    /// The root is somebody else's work: it must be there already, and this says what to do when it is not.
+    pub(crate) given_root: Option<&'a str>,
+    /// What must stay free on its file system after the transfer.
+    pub(crate) min_free: Bytes,
 }
 
 /// What the prepare call found and made.
@@ -74,25 +80,30 @@ pub(crate) async fn prepare(
     let text =
         manifest::text(&request.id, &owner.owner, request.profile.id.as_str(), request.created_at, request.expires_at)?;
     let spec = transport.spec();
-    let (how, words) = match wanted {
-        Wanted::Directory => ("no", &[][..]),
-        Wanted::Runtime(words) => ("first", words),
-    };
+    let root = configured_root(&request.profile).unwrap_or(&spec.workspace_root);
     let command = Command::script(PREPARE_SH)
-        .arg(configured_root(&request.profile).unwrap_or(&spec.workspace_root))
+        .arg(root)
+        .arg(if wanted.given_root.is_some() { "given" } else { "made" })
         .arg(request.id.as_str())
         .arg(owner.owner.as_str())
         .arg(owner.counter.to_string())
         .arg(&owner.machine_id)
         .arg(text)
         .arg(plan.map_or(0, |plan| plan.bytes).to_string())
-        .arg(how)
-        .args(words);
+        .arg(wanted.min_free.get().div_ceil(1024).to_string())
+        .arg(if wanted.runtime { "first" } else { "no" })
+        .args(wanted.words);
     let output = step(transport, "prepare", &command).await?;
     let text = output.text();
     let said = Said::read(&text);
     // The script says these before it makes the directory, or after it took a half-made one away.
-    said.check("prepare", transport).map_err(|error| ExtensionError { untouched: true, ..error })?;
+    said.check("prepare", transport, root).map_err(|error| {
+        let fault = match wanted.given_root.filter(|_| said.value("error") == Some("root")) {
+            Some(hint) => error.fault.hint(hint),
+            None => error.fault,
+        };
+        ExtensionError { fault, untouched: true, ..error }
+    })?;
     let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
     let Some(root) = root else {
         return Err(failed("prepare", format!("the workspace on {} could not be prepared", spec.name), &output));

@@ -28,8 +28,8 @@ impl<'a> Said<'a> {
         self.0.iter().find(|entry| entry.key == key).map(Entry::text)
     }
 
-    /// The error that the script named, as a fault that says what to do.
-    pub(crate) fn check(&self, step: &str, transport: &dyn Transport) -> Result<(), ExtensionError> {
+    /// The error that the script named, as a fault that says what to do. `root` is where the sandbox is or was to be.
+    pub(crate) fn check(&self, step: &str, transport: &dyn Transport, root: &str) -> Result<(), ExtensionError> {
         let host = &transport.spec().name;
         let missing: Vec<&str> =
             self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();
@@ -43,7 +43,7 @@ impl<'a> Said<'a> {
         }
         let Some(kind) = self.value("error") else { return Ok(()) };
         let words = self.text("words").unwrap_or_default();
-        let fault = describe(kind, host.as_str(), &transport.spec().workspace_root);
+        let fault = describe(kind, host.as_str(), root);
         let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
         let fault = fault.detail("step", step);
         let fault = if words.is_empty() { fault } else { fault.because(words) };
@@ -55,7 +55,7 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
     match kind {
         "root" => Fault::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))
             .hint("set the host's workspace_root to a directory that the account can write"),
-        "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the transfer"))
+        "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has not enough room"))
             .hint("destroy something there, exclude files, or use another host"),
         "taken" => Fault::new(Code::Conflict, format!("something with this sandbox's id is on {host} already"))
             .hint("choose another id, or remove what is there by hand"),

@@ -6,7 +6,7 @@ use crate::domain::extension::{
     ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{configured_root, failed};
+use crate::extensions::workspace::{failed, root};
 use crate::failpoint;
 use crate::transport::{Command, Transports};
 
@@ -33,8 +33,9 @@ pub(crate) async fn teardown(
     let identity = target.host_identity.as_ref();
     let grace = target.profile.stop_grace.get();
     let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
+    let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(TEARDOWN_SH)
-        .arg(root(target, &transport.spec().workspace_root))
+        .arg(root)
         .arg(target.id.as_str())
         .arg(owners.join(" "))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
@@ -54,19 +55,12 @@ pub(crate) async fn teardown(
     failpoint::reached("compose.torn_down");
     let text = output.text();
     let said = Said::read(&text);
-    said.check("teardown", transport)?;
+    said.check("teardown", transport, root)?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("teardown", message, &output));
     }
     Ok(read(&said))
-}
-
-/// `<root>` of `<root>/sbx-<id>`: as recorded, else as the profile or the host says.
-fn root<'a>(target: &'a Target, configured: &'a str) -> &'a str {
-    let recorded = target.workdir.as_deref().and_then(|path| path.rsplit_once('/')).map(|(root, _)| root);
-    let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
-    recorded.or_else(|| configured_root(&target.profile)).unwrap_or(configured)
 }
 
 fn read(said: &Said<'_>) -> TeardownReport {

@@ -1,0 +1,86 @@
+//! `inspect` of one sandbox, and the services of all that a host has.
+
+use std::collections::BTreeMap;
+
+use crate::domain::extension::{ExtensionError, Inspection, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{HostName, SandboxId};
+use crate::domain::sandbox::Service;
+use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::compose_ssh::ready::reach;
+use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
+use crate::extensions::compose_ssh::{ComposeSsh, workspace_only};
+use crate::extensions::workspace::look::{self, Found};
+use crate::extensions::workspace::{workdir, workspace};
+
+pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<Inspection, ExtensionError> {
+    let transport = extension.open(&target.host).await?;
+    let found = look::look(transport.as_ref(), target).await?;
+    let stack = Stack::from_handle(target.handle.as_ref());
+    let containers = read(found.inspected.as_deref().unwrap_or_default(), &target.host)?;
+    let mut seen = found.inspection();
+    let Some(stack) = stack else { return Ok(seen) };
+    seen.services = runtime::services(&stack.services, &containers);
+    seen.ready = is_ready(target, &stack, &found, &containers);
+    if seen.ready {
+        seen.reachability = Some(reach(transport.spec(), &workspace(workdir(target)?), &containers));
+    }
+    Ok(seen)
+}
+
+/// A stack without its engine's word is not ready, nor is one that never came so far as to have a handle.
+fn is_ready(target: &Target, stack: &Stack, found: &Found, containers: &[Container]) -> bool {
+    let runs = if workspace_only(&target.profile) {
+        true
+    } else {
+        found.inspected.is_some() && matches!(runtime::judge(&stack.services, containers), Judgement::Ready)
+    };
+    found.ours && found.workspace && runs
+}
+
+pub(super) async fn services(
+    extension: &ComposeSsh,
+    host: &HostName,
+    targets: &[Target],
+) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+    let transport = extension.open(host).await?;
+    let census = look::census(transport.as_ref(), targets).await?;
+    let mut engines = BTreeMap::new();
+    for (engine, text) in &census.engines {
+        engines.insert(engine.clone(), by_sandbox(read(text, host)?));
+    }
+    let mut answer = BTreeMap::new();
+    for target in targets.iter().filter(|target| census.is_of(target)) {
+        let stack = Stack::from_handle(target.handle.as_ref());
+        let services = match (stack, look::engine(target)) {
+            (Some(stack), Some(engine)) if !stack.services.is_empty() => {
+                // An engine that did not answer says nothing; neither do we.
+                let Some(engine) = engines.get(&engine) else { continue };
+                let containers = engine.get(&target.id).map_or(&[][..], Vec::as_slice);
+                if containers.is_empty() && !census.has_directory(target) {
+                    continue;
+                }
+                runtime::services(&stack.services, containers)
+            }
+            _ if census.has_directory(target) => Vec::new(),
+            _ => continue,
+        };
+        answer.insert(target.id.clone(), services);
+    }
+    Ok(answer)
+}
+
+fn by_sandbox(containers: Vec<Container>) -> BTreeMap<SandboxId, Vec<Container>> {
+    let mut groups: BTreeMap<SandboxId, Vec<Container>> = BTreeMap::new();
+    for container in containers {
+        groups.entry(SandboxId::new(container.sandbox.clone())).or_default().push(container);
+    }
+    groups
+}
+
+fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Fault> {
+    runtime::parse_lines(lines).ok_or_else(|| {
+        Fault::new(Code::OperationFailed, format!("what the engine of {host} says of its containers cannot be read"))
+            .detail("step", "inspect")
+    })
+}

@@ -1,0 +1,182 @@
+//! `ext.vm-packer`: a workspace on a prepared, running virtual machine.
+//!
+//! The VM is built with Packer and imported by an operator; nothing here starts, stops or removes it. It is a host like
+//! any other: an ssh alias, or the local port of a tunnel (`ssh://build@127.0.0.1:2222`). What is made is one directory below
+//! a root that must be there already; no container engine is needed or asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::domain::extension::{
+    Capabilities, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
+    SandboxExtension, Target, TeardownReport,
+};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::profile::{Bytes, Profile};
+use crate::domain::sandbox::{Reachability, Service};
+use crate::domain::time::Time;
+use crate::extensions::workspace::look::{self, Found};
+use crate::extensions::workspace::prepare::{Wanted, prepare};
+use crate::extensions::workspace::reachability::reachability;
+use crate::extensions::workspace::{
+    Steps, before_anything, configured_root, deadline, repo, teardown, workdir, workspace,
+};
+use crate::failpoint;
+use crate::transport::{Transport, Transports};
+
+/// This extension's id.
+pub const ID: &str = "ext.vm-packer";
+
+/// What must stay free below the root where the profile's `config.min_free` says nothing.
+const MIN_FREE: Bytes = Bytes::gib(1);
+
+/// What an operator does about a root that cannot be used.
+const RUNBOOK: &str = "prepare the VM as docs/runbooks/profile-vm-haskell-build.md says; sandboxer makes and changes nothing there but its own directories";
+
+/// Workspaces on prepared VMs.
+pub struct VmPacker {
+    id: ExtensionId,
+    transports: Arc<dyn Transports>,
+}
+
+impl VmPacker {
+    /// Over these ways to hosts.
+    pub fn new(transports: Arc<dyn Transports>) -> Self {
+        Self { id: ID.into(), transports }
+    }
+
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+        self.transports.open(host).await
+    }
+}
+
+#[async_trait]
+impl SandboxExtension for VmPacker {
+    fn id(&self) -> &ExtensionId {
+        &self.id
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // Making and removing; the rest of what the manifest names comes with the verbs that use it.
+        Capabilities::new()
+    }
+
+    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
+        min_free(&request.profile)?;
+        repo::preview(request).await.map_err(ExtensionError::from)
+    }
+
+    async fn provision(
+        &self,
+        request: &ProvisionRequest,
+        reporter: &dyn Reporter,
+    ) -> Result<Provisioned, ExtensionError> {
+        let min_free = min_free(&request.profile).map_err(before_anything)?;
+        let plan = repo::plan(request).await.map_err(before_anything)?;
+        let steps = Steps::new(reporter, 2 + u32::from(plan.is_some()));
+        steps.next("prepare");
+        let transport = self.open(&request.host).await.map_err(before_anything)?;
+        let transport = transport.as_ref();
+        let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
+        let prepared = prepare(request, transport, plan.as_ref(), wanted).await?;
+        failpoint::reached("vm.prepared");
+        reporter.learnt(&prepared.learnt());
+        if let Some(plan) = &plan {
+            repo::send(request, transport, plan, &prepared, &steps).await?;
+            failpoint::reached("vm.transferred");
+        }
+        // Having one means: provision came to its end.
+        Ok(Provisioned { handle: serde_json::json!({"root": prepared.root}), ..prepared.provisioned() })
+    }
+
+    async fn wait_ready(
+        &self,
+        target: &Target,
+        _limit: Duration,
+        reporter: &dyn Reporter,
+    ) -> Result<Readiness, ExtensionError> {
+        reporter.report(Report { stage: "ready", ..Report::default() });
+        let transport = self.open(&target.host).await?;
+        let found = look::look(transport.as_ref(), target).await?;
+        confirm(target, &found)?;
+        confirm_room(target, &found)?;
+        Ok(Readiness { reachability: reach(transport.as_ref(), target)?, services: Vec::new() })
+    }
+
+    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {
+        deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
+    }
+
+    async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        teardown::teardown(self.transports.as_ref(), target, &[], reporter).await
+    }
+
+    async fn inspect(&self, target: &Target) -> Result<Inspection, ExtensionError> {
+        let transport = self.open(&target.host).await?;
+        let found = look::look(transport.as_ref(), target).await?;
+        let mut seen = found.inspection();
+        // Without a handle the transfer may have been cut off.
+        seen.ready = target.handle.is_some() && confirm(target, &found).is_ok();
+        if seen.ready {
+            seen.reachability = Some(reach(transport.as_ref(), target)?);
+        }
+        Ok(seen)
+    }
+
+    async fn services(
+        &self,
+        host: &HostName,
+        targets: &[Target],
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+        let transport = self.open(host).await?;
+        let census = look::census(transport.as_ref(), targets).await?;
+        let there = targets.iter().filter(|target| census.is_of(target) && census.has_directory(target));
+        Ok(there.map(|target| (target.id.clone(), Vec::new())).collect())
+    }
+}
+
+fn reach(transport: &dyn Transport, target: &Target) -> Result<Reachability, Fault> {
+    Ok(reachability(transport.spec(), &workspace(workdir(target)?), std::iter::empty()))
+}
+
+/// What must stay free below the root.
+fn min_free(profile: &Profile) -> Result<Bytes, Fault> {
+    let Some(text) = profile.config["min_free"].as_str() else { return Ok(MIN_FREE) };
+    text.parse().map_err(|error| {
+        Fault::new(Code::InvalidProfile, format!("config.min_free of {}: {error}", profile.id))
+            .detail("field", "config.min_free")
+    })
+}
+
+/// Whether somebody can work there.
+fn confirm(target: &Target, found: &Found) -> Result<(), Fault> {
+    let place = target.workdir.as_deref().or_else(|| configured_root(&target.profile)).unwrap_or_default();
+    if !found.ours || !found.workspace {
+        let what = format!("{place} on {} is not the workspace of sandbox {}", target.host, target.id);
+        return Err(not_ready(what, "somebody removed or replaced it"));
+    }
+    if !found.writable {
+        return Err(not_ready(format!("{place}/workspace on {} cannot be written", target.host), RUNBOOK));
+    }
+    Ok(())
+}
+
+/// Whether there is room to work. Not asked of a sandbox that is ready: a disk that fills up later takes nothing away.
+fn confirm_room(target: &Target, found: &Found) -> Result<(), Fault> {
+    let min_free = min_free(&target.profile)?;
+    match found.free.filter(|free| *free < min_free) {
+        Some(free) => Err(not_ready(
+            format!("{free} are free on {}, {} wants {min_free}", target.host, target.profile.id),
+            "destroy something there, or set config.min_free in a profile of your own",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn not_ready(what: String, hint: &str) -> Fault {
+    Fault::new(Code::OperationFailed, what).hint(hint).detail("step", "ready")
+}

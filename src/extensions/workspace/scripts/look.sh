@@ -1,0 +1,68 @@
+# Says what the host has of one sandbox, after it proved to be the recorded one. Parameters: the root, the id, the owners
+# (blanks between), the owner whose counter is asked for, the expected machine, the engine's program (empty: none is
+# known), its expected id.
+umask 077
+sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_owner=$4 sbx_want_machine=$5 sbx_engine=$6 sbx_want_engine=$7
+sbx_project=sbx-$sbx_id
+sbx_prove_machine "$sbx_want_machine"
+sbx_number=$(sbx_counter_of "$sbx_owner")
+[ -z "$sbx_number" ] || printf 'counter=%s\n' "$sbx_number"
+
+if cd -P -- "$sbx_root" 2>/dev/null; then
+  if [ -L "$sbx_project" ]; then
+    sbx_say directory "$PWD/$sbx_project"
+  elif [ -e "$sbx_project" ]; then
+    sbx_whose=$(sbx_whose "$sbx_project" "$sbx_id" "$sbx_owners")
+    printf 'whose=%s\n' "$sbx_whose"
+    [ "$sbx_whose" = theirs ] || sbx_say directory "$PWD/$sbx_project"
+    # The console that began an `up` may not have lived to write the engine down.
+    if [ -z "$sbx_engine" ] && [ "$sbx_whose" = ours ] && [ -f "$sbx_project/.up" ] && [ ! -L "$sbx_project/.up" ]; then
+      read -r sbx_group sbx_used <"$sbx_project/.up"
+      case $sbx_used in docker | podman) sbx_engine=$sbx_used ;; esac
+    fi
+    if [ -d "$sbx_project/workspace" ] && [ ! -L "$sbx_project/workspace" ]; then
+      echo workspace=yes
+      [ ! -w "$sbx_project/workspace" ] || echo writable=yes
+    fi
+    sbx_free=$(cd "$sbx_project" 2>/dev/null && sbx_free_kib)
+    [ -z "$sbx_free" ] || printf 'free_kib=%s\n' "$sbx_free"
+  fi
+elif [ -e "$sbx_root" ]; then
+  # Only "not there" counts as absent: a root that may not be entered hides what is in it.
+  sbx_fail root "$(cd -P -- "$sbx_root" 2>&1)"
+fi
+
+# sbx_list KEY WORDS...: what of a kind has the project's label or ours, each once.
+sbx_list() {
+  sbx_key=$1
+  shift
+  sbx_found=$("$@" --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || sbx_fail engine "$sbx_found"
+  sbx_more=$("$@" --filter "label=sandboxer.id=$sbx_id" 2>&1 </dev/null) || sbx_fail engine "$sbx_more"
+  sbx_found=$(printf '%s\n%s\n' "$sbx_found" "$sbx_more" | sort -u | sed '/^$/d')
+  [ -z "$sbx_found" ] || { printf '%s=\n' "$sbx_key"; printf '%s\n' "$sbx_found" | sed 's/^/ /'; }
+}
+
+if [ -n "$sbx_engine" ]; then
+  sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
+  if [ -n "$sbx_want_engine" ]; then
+    sbx_now=$(sbx_engine_id "$sbx_engine" "$sbx_want_engine")
+    if [ "$sbx_now" != "$sbx_want_engine" ]; then
+      [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
+      sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
+    fi
+  fi
+  sbx_list network "$sbx_engine" network ls --format '{{.Name}}'
+  sbx_list volume "$sbx_engine" volume ls --format '{{.Name}}'
+  if [ "$sbx_engine" = podman ]; then
+    sbx_pod=$(podman pod ls --format '{{.Name}}' 2>/dev/null </dev/null | grep -Fx "pod_$sbx_project")
+    [ -z "$sbx_pod" ] || sbx_say pod "$sbx_pod"
+  fi
+  sbx_list container "$sbx_engine" ps -a --no-trunc --format '{{.Names}}'
+  # Names of containers come from the project and the service: no blanks, no dashes in front.
+  # shellcheck disable=SC2086
+  sbx_words=$(sbx_describe "$sbx_engine" $sbx_found 2>&1 </dev/null) || sbx_fail engine "$sbx_words"
+  echo inspected=
+  printf '%s\n' "$sbx_words" | sed 's/^/ /'
+fi
+echo
+echo looked=yes

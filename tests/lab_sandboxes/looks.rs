@@ -1,0 +1,125 @@
+//! What the extensions say a host has (`inspect`, `services`), asked through the library: their faces are other verbs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
+
+use sandboxer::domain::extension::{Inspection, SandboxExtension, Target};
+use sandboxer::domain::fault::Code;
+use sandboxer::domain::host::HostSpec;
+use sandboxer::domain::name::HostName;
+use sandboxer::domain::sandbox::SandboxRecord;
+use sandboxer::extensions::compose_ssh::ComposeSsh;
+use sandboxer::store::catalogue::Catalogue;
+use sandboxer::transport::Transports;
+use sandboxer::transport::pool::Pool;
+use serde_json::Value;
+
+use crate::lab::{Bench, DOCKER, PODMAN, engine, lab, on_host, text};
+
+/// The extension on the bench's hosts, apart from any process of ours.
+fn extension(bench: &Bench) -> (ComposeSsh, Arc<dyn Transports>) {
+    let hosts = [DOCKER, PODMAN].map(|name| HostSpec {
+        ssh: Some(name.to_owned()),
+        ssh_config: Some(lab().join("ssh_config")),
+        workspace_root: bench.workspace_root(name).to_string_lossy().into_owned(),
+        ..HostSpec::named(name)
+    });
+    let pool: Arc<dyn Transports> = Arc::new(Pool::new(hosts.to_vec(), bench.path("s"), None));
+    (ComposeSsh::new(Arc::clone(&pool), None, sandboxer::app::now), pool)
+}
+
+fn target(record: &Value) -> Target {
+    let record: SandboxRecord = serde_json::from_value(record.clone()).unwrap();
+    let all = BTreeSet::from(["ext.compose-ssh"]);
+    Target {
+        id: record.id,
+        owners: vec!["of-another-time".into(), record.owner],
+        host: record.host,
+        profile: Catalogue::load(None, None, &all).recipe(record.profile.id.as_str()).unwrap().clone(),
+        inputs: BTreeMap::new(),
+        created_at: record.created_at,
+        handle: record.handle,
+        workdir: record.workdir,
+        host_identity: record.host_identity,
+    }
+}
+
+fn kinds(seen: &Inspection) -> BTreeMap<&str, usize> {
+    let mut kinds = BTreeMap::new();
+    for resource in &seen.resources {
+        *kinds.entry(resource.kind.as_str()).or_default() += 1;
+    }
+    kinds
+}
+
+#[tokio::test]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let (compose, pool) = extension(&bench);
+        let repo = bench.stack(
+            "two",
+            "services:\n  web:\n    image: localhost/sbx-lab:1\n    command: [httpd, -f, -p, '80']\n    stop_signal: SIGKILL\n    ports: ['80']\n    volumes: ['data:/data']\n  side:\n    image: localhost/sbx-lab:1\n    command: [sleep, '3600']\n    stop_signal: SIGKILL\nvolumes:\n  data:\n",
+        );
+        let record = bench.create_stack(host, &repo, &[]);
+        let canary = bench.run(["create", "--host", host]).ok();
+        let (stack, room) = (target(&record), target(&canary));
+
+        let seen = compose.inspect(&stack).await.unwrap();
+        assert!(seen.ready, "{host}: {seen:#?}");
+        let found = kinds(&seen);
+        let wanted = [("container", 2), ("directory", 1), ("network", 1), ("volume", 1)];
+        for (kind, count) in wanted {
+            assert_eq!(found.get(kind), Some(&count), "{host}: {kind}: {seen:#?}");
+        }
+        assert_eq!(serde_json::to_value(&seen.reachability).unwrap(), record["reachability"], "{host}");
+        assert_eq!(seen.services.iter().map(|s| s.state.as_str()).collect::<Vec<_>>(), ["running"; 2], "{host}");
+        // Two creates of this installation: the host's counter is where ours is.
+        assert_eq!(seen.counter, Some(2), "{host}");
+        let seen = compose.inspect(&room).await.unwrap();
+        assert!(seen.ready && seen.services.is_empty() && kinds(&seen).len() == 1, "{host}: {seen:#?}");
+
+        // A service that dies is seen by both questions; the others' answers do not change.
+        let name = format!("sbx-{}", text(&record["id"]));
+        let kill = "for c in $($1 ps -q --filter label=sandboxer.id=$2 --filter label=com.docker.compose.service=side); do $1 kill $c; done";
+        on_host(host, &[kill, engine(host), &text(&record["id"])]);
+        let seen = compose.inspect(&stack).await.unwrap();
+        assert!(!seen.ready && seen.reachability.is_none(), "{host}: {seen:#?}");
+        let all = [stack.clone(), room.clone()];
+        let services = compose.services(&HostName::new(host), &all).await.unwrap();
+        assert_eq!(services[&room.id], [], "{host}");
+        let states: BTreeMap<&str, (&str, Option<i32>)> =
+            services[&stack.id].iter().map(|s| (s.name.as_str(), (s.state.as_str(), s.exit_code))).collect();
+        assert_eq!(states["web"], ("running", None), "{host}");
+        assert_eq!(states["side"], ("exited", Some(137)), "{host}");
+
+        // Another engine or machine says nothing of them.
+        let mut elsewhere = all.clone();
+        elsewhere[0].host_identity.as_mut().unwrap().engine_id =
+            Some(if host == PODMAN { "/another:1" } else { "another" }.to_owned());
+        elsewhere[1].host_identity.as_mut().unwrap().machine_id = "another".to_owned();
+        assert!(compose.services(&HostName::new(host), &elsewhere).await.unwrap().is_empty(), "{host}");
+        for one in &elsewhere {
+            let error = compose.inspect(one).await.unwrap_err();
+            assert_eq!(error.fault.code, Code::HostChanged, "{host}: {error}");
+        }
+
+        // A directory that is somebody else's is not among what is there; one that cannot be told is.
+        let manifest = bench.workspace_root(host).join(format!("sbx-{}/manifest.json", text(&canary["id"])));
+        let ours = fs::read_to_string(&manifest).unwrap();
+        fs::write(&manifest, ours.replace(&text(&canary["owner"]), "somebody")).unwrap();
+        assert_eq!(compose.inspect(&room).await.unwrap().resources, [], "{host}");
+        fs::write(&manifest, "{").unwrap();
+        let seen = compose.inspect(&room).await.unwrap();
+        assert!(!seen.ready && kinds(&seen) == BTreeMap::from([("directory", 1)]), "{host}: {seen:#?}");
+        fs::write(&manifest, ours).unwrap();
+
+        bench.run(["destroy", &text(&record["id"]), &text(&canary["id"])]).ok();
+        let seen = compose.inspect(&stack).await.unwrap();
+        assert_eq!((seen.resources.len(), seen.ready), (0, false), "{host}: {name}: {seen:#?}");
+        assert!(compose.services(&HostName::new(host), &all).await.unwrap().is_empty(), "{host}");
+        pool.close().await;
+    }
+}
