@@ -125,7 +125,7 @@ if [ -n "$sbx_engine" ]; then
   if [ -n "$sbx_c" ]; then
     # Names of containers come from the project and the service: no blanks, no dashes in front.
     # shellcheck disable=SC2086
-    sbx_image=$("$sbx_engine" inspect --type container --format '{{.Image}}' $sbx_c 2>/dev/null </dev/null | head -n 1)
+    sbx_image=$("$sbx_engine" inspect --type container --format '{{.Image}}' $sbx_c 2>/dev/null </dev/null | sort -u)
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" stop -t "$sbx_grace" $sbx_c 2>&1 </dev/null >/dev/null)
     # shellcheck disable=SC2086
@@ -154,43 +154,19 @@ if [ -n "$sbx_engine" ]; then
 fi
 
 # ---- the directory -------------------------------------------------------------------------------------------------
+#
+# Nothing is removed by a path that leads here: this shell stands in the directory, has looked where that is and whose it
+# is, and each removal starts from there. Whoever puts a link into a path's place meanwhile, here or in the folders above,
+# sends nobody elsewhere; GNU rm keeps to that below (it opens each folder without following links).
 
 sbx_dir=$sbx_project
 
-sbx_rm() { # removes PATHS as far as the account may; one file system only
-  if rm --help 2>&1 | grep -q one-file-system; then
-    rm -rf --one-file-system -- "$@" 2>&1
-  else
-    rm -rf -- "$@" 2>&1
-  fi
-}
-
-sbx_ladder() { # removes what containers wrote as another user: the account, its user namespace, sudo, a container
-  # A transfer that was cut off may still write for a moment.
-  for sbx_try in 0 0.3 1; do
-    sleep "$sbx_try" 2>/dev/null
-    sbx_words=$(sbx_rm "$@")
-    sbx_gone "$@" && return
-  done
-  if sbx_has podman; then sbx_words=$(podman unshare rm -rf --one-file-system -- "$@" 2>&1 </dev/null); fi
-  sbx_gone "$@" && return
-  if sbx_has sudo; then sbx_words="$sbx_words$(sudo -n rm -rf --one-file-system -- "$@" 2>&1 </dev/null)"; fi
-  sbx_gone "$@" && return
-  [ -n "$sbx_image" ] || return
-  sbx_words="$sbx_words$("$sbx_engine" run --rm --pull never --network none --user 0 -v "$PWD/$sbx_dir:/sbx" --entrypoint rm \
-    "$sbx_image" -rf /sbx/workspace 2>&1 </dev/null)"
-}
-
-sbx_gone() {
-  for sbx_path; do
-    if [ -e "$sbx_path" ] || [ -L "$sbx_path" ]; then return 1; fi
-  done
-}
-
-sbx_mounted() { # a mount point beneath the directory
+# sbx_mounts FOLDER: the first mount point there or below. The kernel writes blank, tab and backslash in octal.
+sbx_mounts() {
   [ -r /proc/self/mountinfo ] || return 1
+  sbx_escaped=$(printf '%s' "$1" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
   while read -r sbx_1 sbx_2 sbx_3 sbx_4 sbx_point sbx_rest; do
-    case $sbx_point in "$PWD/$sbx_dir" | "$PWD/$sbx_dir/"*)
+    case $sbx_point in "$sbx_escaped" | "$sbx_escaped"/*)
       printf '%s' "$sbx_point"
       return 0
       ;;
@@ -199,43 +175,172 @@ sbx_mounted() { # a mount point beneath the directory
   return 1
 }
 
-sbx_ours() { # our manifest, with this id and one of our owners
-  [ -f "$sbx_dir/manifest.json" ] && [ ! -L "$sbx_dir/manifest.json" ] || return 1
-  grep -Fqx "  \"id\": \"$sbx_id\"," "$sbx_dir/manifest.json" || return 1
+sbx_ours() { # the manifest in this folder is ours, with this id and one of our owners
+  [ -f manifest.json ] && [ ! -L manifest.json ] || return 1
+  grep -Fqx "  \"id\": \"$sbx_id\"," manifest.json || return 1
   for sbx_owner in $sbx_owners; do
-    ! grep -Fqx "  \"owner\": \"$sbx_owner\"," "$sbx_dir/manifest.json" || return 0
+    ! grep -Fqx "  \"owner\": \"$sbx_owner\"," manifest.json || return 0
   done
   return 1
 }
 
+# sh -c "$sbx_sweep" sh MARK FOLDER ENTRY...: removes entries of the folder it is started in, if the file MARK is in it and
+# nothing is mounted below FOLDER, its path there. Builtins and rm, because it also runs in containers.
+# shellcheck disable=SC2016
+sbx_sweep='
+sbx_folder=$2
+[ -f "./$1" ] || { echo "this is another folder"; exit 72; }
+shift 2
+while read -r sbx_1 sbx_2 sbx_3 sbx_4 sbx_point sbx_rest; do
+  case $sbx_point in "$sbx_folder"/*) echo "$sbx_point is a mount point"; exit 72 ;; esac
+done </proc/self/mountinfo
+sbx_can=
+for sbx_try in "--one-file-system --preserve-root=all" --one-file-system; do
+  ! rm -f $sbx_try 2>/dev/null || { sbx_can=$sbx_try; break; }
+done
+exec rm -rf $sbx_can -- "$@"
+'
+
+# What is mounted after the look must not be entered either: in a mount namespace of our own nothing new appears.
+sbx_alone=
+! unshare -m true >/dev/null 2>&1 </dev/null || sbx_alone='unshare -m'
+
+sbx_gone() {
+  for sbx_path; do
+    if [ -e "$sbx_path" ] || [ -L "$sbx_path" ]; then return 1; fi
+  done
+}
+
+# sbx_rung NAME WORDS...: one way to remove; notes that it was the one that did.
+sbx_rung() {
+  sbx_way=$1
+  shift
+  sbx_said=$("$@" 2>&1 </dev/null)
+  sbx_status=$?
+  [ -z "$sbx_said" ] || sbx_words="$sbx_words${sbx_words:+
+}$sbx_way: $(printf '%s\n' "$sbx_said" | tail -n 3)"
+  # shellcheck disable=SC2086
+  sbx_gone $sbx_entries
+}
+
+sbx_plain() {
+  # shellcheck disable=SC2086
+  $sbx_alone sh -c "$sbx_sweep" sh manifest.json "$sbx_escaped" "$@"
+}
+
+# The account's user namespace: what rootless containers wrote belongs to others there. Private mounts work in it.
+sbx_unshare() { podman unshare sh -c 'sbx_do=$1; shift; ! unshare -m true 2>/dev/null || exec unshare -m sh -c "$sbx_do" sh "$@"
+  exec sh -c "$sbx_do" sh "$@"' sh "$sbx_sweep" manifest.json "$sbx_escaped" "$@"; }
+
+# rm alone, since no more may be permitted. sudo keeps the folder this shell stands in.
+sbx_sudo() {
+  if rm -f --one-file-system 2>/dev/null; then set -- --one-file-system -- "$@"; else set -- -- "$@"; fi
+  sudo -n rm -rf "$@"
+}
+
+# sbx_contain IMAGE OPTIONS ENTRY...: the folder is all of the host that it can write. The engine looks the path up anew, so
+# a file that was made here a moment ago proves inside that it is the same folder.
+sbx_contain() {
+  sbx_from=$1 sbx_more=$2
+  shift 2
+  # shellcheck disable=SC2086
+  "$sbx_engine" run --rm --pull never --network none --user 0 --security-opt label=disable --label "sandboxer.id=$sbx_id" \
+    --env PATH=/usr/sbin:/usr/bin:/sbin:/bin $sbx_more --mount "type=bind,source=$sbx_where,target=/sbx" --workdir /sbx --entrypoint sh "$sbx_from" \
+    -c "$sbx_sweep" sh "$sbx_mark" /sbx "$@"
+}
+
+# Images of this sandbox that are here: those its containers were made of, and those its rendered file names.
+sbx_tried_images() {
+  for sbx_name in $sbx_image $sbx_named; do
+    ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null || printf '%s\n' "$sbx_name"
+  done
+}
+
+# Removes what containers wrote as another user too: the account, its user namespace, sudo, a container.
+sbx_ladder() {
+  sbx_entries=$*
+  # A transfer that was cut off may still write for a moment.
+  for sbx_try in 0 0.3 1; do
+    sleep "$sbx_try" 2>/dev/null
+    sbx_words=
+    sbx_rung rm sbx_plain "$@" && return
+    case $sbx_said in *ermission\ denied* | *not\ permitted* | *"mount point"*) break ;; esac
+  done
+  case $sbx_said in *"mount point"*) return ;; esac
+  if [ "$(id -u)" != 0 ] && sbx_has podman; then sbx_rung 'podman unshare' sbx_unshare "$@" && return; fi
+  if [ "$(id -u)" != 0 ] && sbx_has sudo; then sbx_rung 'sudo -n' sbx_sudo "$@" && return; fi
+  [ -n "$sbx_engine" ] || return
+  sbx_kept_images=yes
+  sbx_mark=.gone-$(tr -dc 'a-f0-9' </proc/sys/kernel/random/uuid)
+  : >"$sbx_mark" || sbx_mark=manifest.json # no room for an empty file even
+  sbx_images_here=$(sbx_tried_images | sort -u)
+  for sbx_name in $sbx_images_here; do
+    sbx_rung 'a container' sbx_contain "$sbx_name" '' "$@" && return
+    # 125 to 127: nothing ran in it, this image has no sh or no rm.
+    case $sbx_status in 125 | 126 | 127) ;; *) return ;; esac
+  done
+  # None of them can: with the programs of this host, to be read only.
+  sbx_programs=
+  for sbx_path in /usr /bin /sbin /lib /lib64; do [ ! -d "$sbx_path" ] || sbx_programs="$sbx_programs -v $sbx_path:$sbx_path:ro"; done
+  for sbx_name in $sbx_images_here; do
+    sbx_rung "a container with the host's programs" sbx_contain "$sbx_name" "$sbx_programs" "$@"
+    return
+  done
+}
+
+# Stands in the directory, proved to be the one.
+sbx_clear() {
+  # Names that the shell need not quote: ours are plain, and what else is here goes by itself.
+  set --
+  for sbx_entry in ./* ./.[!.]* ./..?*; do
+    case $sbx_entry in
+      ./manifest.json | ./compose.yaml) ;;
+      *[!A-Za-z0-9._/-]*) [ ! -e "$sbx_entry" ] && [ ! -L "$sbx_entry" ] || sbx_plain "$sbx_entry" >/dev/null 2>&1 </dev/null ;;
+      *) if [ -e "$sbx_entry" ] || [ -L "$sbx_entry" ]; then set -- "$@" "$sbx_entry"; fi ;;
+    esac
+  done
+  [ $# = 0 ] || sbx_ladder "$@"
+  # These go last: a teardown that is cut off must still be known as ours by the next one, and find its images.
+  for sbx_entry in ./* ./.[!.]* ./..?*; do
+    case $sbx_entry in ./manifest.json | ./compose.yaml | "./$sbx_mark") continue ;; esac
+    if [ -e "$sbx_entry" ] || [ -L "$sbx_entry" ]; then return; fi
+  done
+  sbx_words=$(rm -f ./compose.yaml "./$sbx_mark" ./manifest.json 2>&1 && rmdir -- "../$sbx_dir" 2>&1) && sbx_cleared=yes
+}
+
+sbx_words='' sbx_way='' sbx_named='' sbx_cleared='' sbx_mark=manifest.json sbx_kept_images=''
 if cd -P -- "$sbx_root" 2>/dev/null; then
-  sbx_where=$PWD/$sbx_dir
-  rm -rf -- ".sbx-$sbx_id.new"
+  # The program and not the shell's own: the shell remembers what it was told.
+  sbx_root=$(env pwd -P)
+  sbx_where=${sbx_root%/}/$sbx_dir
+  sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || rm -rf -- ".sbx-$sbx_id.new"
   if [ -L "$sbx_dir" ]; then
     sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
   elif [ ! -e "$sbx_dir" ]; then
     sbx_done directory "$sbx_where" absent
+  elif ! cd -P -- "$sbx_dir" 2>/dev/null; then
+    sbx_done directory "$sbx_where" failed "$(cd -P -- "$sbx_dir" 2>&1)"
+  elif [ "$(env pwd -P)" != "$sbx_where" ]; then
+    sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
   elif ! sbx_ours; then
     sbx_done directory "$sbx_where" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
-  elif sbx_mount=$(sbx_mounted); then
+  elif sbx_mount=$(sbx_mounts "$sbx_where"); then
     sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
   else
-    # The manifest goes last: a teardown that is cut off must still be known as ours by the next one.
-    for sbx_entry in "$sbx_dir"/* "$sbx_dir"/.[!.]* "$sbx_dir"/..?*; do
-      case $sbx_entry in "$sbx_dir/manifest.json") continue ;; esac
-      if [ -e "$sbx_entry" ] || [ -L "$sbx_entry" ]; then sbx_ladder "$sbx_entry"; fi
-    done
-    if [ "$(ls -A -- "$sbx_dir" 2>/dev/null)" = manifest.json ]; then
-      sbx_words=$( { rm -f -- "$sbx_dir/manifest.json" && rmdir -- "$sbx_dir"; } 2>&1)
-    fi
-    if [ -e "$sbx_dir" ]; then
-      sbx_done directory "$sbx_where" failed "${sbx_words:-it could not be emptied}"
+    sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
+    # Rendered by us: an image of a service stands at this depth, and nothing else does.
+    sbx_named=$(sed -n 's/^      "image": "\([A-Za-z0-9._:@/-]*\)",\{0,1\}$/\1/p' compose.yaml 2>/dev/null)
+    sbx_clear
+    if [ -n "$sbx_cleared" ]; then
+      case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
+      sbx_kept_images=
+      sbx_done directory "$sbx_where" removed "$sbx_way"
     else
-      sbx_done directory "$sbx_where" removed
+      sbx_done directory "$sbx_where" failed "${sbx_words:-it could not be emptied}"
     fi
   fi
   # shellcheck disable=SC2015
-  { [ -e "$sbx_dir" ] || [ -L "$sbx_dir" ]; } && sbx_left directory "$sbx_where"
+  { [ -e "$sbx_where" ] || [ -L "$sbx_where" ]; } && sbx_left directory "$sbx_where"
 else
   # Only "not there" counts as absent: a root that may not be entered hides what is in it.
   if [ -e "$sbx_root" ]; then
@@ -249,11 +354,16 @@ fi
 # ---- the read-back -------------------------------------------------------------------------------------------------
 
 if [ -n "$sbx_engine" ]; then
-  # Built images bear the project's name; they are removed when no container needs them any more.
-  sbx_i=$(sbx_images "$@")
+  # Built images bear the project's name; they are removed when no container needs them any more. A create that was cut
+  # off has not told which there are; its rendered file does.
+  for sbx_name in $sbx_named; do
+    case $sbx_name in "$sbx_project"-*) case " $* " in *" $sbx_name "*) ;; *) set -- "$@" "$sbx_name" ;; esac ;; esac
+  done
+  # They stay with a directory that may need a container of one of them.
+  sbx_i=$([ -n "$sbx_kept_images" ] || sbx_images "$@")
   # shellcheck disable=SC2086
   [ -z "$sbx_i" ] || sbx_img_words=$("$sbx_engine" rmi $sbx_i 2>&1 </dev/null >/dev/null)
-  sbx_i_after=$([ -z "$sbx_i" ] || sbx_images "$@")
+  sbx_i_after=$([ -z "$sbx_i$sbx_kept_images" ] || sbx_images "$@")
   sbx_drop image "$sbx_i" "$sbx_i_after" "${sbx_img_words:-}"
   for sbx_kind in c p n v i; do
     case $sbx_kind in
