@@ -2,6 +2,7 @@
 //! write no state.
 
 pub mod compose_ssh;
+mod workspace;
 
 /// The extensions that this build implements. The catalogue shows the others as not available.
 pub const AVAILABLE: &[&str] = &[compose_ssh::ID];

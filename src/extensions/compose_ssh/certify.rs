@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::SandboxId;
-use crate::extensions::compose_ssh::failed;
-use crate::extensions::compose_ssh::said::Said;
+use crate::extensions::workspace::failed;
+use crate::extensions::workspace::said::Said;
 use crate::transport::{Command, Transport};
 
 const CERTIFY_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("scripts/says.sh"),
+    include_str!("../workspace/scripts/says.sh"),
     include_str!("scripts/certify.sh")
 );
 

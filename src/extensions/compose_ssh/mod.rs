@@ -6,14 +6,11 @@
 
 mod certify;
 mod handle;
-mod manifest;
 mod provision;
 mod ready;
 pub mod render;
 mod runtime;
-mod said;
 mod source;
-mod teardown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,22 +21,16 @@ use crate::domain::extension::{
     Capabilities, ExtensionError, Preview, ProvisionRequest, Provisioned, Readiness, Reporter, SandboxExtension,
     Target, TeardownReport,
 };
-use crate::domain::fault::{Code, Fault};
+use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::Profile;
-use crate::domain::sandbox::Failure;
-use crate::domain::text::last_lines;
 use crate::domain::time::Time;
-use crate::transport::{Command, Output, Transport, Transports};
+use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::workspace::{deadline, teardown};
+use crate::transport::{Transport, Transports};
 
 /// This extension's id.
 pub const ID: &str = "ext.compose-ssh";
-
-/// How long a small remote step may take.
-const STEP_LIMIT: Duration = Duration::from_mins(1);
-
-/// Lines of a failed step's output that are kept as evidence.
-const EVIDENCE_LINES: usize = 200;
 
 /// Compose stacks and workspaces on hosts over SSH, and on this machine.
 pub struct ComposeSsh {
@@ -94,49 +85,16 @@ impl SandboxExtension for ComposeSsh {
     }
 
     async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {
-        ready::set_deadline(self, target, expires_at).await
+        deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
     }
 
     async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
-        teardown::teardown(self, target, reporter).await
+        let built = Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
+        teardown::teardown(self.transports.as_ref(), target, &built, reporter).await
     }
 }
 
 /// Whether the profile makes a workspace and starts nothing.
 fn workspace_only(profile: &Profile) -> bool {
     profile.config["workspace_only"] == true
-}
-
-/// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.
-async fn step(transport: &dyn Transport, name: &str, command: &Command) -> Result<Output, ExtensionError> {
-    let output = transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.detail("step", name))?;
-    if output.ok() {
-        return Ok(output);
-    }
-    Err(failed(name, format!("step {name} failed on {}", transport.spec().name), &output))
-}
-
-/// A failed step: the fault, and the last lines as evidence.
-fn failed(step: &str, message: String, output: &Output) -> ExtensionError {
-    let mut text = output.text();
-    let errors = output.error_text();
-    if !errors.is_empty() {
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(&errors);
-    }
-    let mut fault = Fault::new(Code::OperationFailed, message).detail("step", step);
-    if let Some(last) = errors.lines().chain(text.lines()).rfind(|line| !line.trim().is_empty()) {
-        fault = fault.because(last.trim().to_owned());
-    }
-    ExtensionError {
-        fault,
-        failure: Some(Failure {
-            step: step.to_owned(),
-            exit_status: Some(output.status),
-            output: last_lines(&text, EVIDENCE_LINES),
-        }),
-        untouched: false,
-    }
 }

@@ -1,27 +1,19 @@
 //! provision: one prepare call, the transfer, and `up`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Report, Reporter};
-use crate::domain::facts::{Flavour, HostFacts, HostIdentity, Runtime};
+use crate::domain::extension::{ExtensionError, ProvisionRequest, Provisioned, Report, Reporter};
+use crate::domain::facts::{Flavour, HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::render::{Dialect, Rendered};
-use crate::extensions::compose_ssh::said::Said;
-use crate::extensions::compose_ssh::{
-    ComposeSsh, EVIDENCE_LINES, certify, failed, manifest, runtime, source, step, workspace_only,
-};
+use crate::extensions::compose_ssh::{ComposeSsh, certify, runtime, source, workspace_only};
+use crate::extensions::workspace::prepare::{Prepared, Wanted};
+use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step};
 use crate::failpoint;
-use crate::transport::probe::{self, ProbeRequest, parse_runtimes};
-use crate::transport::transfer::{self, Plan};
+use crate::transport::probe::{self, ProbeRequest};
+use crate::transport::transfer::Plan;
 use crate::transport::{Command, Source, Transport};
 
-const PREPARE_SH: &str = concat!(
-    include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("scripts/says.sh"),
-    include_str!("scripts/prepare.sh")
-);
 const UP_SH: &str = include_str!("scripts/up.sh");
 const WRITE_SH: &str = include_str!("scripts/write.sh");
 
@@ -32,57 +24,26 @@ const SMALL: usize = 48 * 1024;
 /// A piece of a larger one.
 const PIECE: usize = 64 * 1024;
 
-/// What the prepare call found and made.
-struct Prepared {
-    root: String,
-    workdir: String,
-    identity: HostIdentity,
-    runtime: Option<Runtime>,
-    rsync: bool,
-}
-
-/// Steps of a provision, for the reports.
-struct Steps<'a> {
-    reporter: &'a dyn Reporter,
-    count: u32,
-    at: AtomicU64,
-}
-
-impl Steps<'_> {
-    fn next(&self, stage: &'static str) -> Report {
-        let step = self.at.fetch_add(1, Ordering::Relaxed) as u32 + 1;
-        let report = Report { stage, step, steps: self.count, ..Report::default() };
-        self.reporter.report(report.clone());
-        report
-    }
-}
-
 pub(super) async fn provision(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
     reporter: &dyn Reporter,
 ) -> Result<Provisioned, ExtensionError> {
     let only = workspace_only(&request.profile);
-    let plan = source::plan(request).await.map_err(before_anything)?;
+    let plan = repo::plan(request).await.map_err(before_anything)?;
     let count = 2 + u32::from(plan.is_some()) + u32::from(!only) + u32::from(only);
-    let steps = Steps { reporter, count, at: AtomicU64::new(0) };
+    let steps = Steps::new(reporter, count);
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let prepared = prepare(extension, request, transport, plan.as_ref(), !only).await?;
     failpoint::reached("compose.prepared");
     let trips = transport.round_trips();
-    let learnt = Learnt { workdir: prepared.workdir.clone(), identity: prepared.identity.clone() };
-    reporter.learnt(&learnt);
+    reporter.learnt(&prepared.learnt());
     let made = finish(extension, request, transport, plan, prepared, &steps).await?;
     // One for the prepare call; transfer and `up` are in the count.
     tracing::debug!(sandbox = %request.id, round_trips = transport.round_trips() - trips + 1, "provisioned");
     Ok(made)
-}
-
-/// A fault before the first remote command.
-fn before_anything(fault: Fault) -> ExtensionError {
-    ExtensionError { untouched: true, ..fault.into() }
 }
 
 async fn finish(
@@ -94,19 +55,10 @@ async fn finish(
     steps: &Steps<'_>,
 ) -> Result<Provisioned, ExtensionError> {
     if let Some(plan) = &plan {
-        let report = steps.next("transfer");
-        transfer_tree(request, transport, plan, &prepared, steps, &report).await?;
+        repo::send(request, transport, plan, &prepared, steps).await?;
         failpoint::reached("compose.transferred");
     }
-    let mut made = Provisioned {
-        handle: serde_json::Value::Null,
-        workdir: prepared.workdir.clone(),
-        identity: prepared.identity.clone(),
-        rewrites: Vec::new(),
-        facts: None,
-        certificate: None,
-        counter_ahead: None,
-    };
+    let mut made = prepared.provisioned();
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");
         let facts = facts(extension, transport).await?;
@@ -122,6 +74,7 @@ async fn finish(
     Ok(made)
 }
 
+/// Makes the directory; for a stack, with a compose runtime of the host.
 async fn prepare(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
@@ -129,48 +82,13 @@ async fn prepare(
     plan: Option<&Plan>,
     needs_runtime: bool,
 ) -> Result<Prepared, ExtensionError> {
-    let owner = &request.owner;
-    let text =
-        manifest::text(&request.id, &owner.owner, request.profile.id.as_str(), request.created_at, request.expires_at)?;
     let spec = transport.spec();
-    let root = request.profile.config["root"].as_str().unwrap_or(&spec.workspace_root);
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
-    let command = Command::script(PREPARE_SH)
-        .arg(root)
-        .arg(request.id.as_str())
-        .arg(owner.owner.as_str())
-        .arg(owner.counter.to_string())
-        .arg(&owner.machine_id)
-        .arg(text)
-        .arg(plan.map_or(0, |plan| plan.bytes).to_string())
-        .arg(if needs_runtime { "first" } else { "no" })
-        .args(words);
-    let output = step(transport, "prepare", &command).await?;
-    let text = output.text();
-    let said = Said::read(&text);
-    let report = parse_runtimes(&text);
-    // The script says these before it makes the directory, or after it took a half-made one away.
-    said.check("prepare", transport).map_err(|error| ExtensionError { untouched: true, ..error })?;
-    let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
-    let Some(root) = root else {
-        return Err(failed("prepare", format!("the workspace on {} could not be prepared", spec.name), &output));
-    };
-    let runtime = report.runtimes.into_iter().next();
-    let prepared = Prepared {
-        workdir: format!("{}/{}", root.trim_end_matches('/'), request.id.project()),
-        identity: HostIdentity {
-            machine_id: said.value("machine").unwrap_or_default().to_owned(),
-            engine: runtime.as_ref().map(|runtime| runtime.engine.clone()),
-            engine_id: runtime.as_ref().and_then(|runtime| runtime.engine_id.clone()),
-        },
-        root,
-        runtime,
-        rsync: said.value("rsync") == Some("yes") && transfer::rsync_here(),
-    };
+    let wanted = if needs_runtime { Wanted::Runtime(&words) } else { Wanted::Directory };
+    let prepared = workspace::prepare::prepare(request, transport, plan, wanted).await?;
     if needs_runtime && prepared.runtime.is_none() {
-        let fault = no_runtime(spec.name.as_str(), &report.findings);
-        return Err(fault.into());
+        return Err(no_runtime(spec.name.as_str(), &prepared.findings).into());
     }
     Ok(prepared)
 }
@@ -181,27 +99,6 @@ fn no_runtime(host: &str, findings: &[String]) -> Fault {
         .detail("step", "prepare")
         .detail("missing", "compose");
     if findings.is_empty() { fault } else { fault.because(findings.join("; ")) }
-}
-
-async fn transfer_tree(
-    request: &ProvisionRequest,
-    transport: &dyn Transport,
-    plan: &Plan,
-    prepared: &Prepared,
-    steps: &Steps<'_>,
-    report: &Report,
-) -> Result<(), ExtensionError> {
-    let dest = format!("{}/workspace", prepared.workdir);
-    let reporter = steps.reporter;
-    let on_bytes = |done: u64, of: u64| {
-        reporter.report(Report { done: Some(done), of: Some(of), bytes: Some(done), ..report.clone() });
-    };
-    let source = source::repository(&request.inputs).unwrap_or_default();
-    let sent = transfer::send(transport, plan, &source, &dest, prepared.rsync, &on_bytes)
-        .await
-        .map_err(|fault| fault.detail("step", "transfer"))?;
-    tracing::info!(sandbox = %request.id, root = prepared.root, method = ?sent.method, bytes = sent.bytes, "transferred");
-    Ok(())
 }
 
 async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<HostFacts, ExtensionError> {
@@ -217,12 +114,13 @@ async fn up(
     steps: &Steps<'_>,
 ) -> Result<(Stack, Rendered), ExtensionError> {
     let Some(runtime) = prepared.runtime.clone() else { return Err(no_runtime(request.host.as_str(), &[]).into()) };
-    let workspace = format!("{}/workspace", prepared.workdir);
-    let rendered = source::render(request, &workspace, dialect(&runtime)).await?.map_err(|error| {
-        let list = source::refusals(&error);
-        let words: Vec<String> = list.iter().map(|r| format!("{}: {}", r.path, r.message)).collect();
-        Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
-    })?;
+    let rendered = source::render(request, &workspace::workspace(&prepared.workdir), dialect(&runtime))
+        .await?
+        .map_err(|error| {
+            let list = source::refusals(&error);
+            let words: Vec<String> = list.iter().map(|r| format!("{}: {}", r.path, r.message)).collect();
+            Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
+        })?;
     failpoint::reached("compose.rendered");
     let report = steps.next("up");
     let project = request.id.project();

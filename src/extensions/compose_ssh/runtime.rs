@@ -9,7 +9,7 @@ use crate::domain::facts::Flavour;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::sandbox::{Failure, Service};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::step;
+use crate::extensions::workspace::step;
 use crate::transport::{Command, Output, Transport};
 
 const INSPECT_SH: &str = include_str!("scripts/inspect.sh");

@@ -1,18 +1,14 @@
 //! The repository on this side: what would be transferred, and what its compose file asks for.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
-use crate::domain::fault::{Code, Fault};
+use crate::domain::fault::Fault;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Rewrite;
 use crate::extensions::compose_ssh::render::{self, Dialect, LocalTree, RenderError, RenderInput, Rendered};
 use crate::extensions::compose_ssh::workspace_only;
-use crate::transport::transfer::{self, Limits, Plan};
-
-/// The input that names the repository.
-pub(super) const REPO: &str = "repo";
+use crate::extensions::workspace::repo;
 
 /// The input that names the compose file in it.
 const COMPOSE_FILE: &str = "compose_file";
@@ -20,33 +16,9 @@ const COMPOSE_FILE: &str = "compose_file";
 /// Stands for the workspace on the host while nothing is there yet; no compose file names it.
 const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
 
-/// The repository, if the inputs name one.
-pub(super) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
-    inputs.get(REPO).map(PathBuf::from)
-}
-
-/// What would be transferred from it.
-pub(super) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Fault> {
-    let Some(source) = repository(&request.inputs) else { return Ok(None) };
-    let limits = if request.allow_large { Limits::none() } else { Limits::contract() };
-    transfer::plan(&source, &request.profile.sync.exclude, limits).await.map(Some)
-}
-
 /// What provision would do and refuse, without touching a host.
 pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
-    let mut preview = Preview::default();
-    match plan(request).await {
-        Ok(Some(plan)) => {
-            preview.files = plan.files;
-            preview.bytes = plan.bytes;
-        }
-        Ok(None) => {}
-        Err(fault) if fault.code == Code::InvalidInput => {
-            let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            preview.refusals.push(Refusal { path: REPO.to_owned(), message: format!("{fault}{hint}"), allow: None });
-        }
-        Err(fault) => return Err(fault),
-    }
+    let mut preview = repo::preview(request).await?;
     if workspace_only(&request.profile) {
         return Ok(preview);
     }
@@ -73,8 +45,8 @@ pub(super) async fn render(
     workdir: &str,
     dialect: Dialect,
 ) -> Result<Result<Rendered, RenderError>, Fault> {
-    let Some(source) = repository(&request.inputs) else {
-        return Err(Fault::invalid_input(REPO, "this profile needs the input `repo`"));
+    let Some(source) = repo::repository(&request.inputs) else {
+        return Err(Fault::invalid_input(repo::REPO, "this profile needs the input `repo`"));
     };
     let (id, owner) = (request.id.clone(), request.owner.owner.clone());
     let profile = request.profile.clone();

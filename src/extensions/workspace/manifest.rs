@@ -20,7 +20,7 @@ struct Manifest<'a> {
 }
 
 /// The manifest's text.
-pub(super) fn text(
+pub(crate) fn text(
     id: &SandboxId,
     owner: &OwnerId,
     profile: &str,

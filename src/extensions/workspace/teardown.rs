@@ -5,11 +5,10 @@ use std::time::Duration;
 use crate::domain::extension::{
     ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
-use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::compose_ssh::said::Said;
-use crate::extensions::compose_ssh::{ComposeSsh, failed};
+use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::{configured_root, failed};
 use crate::failpoint;
-use crate::transport::Command;
+use crate::transport::{Command, Transports};
 
 const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
@@ -20,17 +19,18 @@ const TEARDOWN_SH: &str = concat!(
 /// How long a teardown may take beyond the grace that containers get.
 const LIMIT: Duration = Duration::from_mins(2);
 
-pub(super) async fn teardown(
-    extension: &ComposeSsh,
+/// Removes what the host has of a sandbox, and these images that were built for it, and reads back.
+pub(crate) async fn teardown(
+    transports: &dyn Transports,
     target: &Target,
+    built: &[String],
     reporter: &dyn Reporter,
 ) -> Result<TeardownReport, ExtensionError> {
     let report = Report { stage: "teardown", ..Report::default() };
     reporter.report(report.clone());
-    let transport = extension.open(&target.host).await?;
+    let transport = transports.open(&target.host).await?;
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
-    let stack = Stack::from_handle(target.handle.as_ref());
     let grace = target.profile.stop_grace.get();
     let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let command = Command::script(TEARDOWN_SH)
@@ -41,7 +41,7 @@ pub(super) async fn teardown(
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string())
-        .args(stack.map(|stack| stack.built).unwrap_or_default());
+        .args(built);
     let mut on_line = |_: crate::transport::Source, line: &[u8]| {
         if let Some(done) = line.strip_prefix(b"done=") {
             let message = Some(String::from_utf8_lossy(done).into_owned());
@@ -66,7 +66,7 @@ pub(super) async fn teardown(
 fn root<'a>(target: &'a Target, configured: &'a str) -> &'a str {
     let recorded = target.workdir.as_deref().and_then(|path| path.rsplit_once('/')).map(|(root, _)| root);
     let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
-    recorded.or_else(|| target.profile.config["root"].as_str()).unwrap_or(configured)
+    recorded.or_else(|| configured_root(&target.profile)).unwrap_or(configured)
 }
 
 fn read(said: &Said<'_>) -> TeardownReport {

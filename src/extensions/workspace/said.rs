@@ -7,29 +7,29 @@ use crate::transport::Transport;
 use crate::transport::probe::lines::{Entry, entries};
 
 /// The lines of one script.
-pub(super) struct Said<'a>(Vec<Entry<'a>>);
+pub(crate) struct Said<'a>(Vec<Entry<'a>>);
 
 impl<'a> Said<'a> {
-    pub(super) fn read(text: &'a str) -> Self {
+    pub(crate) fn read(text: &'a str) -> Self {
         Self(entries(text))
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry<'a>> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry<'a>> {
         self.0.iter()
     }
 
     /// The value of the first line with this key.
-    pub(super) fn value(&self, key: &str) -> Option<&'a str> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'a str> {
         self.0.iter().find(|entry| entry.key == key).map(|entry| entry.value)
     }
 
     /// The text beneath the first line with this key.
-    pub(super) fn text(&self, key: &str) -> Option<String> {
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.0.iter().find(|entry| entry.key == key).map(Entry::text)
     }
 
     /// The error that the script named, as a fault that says what to do.
-    pub(super) fn check(&self, step: &str, transport: &dyn Transport) -> Result<(), ExtensionError> {
+    pub(crate) fn check(&self, step: &str, transport: &dyn Transport) -> Result<(), ExtensionError> {
         let host = &transport.spec().name;
         let missing: Vec<&str> =
             self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();

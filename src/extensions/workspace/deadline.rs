@@ -1,0 +1,21 @@
+//! The deadline in the host's manifest.
+
+use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::fault::Fault;
+use crate::domain::time::Time;
+use crate::extensions::workspace::{manifest, step, workdir};
+use crate::transport::{Command, Transport};
+
+const DATE_SH: &str = include_str!("scripts/date.sh");
+
+/// Writes a new deadline into it.
+pub(crate) async fn set_deadline(
+    transport: &dyn Transport,
+    target: &Target,
+    expires_at: Option<Time>,
+) -> Result<(), ExtensionError> {
+    let owner = target.owners.last().ok_or_else(|| Fault::internal("the sandbox has no owner"))?;
+    let text = manifest::text(&target.id, owner, target.profile.id.as_str(), target.created_at, expires_at)?;
+    let command = Command::script(DATE_SH).arg(workdir(target)?).arg(text);
+    step(transport, "deadline", &command).await.map(|_| ())
+}

@@ -1,0 +1,109 @@
+//! A workspace on a host: `<root>/sbx-<id>` with our manifest in it and, beneath, the files that somebody works on.
+//!
+//! What a sandbox has whatever runs in it: the prepare call, the transfer of the input `repo`, the manifest's deadline, the
+//! removal with its read-back, and the words to get there. Where containers belong to a sandbox, the calls name the engine;
+//! without one that part is skipped.
+
+pub(crate) mod deadline;
+pub(crate) mod manifest;
+pub(crate) mod prepare;
+pub(crate) mod reachability;
+pub(crate) mod repo;
+pub(crate) mod said;
+pub(crate) mod teardown;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::domain::extension::{ExtensionError, Report, Reporter, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::profile::Profile;
+use crate::domain::sandbox::Failure;
+use crate::domain::text::last_lines;
+use crate::transport::{Command, Output, Transport};
+
+/// How long a small remote step may take.
+const STEP_LIMIT: Duration = Duration::from_mins(1);
+
+/// Lines of a failed step's output that are kept as evidence.
+pub(crate) const EVIDENCE_LINES: usize = 200;
+
+/// The folder of a sandbox's directory that somebody works in.
+const WORKSPACE: &str = "workspace";
+
+/// The folder of a sandbox's directory that somebody works in.
+pub(crate) fn workspace(workdir: &str) -> String {
+    format!("{workdir}/{WORKSPACE}")
+}
+
+/// The recorded directory.
+pub(crate) fn workdir(target: &Target) -> Result<&str, Fault> {
+    target.workdir.as_deref().ok_or_else(|| Fault::internal(format!("sandbox {} has no directory yet", target.id)))
+}
+
+/// Where the profile wants its sandboxes, instead of the host's `workspace_root`.
+pub(crate) fn configured_root(profile: &Profile) -> Option<&str> {
+    profile.config["root"].as_str()
+}
+
+/// Steps of a provision, for the reports.
+pub(crate) struct Steps<'a> {
+    /// Where they are told.
+    pub(crate) reporter: &'a dyn Reporter,
+    count: u32,
+    at: AtomicU64,
+}
+
+impl<'a> Steps<'a> {
+    /// So many.
+    pub(crate) fn new(reporter: &'a dyn Reporter, count: u32) -> Self {
+        Self { reporter, count, at: AtomicU64::new(0) }
+    }
+
+    /// Begins the next one and tells so.
+    pub(crate) fn next(&self, stage: &'static str) -> Report {
+        let step = self.at.fetch_add(1, Ordering::Relaxed) as u32 + 1;
+        let report = Report { stage, step, steps: self.count, ..Report::default() };
+        self.reporter.report(report.clone());
+        report
+    }
+}
+
+/// A fault before the first remote command.
+pub(crate) fn before_anything(fault: Fault) -> ExtensionError {
+    ExtensionError { untouched: true, ..fault.into() }
+}
+
+/// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.
+pub(crate) async fn step(transport: &dyn Transport, name: &str, command: &Command) -> Result<Output, ExtensionError> {
+    let output = transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.detail("step", name))?;
+    if output.ok() {
+        return Ok(output);
+    }
+    Err(failed(name, format!("step {name} failed on {}", transport.spec().name), &output))
+}
+
+/// A failed step: the fault, and the last lines as evidence.
+pub(crate) fn failed(step: &str, message: String, output: &Output) -> ExtensionError {
+    let mut text = output.text();
+    let errors = output.error_text();
+    if !errors.is_empty() {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&errors);
+    }
+    let mut fault = Fault::new(Code::OperationFailed, message).detail("step", step);
+    if let Some(last) = errors.lines().chain(text.lines()).rfind(|line| !line.trim().is_empty()) {
+        fault = fault.because(last.trim().to_owned());
+    }
+    ExtensionError {
+        fault,
+        failure: Some(Failure {
+            step: step.to_owned(),
+            exit_status: Some(output.status),
+            output: last_lines(&text, EVIDENCE_LINES),
+        }),
+        untouched: false,
+    }
+}

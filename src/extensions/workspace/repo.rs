@@ -1,0 +1,64 @@
+//! The input `repo`: a directory of this machine that becomes the workspace.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest, Refusal, Report};
+use crate::domain::fault::{Code, Fault};
+use crate::extensions::workspace::prepare::Prepared;
+use crate::extensions::workspace::{Steps, workspace};
+use crate::transport::Transport;
+use crate::transport::transfer::{self, Limits, Plan};
+
+/// The input that names it.
+pub(crate) const REPO: &str = "repo";
+
+/// The directory, if the inputs name one.
+pub(crate) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
+    inputs.get(REPO).map(PathBuf::from)
+}
+
+/// What would be transferred from it.
+pub(crate) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Fault> {
+    let Some(source) = repository(&request.inputs) else { return Ok(None) };
+    let limits = if request.allow_large { Limits::none() } else { Limits::contract() };
+    transfer::plan(&source, &request.profile.sync.exclude, limits).await.map(Some)
+}
+
+/// How much would be transferred, or why it is refused.
+pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
+    let mut preview = Preview::default();
+    match plan(request).await {
+        Ok(Some(plan)) => {
+            preview.files = plan.files;
+            preview.bytes = plan.bytes;
+        }
+        Ok(None) => {}
+        Err(fault) if fault.code == Code::InvalidInput => {
+            let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            preview.refusals.push(Refusal { path: REPO.to_owned(), message: format!("{fault}{hint}"), allow: None });
+        }
+        Err(fault) => return Err(fault),
+    }
+    Ok(preview)
+}
+
+/// Fills the prepared workspace with it.
+pub(crate) async fn send(
+    request: &ProvisionRequest,
+    transport: &dyn Transport,
+    plan: &Plan,
+    prepared: &Prepared,
+    steps: &Steps<'_>,
+) -> Result<(), ExtensionError> {
+    let report = steps.next("transfer");
+    let on_bytes = |done: u64, of: u64| {
+        steps.reporter.report(Report { done: Some(done), of: Some(of), bytes: Some(done), ..report.clone() });
+    };
+    let source = repository(&request.inputs).unwrap_or_default();
+    let sent = transfer::send(transport, plan, &source, &workspace(&prepared.workdir), prepared.rsync, &on_bytes)
+        .await
+        .map_err(|fault| fault.detail("step", "transfer"))?;
+    tracing::info!(sandbox = %request.id, root = prepared.root, method = ?sent.method, bytes = sent.bytes, "transferred");
+    Ok(())
+}
