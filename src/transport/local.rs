@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,9 +17,9 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Channel, Process};
-use crate::transport::shell::endings::{END_GROUP, killed, late, stalled, unread};
+use crate::transport::shell::endings::{killed, late, stalled, unread};
 use crate::transport::shell::exchange::{self, Answer};
-use crate::transport::shell::feed::{Fed, Feed};
+use crate::transport::shell::feed::{self, Fed};
 use crate::transport::{Command, LineSink, Output, RemoteShell, Transport, watchdog};
 
 /// The machine sandboxer runs on. Each command is an `sh` in a process group of its own, under the same watchdog as on
@@ -91,10 +91,8 @@ impl Transport for LocalTransport {
         idle: Duration,
     ) -> Result<Output, Fault> {
         let nonce = watchdog::nonce();
-        let mut channel = self.open(&watchdog::feed_words(command, &nonce)?[1..])?;
-        let mut guard = GroupGuard(Feed::new(&nonce));
-        let fed = guard.0.drive(&mut channel, source, idle).await;
-        match fed {
+        let mut channel = self.open(&watchdog::feed_words(command, &nonce, idle)?[1..])?;
+        match feed::drive(&mut channel, &nonce, source, idle).await {
             Fed::Done(output) => {
                 channel.end().await;
                 Ok(output)
@@ -105,12 +103,24 @@ impl Transport for LocalTransport {
         }
     }
 
-    async fn attach(&self, _: &Command, _: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
-        Err(Fault::internal("not there yet"))
+    async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
+        let mut channel = self.open(&[])?;
+        match exchange::attach(&mut channel, command, sink).await? {
+            Some(Answer::Done { status, .. }) => {
+                channel.end().await;
+                Ok(Some(status))
+            }
+            Some(Answer::Broken(broken)) => Err(killed(&self.spec, broken)),
+            None => Ok(None),
+        }
     }
 
-    async fn interactive(&self, _: &Command) -> Result<Vec<OsString>, Fault> {
-        Err(Fault::internal("not there yet"))
+    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault> {
+        Ok(watchdog::bare_words(command)?.into_iter().map(OsString::from_vec).collect())
+    }
+
+    async fn make_room(&self) -> Result<(), Fault> {
+        Ok(())
     }
 
     fn remote_shell(&self) -> RemoteShell {
@@ -126,20 +136,6 @@ impl Transport for LocalTransport {
     }
 
     async fn close(&self) {}
-}
-
-/// Ends the process group of a fed command that is abandoned. Its stdin ends too, but not everything reads that.
-struct GroupGuard(Feed);
-
-impl Drop for GroupGuard {
-    fn drop(&mut self) {
-        if let Some(group) = self.0.running_group() {
-            let mut program = Program::new("sh");
-            program.args(["-c", END_GROUP, "sbx"]).arg(group.to_string()).process_group(0);
-            // Its own process, because a drop cannot wait and we may be about to exit.
-            drop(program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn());
-        }
-    }
 }
 
 fn no_shell(error: io::Error) -> Fault {

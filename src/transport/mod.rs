@@ -34,17 +34,18 @@ pub use crate::domain::output::Source;
 pub struct Command {
     script: Option<&'static str>,
     words: Vec<OsString>,
+    lifeline: bool,
 }
 
 impl Command {
     /// A program, found by the host's `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
-        Self { script: None, words: vec![program.as_ref().to_owned()] }
+        Self { script: None, words: vec![program.as_ref().to_owned()], lifeline: false }
     }
 
     /// A POSIX shell script of ours. Only compiled-in text is accepted; what varies travels as parameters.
     pub fn script(text: &'static str) -> Self {
-        Self { script: Some(text), words: Vec::new() }
+        Self { script: Some(text), words: Vec::new(), lifeline: false }
     }
 
     /// Adds an argument (a script's next positional parameter).
@@ -59,6 +60,19 @@ impl Command {
     pub fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {
         self.words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
+    }
+
+    /// Gives the command our side's end of the session as descriptor 3: nothing is ever written to it, and it ends when
+    /// our side is gone. For a program that passes it on to where our own watchdog does not reach, as into a container.
+    #[must_use]
+    pub fn with_lifeline(mut self) -> Self {
+        self.lifeline = true;
+        self
+    }
+
+    /// Whether descriptor 3 is kept for it.
+    pub fn has_lifeline(&self) -> bool {
+        self.lifeline
     }
 
     /// The script, if it is one.
@@ -133,7 +147,8 @@ pub trait Transport: Send + Sync {
     /// then KILL). Lines are given to `sink` as they come; the `Output` has the last of them too.
     async fn stream(&self, command: &Command, deadline: Duration, sink: LineSink<'_>) -> Result<Output, Fault>;
 
-    /// Runs a command that reads `source` to its end on stdin. `idle` is how long the stream may stand still.
+    /// Runs a command that reads `source` to its end on stdin. `idle` is how long the stream may stand still. The command
+    /// is ended by a watchdog, too: within 10 s when our side is gone, after `idle` and a little when the link is dead.
     async fn feed(
         &self,
         command: &Command,
@@ -152,8 +167,12 @@ pub trait Transport: Send + Sync {
     /// the connection for followers, which is opened if need be.
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault>;
 
-    /// How another program reaches the host over our connection.
+    /// How another program reaches the host over our connection: the one that had room for the last session.
     fn remote_shell(&self) -> RemoteShell;
+
+    /// Waits until there is a connection with room for one more session, for a program that was refused one; from then
+    /// on [`Transport::remote_shell`] names it.
+    async fn make_room(&self) -> Result<(), Fault>;
 
     /// How many round trips `run`, and sessions `stream` and `feed`, have been made. For tests and benchmarks.
     fn round_trips(&self) -> u64;
@@ -173,6 +192,11 @@ pub trait Transports: Send + Sync {
     /// Errors: `host_unreachable` (with `details.kind`: `refused`, `timeout`, `resolve`, `credentials`,
     /// `unknown_host_key`, `other`), `host_changed` (its key changed), `forbidden`, `missing_dependency` (no `ssh` here).
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault>;
+
+    /// As [`Transports::open`], for who only attaches: the connection that small commands use is not made first.
+    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+        self.open(host).await
+    }
 
     /// The host's configuration; a name from the user's SSH configuration counts as one with `ssh: NAME`.
     /// `None`: neither configured nor in the SSH configuration.

@@ -47,16 +47,25 @@ impl Pool {
         Self { hosts, control_dir, ssh_config, names, ways, connecting }
     }
 
-    fn way(&self, spec: HostSpec) -> Way {
+    fn shared(&self, spec: HostSpec) -> Way {
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         let way = ways.entry(spec.name.as_str().to_ascii_lowercase()).or_insert_with(|| {
             if spec.name.is_local() {
                 Way::Local(Arc::new(LocalTransport::new(spec)))
             } else {
-                Way::Ssh(Arc::new(SshTransport::new(spec, self.control_dir.clone(), self.connecting.clone())))
+                Way::Ssh(Arc::new(SshTransport::new(spec, self.control_dir.clone(), &self.connecting)))
             }
         });
         way.clone()
+    }
+
+    fn permitted(&self, host: &HostName) -> Result<Way, Fault> {
+        // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
+        let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
+        match &spec.forbid {
+            Some(why) => Err(forbidden(&spec, why)),
+            None => Ok(self.shared(spec)),
+        }
     }
 }
 
@@ -74,12 +83,7 @@ fn forbidden(spec: &HostSpec, why: &str) -> Fault {
 #[async_trait]
 impl Transports for Pool {
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
-        // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
-        let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
-        if let Some(why) = &spec.forbid {
-            return Err(forbidden(&spec, why));
-        }
-        match self.way(spec) {
+        match self.permitted(host)? {
             Way::Local(local) => Ok(local),
             Way::Ssh(ssh) => {
                 ssh.connect().await?;
@@ -93,6 +97,13 @@ impl Transports for Pool {
             Some(command) => reach::ask(&command, id, there).await,
             None => Ok(Vec::new()),
         }
+    }
+
+    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+        Ok(match self.permitted(host)? {
+            Way::Local(local) => local,
+            Way::Ssh(ssh) => ssh,
+        })
     }
 
     fn spec(&self, host: &HostName) -> Option<HostSpec> {

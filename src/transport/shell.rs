@@ -35,8 +35,8 @@ pub(crate) trait Opener: Send + Sync {
     /// A new shell that reads its requests on stdin.
     async fn open_shell(&self) -> Result<Channel, Fault>;
 
-    /// What a shell's early end means on this host.
-    async fn explain(&self, broken: Broken) -> Fault;
+    /// What the early end of a shell on this connection means.
+    async fn explain(&self, link: usize, broken: Broken) -> Fault;
 }
 
 #[derive(Default)]
@@ -97,9 +97,10 @@ impl Shells {
                 Ok((output, (!fresh).then_some(round_trip)))
             }
             (Answer::Broken(broken), _) => {
+                let link = channel.link();
                 drop(channel);
                 drop(lease);
-                Err(opener.explain(broken).await)
+                Err(opener.explain(link, broken).await)
             }
         }
     }

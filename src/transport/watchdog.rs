@@ -5,6 +5,7 @@
 //! there while a request runs and is reaped with it, so nothing is left behind after a normal end.
 
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -13,13 +14,18 @@ use crate::transport::Command;
 use crate::transport::shell::quote;
 
 /// The definitions that every shell gets before its first request.
-pub(crate) const PREAMBLE: &str = include_str!("scripts/watchdog.sh");
+pub(crate) const PREAMBLE: &str = concat!(include_str!("scripts/end.sh"), include_str!("scripts/watchdog.sh"));
 
-/// The wrapper of a command that is fed on stdin: `$1` nonce, `$2` script or program, `$3` the script, then the
-/// parameters. It has no watchdog, because the end of stdin is what the command waits for; its group is ended by its
-/// number (`$$`) if need be. No comments in it: it is seen in the host's process list.
-pub(crate) const FEED: &str = include_str!("scripts/feed.sh");
+/// The wrapper of a command that is fed on stdin: `$1` nonce, `$2` seconds that it may stand still, `$3` script or
+/// program, `$4` the script, then the parameters. No comments in it: it is seen in the host's process list.
+///
+/// The end of stdin is what the command waits for, so the watchdog here looks the other way: it writes a mark to stdout
+/// every 2 s, and cannot any more once our side is gone. (sshd hears of a stdout that nobody reads, and not of a
+/// stderr.) A link that is dead without a word is noticed by neither: there it is the idle time that ends the command.
+pub(crate) const FEED: &str = concat!(include_str!("scripts/end.sh"), include_str!("scripts/feed.sh"));
 
+/// How much longer than our side the host waits for a fed command that stands still.
+const IDLE_MORE: Duration = Duration::from_secs(10);
 /// How long a command line may be that travels as an argument; Linux takes 128 KiB for one.
 const LINE_LIMIT: usize = 120 * 1024;
 
@@ -37,7 +43,10 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
     text.extend_from_slice(
         format!("{{\nprintf '\\036B%s %d\\n' {nonce} $$; printf '\\036B%s %d\\n' {nonce} $$ >&2\n").as_bytes(),
     );
-    text.extend_from_slice(b"sbx_watch & sbx_watcher=$!\n( exec 3<&-; ");
+    text.extend_from_slice(b"sbx_watch & sbx_watcher=$!\n( ");
+    if !command.has_lifeline() {
+        text.extend_from_slice(b"exec 3<&-; ");
+    }
     // Arguments are set inside the shell, because one that is passed to a program may not exceed 128 KiB.
     if let Some(script) = command.script_text() {
         text.extend_from_slice(b"set --");
@@ -60,10 +69,12 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
     Ok(text)
 }
 
-/// The words of a fed command: `sh -c WRAPPER sbx NONCE ...`.
-pub(crate) fn feed_words(command: &Command, nonce: &str) -> Result<Vec<Vec<u8>>, Fault> {
+/// The words of a fed command: `sh -c WRAPPER sbx NONCE ...`. `idle`: how long it may stand still.
+pub(crate) fn feed_words(command: &Command, nonce: &str, idle: Duration) -> Result<Vec<Vec<u8>>, Fault> {
     let mut list: Vec<Vec<u8>> =
         [b"sh".as_slice(), b"-c", FEED.as_bytes(), b"sbx", nonce.as_bytes()].map(<[u8]>::to_vec).into();
+    // Our own side gives up first, where it still can.
+    list.push((idle + IDLE_MORE).as_secs().to_string().into());
     let (form, script) = command.script_text().map_or(("program", ""), |script| ("script", script));
     list.push(form.into());
     list.push(script.into());
@@ -74,15 +85,29 @@ pub(crate) fn feed_words(command: &Command, nonce: &str) -> Result<Vec<Vec<u8>>,
     Ok(list)
 }
 
-/// The same as one line for the login shell of a host.
-pub(crate) fn feed_line(command: &Command, nonce: &str) -> Result<Vec<u8>, Fault> {
+/// A command as words that need no shell of ours around them: a script becomes `sh -c SCRIPT sbx ...`.
+pub(crate) fn bare_words(command: &Command) -> Result<Vec<Vec<u8>>, Fault> {
+    let head: &[&[u8]] = match command.script_text() {
+        Some(script) => &[b"sh", b"-c", script.as_bytes(), b"sbx"],
+        None => &[],
+    };
+    let mut list: Vec<Vec<u8>> = head.iter().map(|word| word.to_vec()).collect();
+    list.extend(command.words().iter().map(|word| word.as_bytes().to_vec()));
+    if list.iter().any(|word| word.contains(&0)) {
+        return Err(quote::nul());
+    }
+    Ok(list)
+}
+
+/// Words as one line for the login shell of a host, which becomes the program.
+pub(crate) fn login_line(words: &[Vec<u8>]) -> Result<Vec<u8>, Fault> {
     let mut line = b"exec".to_vec();
-    for word in feed_words(command, nonce)? {
+    for word in words {
         line.push(b' ');
-        quote::quote(&word, &mut line)?;
+        quote::quote(word, &mut line)?;
     }
     if line.len() > LINE_LIMIT {
-        return Err(Fault::new(Code::InvalidInput, "the arguments of a command that reads a stream are too long"));
+        return Err(Fault::new(Code::InvalidInput, "the arguments of a command are too long to be sent in one line"));
     }
     Ok(line)
 }
@@ -97,6 +122,7 @@ fn words(command: &Command, text: &mut Vec<u8>) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::io::{Read, Write};
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command as Program, Stdio};
@@ -192,12 +218,46 @@ mod tests {
         });
     }
 
+    /// A fed command that is deaf to the end of its input and to TERM, and whose input nobody ends here.
+    fn abandon_fed(shell: &[&str], nap: &str) {
+        let script = Command::script("trap '' TERM; cat >/dev/null & sleep $1; sleep $1").arg(nap);
+        let words = feed_words(&script, "n1", Duration::from_mins(2)).unwrap();
+        let mut program = Program::new(shell[0]);
+        program.args(&shell[1..]).args(words[1..].iter().map(|word| OsStr::from_bytes(word))).process_group(0);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let Ok(mut child) = program.spawn() else { return };
+        let started = Instant::now();
+        while sleeps(nap) == 0 {
+            assert!(started.elapsed() < Duration::from_secs(10), "{shell:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        drop(child.stdout.take());
+        while sleeps(nap) > 0 {
+            assert!(started.elapsed() < Duration::from_secs(25), "{shell:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn every_shell_ends_a_fed_command_that_nobody_listens_to() {
+        std::thread::scope(|scope| {
+            for (index, shell) in SHELLS.iter().enumerate() {
+                scope.spawn(move || abandon_fed(shell, &format!("308.10{index}")));
+            }
+        });
+    }
+
     #[test]
     fn a_fed_line_is_quoted_and_bounded() {
         let command = Command::script("cat").arg("it's");
-        let line = String::from_utf8(feed_line(&command, "n").unwrap()).unwrap();
-        assert!(line.starts_with("exec 'sh' '-c' '") && line.ends_with(r"'n' 'script' 'cat' 'it'\''s'"), "{line}");
-        assert!(feed_line(&command.arg("x".repeat(130_000)), "n").is_err());
-        assert!(feed_line(&Command::new("a\0b"), "n").is_err() && request(&Command::new("a\0b"), "n", false).is_err());
+        let line = |command: &Command| login_line(&feed_words(command, "n", Duration::from_mins(2))?);
+        let text = String::from_utf8(line(&command).unwrap()).unwrap();
+        assert!(text.starts_with("exec 'sh' '-c' '"), "{text}");
+        assert!(text.ends_with(r"'n' '130' 'script' 'cat' 'it'\''s'"), "{text}");
+        assert!(line(&command.arg("x".repeat(130_000))).is_err());
+        assert!(line(&Command::new("a\0b")).is_err() && request(&Command::new("a\0b"), "n", false).is_err());
+        let bare = bare_words(&Command::script("echo $1").arg("a b")).unwrap();
+        assert_eq!(login_line(&bare).unwrap(), b"exec 'sh' '-c' 'echo $1' 'sbx' 'a b'");
     }
 }

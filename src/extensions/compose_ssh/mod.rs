@@ -5,7 +5,9 @@
 //! canary.
 
 mod certify;
+mod exec;
 mod handle;
+mod logs;
 mod look;
 mod provision;
 mod ready;
@@ -20,11 +22,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::extension::{
-    Capabilities, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
+    Capabilities, Capability, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
     SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
 use crate::domain::time::Time;
@@ -53,6 +56,11 @@ impl ComposeSsh {
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
         self.transports.open(host).await
     }
+
+    /// For who only attaches: nothing is connected yet.
+    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+        self.transports.way(host).await
+    }
 }
 
 #[async_trait]
@@ -62,8 +70,8 @@ impl SandboxExtension for ComposeSsh {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // Making and removing; the rest of what the manifest names comes with the verbs that use it.
-        Capabilities::new()
+        // The rest of what the manifest names comes with the verbs that use it.
+        Capabilities::from([Capability::Exec, Capability::Logs])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -106,6 +114,31 @@ impl SandboxExtension for ComposeSsh {
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
         look::services(self, host, targets).await
+    }
+
+    async fn exec(
+        &self,
+        target: &Target,
+        command: &[String],
+        service: Option<&str>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, ExtensionError> {
+        exec::exec(self, target, command, service, sink).await
+    }
+
+    async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, ExtensionError> {
+        exec::shell(self, target, service).await
+    }
+
+    async fn logs(
+        &self,
+        target: &Target,
+        service: Option<&str>,
+        tail: Option<u64>,
+        follow: bool,
+        sink: &mut dyn LogSink,
+    ) -> Result<(), ExtensionError> {
+        logs::logs(self, target, service, tail, follow, sink).await
     }
 }
 

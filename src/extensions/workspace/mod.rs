@@ -5,6 +5,7 @@
 //! without one that part is skipped.
 
 pub(crate) mod deadline;
+pub(crate) mod exec;
 pub(crate) mod look;
 pub(crate) mod manifest;
 pub(crate) mod prepare;

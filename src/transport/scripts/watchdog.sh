@@ -4,19 +4,8 @@
 # "group 0" is what we started and nothing else. The shell reads its requests from descriptor 0; while a request runs,
 # nothing is sent, so whoever reads descriptor 3 (the same pipe) wakes up when our side is gone, and only then.
 exec 3<&0
-sbx_end() {
-  # A `timeout` or a job-control shell has a group of its own but stays in the session. The session is ended only
-  # where this shell leads it, which is never so on the console's own machine.
-  read -r sbx_me sbx_rest </proc/self/stat
-  for sbx_stat in /proc/[0-9]*/stat; do
-    read -r sbx_rest <"$sbx_stat" || continue
-    set -- "$1" ${sbx_rest##*) }
-    [ "$5" = "$$" ] || continue
-    sbx_pid=${sbx_stat#/proc/}
-    [ "${sbx_pid%/stat}" = "$sbx_me" ] || kill "-$1" "${sbx_pid%/stat}"
-  done
-  kill "-$1" 0
-}
+# sbx_end (end.sh) signals the session too: a `timeout` or a job-control shell has a group of its own but stays in the
+# session. The session is ended only where this shell leads it, which is never so on the console's own machine.
 sbx_watch() {
   # Here and not at the call: a shell keeps a copy of what it redirects for a function, and holds the output open.
   exec </dev/null >/dev/null 2>&1

@@ -14,8 +14,13 @@ const END_WAIT: Duration = Duration::from_secs(1);
 pub(crate) enum Process {
     /// A child of ours.
     Local(tokio::process::Child),
-    /// A session of the shared SSH connection.
-    Remote(openssh::Child<Arc<openssh::Session>>),
+    /// A session of a shared SSH connection.
+    Remote {
+        /// The session.
+        child: openssh::Child<Arc<openssh::Session>>,
+        /// Which of the connections to the host it is on.
+        link: usize,
+    },
 }
 
 /// A shell. Dropping it ends its stdin, which makes the watchdog end what runs in it.
@@ -46,6 +51,14 @@ impl Channel {
         }
     }
 
+    /// Which of the connections to its host it is on.
+    pub(crate) fn link(&self) -> usize {
+        match &self.process {
+            Process::Local(_) => 0,
+            Process::Remote { link, .. } => *link,
+        }
+    }
+
     /// Whether an idle shell is still there. What it wrote meanwhile belongs to no request and is dropped.
     pub(crate) fn alive(&mut self) -> bool {
         let mut dropped = [0; 4096];
@@ -64,7 +77,7 @@ impl Channel {
         let wait = async {
             match self.process {
                 Process::Local(mut child) => drop(child.wait().await),
-                Process::Remote(child) => drop(child.wait().await),
+                Process::Remote { child, .. } => drop(child.wait().await),
             }
         };
         drop(tokio::time::timeout(END_WAIT, wait).await);

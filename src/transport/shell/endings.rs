@@ -7,11 +7,6 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::transport::shell::channel::Broken;
 
-/// Ends the process group `$1`: TERM, then KILL after 5 s. Without `--`, which dash's `kill` does not know.
-pub(crate) const END_GROUP: &str = r#"kill -TERM "-$1" || exit 0
-for wait in 1 2 3 4 5; do sleep 1; kill -0 "-$1" || exit 0; done
-kill -KILL "-$1""#;
-
 /// A deadline that passed.
 pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Fault {
     Fault::new(Code::Timeout, format!("a command on {} did not end within {:?}", spec.name, deadline))

@@ -1,10 +1,12 @@
 //! One request and its answer over a [`Channel`].
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::domain::fault::Fault;
+use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Broken, Channel};
 use crate::transport::shell::frame::Frame;
 use crate::transport::shell::kept::{Head, Lines, Tail};
@@ -67,59 +69,124 @@ fn status_of(answer: &Answer) -> i32 {
     }
 }
 
+/// Runs long work on a shell of its own for somebody who watches: every piece goes to `sink`, which may take its time,
+/// and nothing is read meanwhile. `None`: the sink wants no more.
+pub(crate) async fn attach(
+    channel: &mut Channel,
+    command: &Command,
+    sink: &mut dyn OutputSink,
+) -> Result<Option<Answer>, Fault> {
+    let mut exchange = Exchange::begin(channel, command, true)?;
+    let mut piece = Vec::new();
+    while let Some(source) = exchange.step(&mut |_, bytes| piece.extend_from_slice(bytes)).await {
+        if !piece.is_empty() && !sink.take(source, &piece).await {
+            return Ok(None);
+        }
+        piece.clear();
+    }
+    Ok(Some(exchange.answer()))
+}
+
 async fn exchange(
     channel: &mut Channel,
     command: &Command,
     last: bool,
     take: &mut (dyn FnMut(Source, &[u8]) + Send),
 ) -> Result<Answer, Fault> {
-    let nonce = watchdog::nonce();
-    let mut text = if channel.prepared { Vec::new() } else { watchdog::PREAMBLE.as_bytes().to_vec() };
-    text.extend(watchdog::request(command, &nonce, last)?);
-    channel.prepared = true;
+    let mut exchange = Exchange::begin(channel, command, last)?;
+    while exchange.step(take).await.is_some() {}
+    Ok(exchange.answer())
+}
 
-    let (mut out, mut err) = (Frame::new(&nonce), Frame::new(&nonce));
-    let (mut out_buffer, mut err_buffer) = (vec![0; 32 * 1024], vec![0; 8 * 1024]);
-    let (mut out_open, mut err_open) = (true, true);
-    let mut round_trip = None;
-    let mut error = None;
-    let mut sent = 0;
-    let started = Instant::now();
-    while let Some(stdin) = channel.stdin.as_mut() {
+/// One request under way.
+struct Exchange<'a> {
+    channel: &'a mut Channel,
+    text: Vec<u8>,
+    sent: usize,
+    out: Frame,
+    err: Frame,
+    out_buffer: Vec<u8>,
+    err_buffer: Vec<u8>,
+    out_open: bool,
+    err_open: bool,
+    started: Instant,
+    round_trip: Option<Duration>,
+    error: Option<io::Error>,
+}
+
+impl<'a> Exchange<'a> {
+    fn begin(channel: &'a mut Channel, command: &Command, last: bool) -> Result<Self, Fault> {
+        let nonce = watchdog::nonce();
+        let mut text = if channel.prepared { Vec::new() } else { watchdog::PREAMBLE.as_bytes().to_vec() };
+        text.extend(watchdog::request(command, &nonce, last)?);
+        channel.prepared = true;
+        Ok(Self {
+            channel,
+            text,
+            sent: 0,
+            out: Frame::new(&nonce),
+            err: Frame::new(&nonce),
+            out_buffer: vec![0; 32 * 1024],
+            err_buffer: vec![0; 8 * 1024],
+            out_open: true,
+            err_open: true,
+            started: Instant::now(),
+            round_trip: None,
+            error: None,
+        })
+    }
+
+    /// Waits for one thing to happen and tells which stream it was on; what belongs to the answer goes to `take`.
+    /// `None`: it is complete, or nothing can come any more.
+    async fn step(&mut self, take: &mut (dyn FnMut(Source, &[u8]) + Send)) -> Option<Source> {
         // Complete: both marks are there. Over: neither stream can bring them any more.
-        if out.status().is_some() && err.status().is_some() || !out_open && (!err_open || err.status().is_some()) {
-            break;
+        let err_done = self.err.status().is_some();
+        if self.out.status().is_some() && err_done || !self.out_open && (!self.err_open || err_done) {
+            return None;
         }
+        let stdin = self.channel.stdin.as_mut()?;
         tokio::select! {
-            read = channel.stdout.read(&mut out_buffer), if out_open => match read {
-                Ok(0) => out_open = false,
-                Err(fault) => (out_open, error) = (false, Some(fault)),
-                Ok(length) => {
-                    out.push(&out_buffer[..length], &mut |bytes| take(Source::Stdout, bytes));
-                    if out.begun() && round_trip.is_none() {
-                        round_trip = Some(started.elapsed());
+            read = self.channel.stdout.read(&mut self.out_buffer), if self.out_open => {
+                match read {
+                    Ok(0) => self.out_open = false,
+                    Err(fault) => (self.out_open, self.error) = (false, Some(fault)),
+                    Ok(length) => {
+                        self.out.push(&self.out_buffer[..length], &mut |bytes| take(Source::Stdout, bytes));
+                        if self.out.begun() && self.round_trip.is_none() {
+                            self.round_trip = Some(self.started.elapsed());
+                        }
                     }
                 }
-            },
-            read = channel.stderr.read(&mut err_buffer), if err_open => match read {
-                Ok(0) | Err(_) => err_open = false,
-                Ok(length) => err.push(&err_buffer[..length], &mut |bytes| take(Source::Stderr, bytes)),
-            },
-            written = stdin.write(&text[sent..]), if sent < text.len() => match written {
-                Ok(length) => sent += length,
-                // Not the end yet: what the shell said before it died is still to be read.
-                Err(fault) => (sent, error) = (text.len(), Some(fault)),
-            },
+                Some(Source::Stdout)
+            }
+            read = self.channel.stderr.read(&mut self.err_buffer), if self.err_open => {
+                match read {
+                    Ok(0) | Err(_) => self.err_open = false,
+                    Ok(length) => self.err.push(&self.err_buffer[..length], &mut |bytes| take(Source::Stderr, bytes)),
+                }
+                Some(Source::Stderr)
+            }
+            written = stdin.write(&self.text[self.sent..]), if self.sent < self.text.len() => {
+                match written {
+                    Ok(length) => self.sent += length,
+                    // Not the end yet: what the shell said before it died is still to be read.
+                    Err(fault) => (self.sent, self.error) = (self.text.len(), Some(fault)),
+                }
+                Some(Source::Stdout)
+            }
         }
     }
-    Ok(match (out.status(), round_trip) {
-        (Some(status), Some(round_trip)) => Answer::Done { status, round_trip },
-        _ => Answer::Broken(broken(&out, &err, error)),
-    })
+
+    fn answer(self) -> Answer {
+        match (self.out.status(), self.round_trip) {
+            (Some(status), Some(round_trip)) => Answer::Done { status, round_trip },
+            _ => Answer::Broken(broken(&self.out, &self.err, self.error)),
+        }
+    }
 }
 
 /// What can be said of a shell that ended early.
-pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<std::io::Error>) -> Broken {
+pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<io::Error>) -> Broken {
     let begun = out.begun();
     let said =
         |frame: &Frame| if begun { String::new() } else { String::from_utf8_lossy(frame.noise()).trim().to_owned() };

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use crate::transport::Output;
 use crate::transport::shell::channel::{Broken, Channel};
@@ -26,72 +26,62 @@ pub(crate) enum Fed {
     Broken(Broken),
 }
 
-/// The state of one feed. Lives outside the future that drives it, so that a cancelled one can still be cleaned up.
-pub(crate) struct Feed {
-    out: Frame,
-    err: Frame,
-    /// The command's process group, once it is known.
-    pub(crate) group: Option<i32>,
-}
-
-impl Feed {
-    /// For the command with this nonce.
-    pub(crate) fn new(nonce: &str) -> Self {
-        Self { out: Frame::new(nonce), err: Frame::new(nonce), group: None }
-    }
-
-    /// Feeds `source` to its end and waits for the command's.
-    pub(crate) async fn drive(
-        &mut self,
-        channel: &mut Channel,
-        source: &mut (dyn AsyncRead + Send + Unpin),
-        idle: Duration,
-    ) -> Fed {
-        let mut pump = Pump { piece: vec![0; PIECE], filled: 0, sent: 0 };
-        let (mut out_buffer, mut err_buffer) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
-        let (mut out, mut err) = (Head::default(), Head::default());
-        let (mut out_open, mut err_open) = (true, true);
-        let mut error = None;
-        loop {
-            // Complete: both marks are there. Over: neither stream can bring them any more.
-            let err_done = self.err.status().is_some();
-            if self.out.status().is_some() && err_done || !out_open && (!err_open || err_done) {
-                break;
-            }
-            tokio::select! {
-                read = channel.stdout.read(&mut out_buffer), if out_open => match read {
-                    Ok(0) | Err(_) => out_open = false,
-                    Ok(length) => {
-                        self.out.push(&out_buffer[..length], &mut |bytes| out.push(bytes));
-                        self.group = self.out.shell_pid();
-                    }
-                },
-                read = channel.stderr.read(&mut err_buffer), if err_open => match read {
-                    Ok(0) | Err(_) => err_open = false,
-                    Ok(length) => self.err.push(&err_buffer[..length], &mut |bytes| err.push(bytes)),
-                },
-                moved = pump.step(&mut channel.stdin, source), if channel.stdin.is_some() => match moved {
+/// Feeds `source` to its end and waits for the command's, which has this nonce. Dropped with the channel at any point,
+/// the command is ended by its watchdog, which then has nobody to write to.
+pub(crate) async fn drive(
+    channel: &mut Channel,
+    nonce: &str,
+    source: &mut (dyn AsyncRead + Send + Unpin),
+    idle: Duration,
+) -> Fed {
+    let mut frames = (Frame::new(nonce), Frame::new(nonce));
+    let mut pump = Pump { piece: vec![0; PIECE], filled: 0, sent: 0 };
+    let (mut out_buffer, mut err_buffer) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
+    let (mut out, mut err) = (Head::default(), Head::default());
+    let (mut out_open, mut err_open) = (true, true);
+    let mut error = None;
+    let mut moved_at = Instant::now();
+    loop {
+        // Complete: both marks are there. Over: neither stream can bring them any more.
+        let err_done = frames.1.status().is_some();
+        if frames.0.status().is_some() && err_done || !out_open && (!err_open || err_done) {
+            break;
+        }
+        tokio::select! {
+            read = channel.stdout.read(&mut out_buffer), if out_open => match read {
+                Ok(0) | Err(_) => out_open = false,
+                Ok(length) => frames.0.push(&out_buffer[..length], &mut |bytes| {
+                    moved_at = Instant::now();
+                    out.push(bytes);
+                }),
+            },
+            read = channel.stderr.read(&mut err_buffer), if err_open => match read {
+                Ok(0) | Err(_) => err_open = false,
+                Ok(length) => frames.1.push(&err_buffer[..length], &mut |bytes| {
+                    moved_at = Instant::now();
+                    err.push(bytes);
+                }),
+            },
+            moved = pump.step(&mut channel.stdin, source), if channel.stdin.is_some() => {
+                moved_at = Instant::now();
+                match moved {
                     Moved::Bytes => {}
                     Moved::End => channel.stdin = None,
                     // The command reads no further. Why is in its own words, not in a broken pipe.
                     Moved::Refused(fault) => (channel.stdin, error) = (None, Some(fault)),
                     Moved::Unreadable(fault) => return Fed::Source(fault),
-                },
-                () = sleep(idle) => return Fed::Stalled,
+                }
             }
-        }
-        match self.out.status() {
-            Some(status) => {
-                let truncated = out.truncated || err.truncated;
-                Fed::Done(Output { status, stdout: out.bytes, stderr: err.bytes, truncated })
-            }
-            None => Fed::Broken(broken(&self.out, &self.err, error)),
+            // The marks that say that the host is alive are no movement.
+            () = sleep_until(moved_at + idle) => return Fed::Stalled,
         }
     }
-
-    /// The process group of a command that has not ended.
-    pub(crate) fn running_group(&self) -> Option<i32> {
-        self.group.filter(|group| *group > 1 && self.out.status().is_none())
+    match frames.0.status() {
+        Some(status) => {
+            let truncated = out.truncated || err.truncated;
+            Fed::Done(Output { status, stdout: out.bytes, stderr: err.bytes, truncated })
+        }
+        None => Fed::Broken(broken(&frames.0, &frames.1, error)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Finds one request's answer in a shell's output: what stands between two marks that hold its nonce.
+//! Finds one request's answer in a shell's output: what stands between two marks that hold its nonce. A third mark, which
+//! says that the far side is alive, is dropped wherever it stands.
 
 /// What of the noise before an answer is kept, for the words of a shell that never answered; bytes.
 const NOISE_KEPT: usize = 4096;
@@ -17,9 +18,9 @@ enum Place {
 pub(crate) struct Frame {
     begin: Vec<u8>,
     end: Vec<u8>,
+    beat: Vec<u8>,
     place: Place,
     held: Vec<u8>,
-    shell_pid: Option<i32>,
     status: Option<i32>,
 }
 
@@ -27,17 +28,13 @@ impl Frame {
     /// A reader for the request with this nonce.
     pub(crate) fn new(nonce: &str) -> Self {
         let mark = |letter: &str| format!("\u{1e}{letter}{nonce} ").into_bytes();
-        Self { begin: mark("B"), end: mark("E"), place: Place::Before, held: Vec::new(), shell_pid: None, status: None }
+        let (begin, end, beat) = (mark("B"), mark("E"), format!("\u{1e}H{nonce}\n").into_bytes());
+        Self { begin, end, beat, place: Place::Before, held: Vec::new(), status: None }
     }
 
     /// Whether the answer has begun.
     pub(crate) fn begun(&self) -> bool {
         self.place != Place::Before
-    }
-
-    /// The shell's process id, which is its process group too; known once the answer has begun.
-    pub(crate) fn shell_pid(&self) -> Option<i32> {
-        self.shell_pid
     }
 
     /// The command's exit status, once the answer is complete.
@@ -71,23 +68,38 @@ impl Frame {
             self.held.drain(..surplus);
             return;
         };
-        if let Some((number, length)) = number(&self.held[at + self.begin.len()..]) {
+        // The number is the shell's process id; it is for who looks at the stream by hand.
+        if let Some((_, length)) = number(&self.held[at + self.begin.len()..]) {
             self.held.drain(..at + self.begin.len() + length);
-            self.shell_pid = number;
             self.place = Place::Inside;
         }
     }
 
     fn look_for_end(&mut self, take: &mut dyn FnMut(&[u8])) {
-        let found = find(&self.held, &self.end);
-        let whole = found.unwrap_or(self.held.len() - partial(&self.held, &self.end));
+        let mut from = 0;
+        let (mut over, mut whole) = (None, self.held.len());
+        while let Some(step) = self.held[from..].iter().position(|byte| *byte == self.end[0]) {
+            let at = from + step;
+            let rest = &self.held[at..];
+            if rest.starts_with(&self.end) {
+                (over, whole) = (number(&rest[self.end.len()..]), at);
+                break;
+            }
+            if rest.starts_with(&self.beat) {
+                self.held.drain(at..at + self.beat.len());
+                (from, whole) = (at, self.held.len());
+            } else if self.end.starts_with(rest) || self.beat.starts_with(rest) {
+                whole = at;
+                break;
+            } else {
+                from = at + 1;
+            }
+        }
         if whole > 0 {
             take(&self.held[..whole]);
             self.held.drain(..whole);
         }
-        if found.is_some()
-            && let Some((status, _)) = number(&self.held[self.end.len()..])
-        {
+        if let Some((status, _)) = over {
             self.status = Some(status.unwrap_or(255));
             self.place = Place::After;
         }
@@ -104,12 +116,6 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
         from += step + 1;
     }
     None
-}
-
-/// How many bytes at the end of `text` may be the beginning of `needle`.
-fn partial(text: &[u8], needle: &[u8]) -> usize {
-    let longest = text.len().min(needle.len() - 1);
-    (1..=longest).rev().find(|length| needle.starts_with(&text[text.len() - length..])).unwrap_or(0)
 }
 
 /// The number up to a line break, and the length of both; `None` while the line break has not come.
@@ -134,7 +140,7 @@ mod tests {
     #[test]
     fn noise_is_dropped_and_the_answer_kept() {
         let (frame, out) = read(&[b"Welcome!\n\x1eBother 1\n\x1eBn0 42\nhello\x1eEn0 127\nlate"]);
-        assert_eq!((out.as_slice(), frame.status(), frame.shell_pid()), (b"hello".as_slice(), Some(127), Some(42)));
+        assert_eq!((out.as_slice(), frame.status()), (b"hello".as_slice(), Some(127)));
     }
 
     #[test]
@@ -146,6 +152,15 @@ mod tests {
                 assert_eq!(out, b"a\x1eb\x1eEn1 3\n", "{cut} {second}");
                 assert_eq!(frame.status(), Some(0));
             }
+        }
+    }
+
+    #[test]
+    fn signs_of_life_are_dropped_wherever_they_stand() {
+        let whole = b"\x1eBn0 7\n\x1eHn0\nab\x1eHn0\n\x1eHn0\nc\x1eHn1\n\x1eHn\x1eHn0\n\x1eEn0 3\n";
+        for cut in 0..whole.len() {
+            let (frame, out) = read(&[&whole[..cut], &whole[cut..]]);
+            assert_eq!((out.as_slice(), frame.status()), (b"abc\x1eHn1\n\x1eHn".as_slice(), Some(3)), "{cut}");
         }
     }
 

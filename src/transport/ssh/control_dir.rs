@@ -2,8 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::domain::fault::{Code, Fault};
 
@@ -41,6 +44,31 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
+/// How long a log of an attempt to connect is anybody's: the attempt is over long before.
+const LOG_KEPT: Duration = Duration::from_mins(5);
+
+/// Removes what processes left that were killed: sockets that nobody listens on, and logs of attempts that are over. To
+/// be called now and then; what cannot be removed stays. Lock files stay too: whoever waits holds one open.
+pub(crate) fn sweep(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        let Ok(found) = fs::symlink_metadata(&path) else { continue };
+        let old = || found.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > LOG_KEPT);
+        let extension = path.extension().and_then(OsStr::to_str);
+        let dead = if found.file_type().is_socket() {
+            // A master that is only busy or stuck still has its socket open, and is not refused. Under a longer name ssh
+            // makes its socket first, and listens on it a moment later.
+            (extension.is_none() || old())
+                && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        } else {
+            extension == Some("log") && old()
+        };
+        if dead {
+            drop(fs::remove_file(&path));
+        }
+    }
+}
+
 fn refused(dir: &Path, why: &str) -> Fault {
     Fault::new(Code::OperationFailed, format!("{} is not used for SSH control sockets: {why}", dir.display()))
         .hint("remove it, or set XDG_RUNTIME_DIR to a folder of your own")
@@ -73,6 +101,26 @@ mod tests {
         assert!(prepare(&file).is_err());
 
         assert!(prepare(&home.path().join("x".repeat(LONGEST))).is_err());
+    }
+
+    #[test]
+    fn what_the_dead_left_is_swept_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let file = |name: &str, age: u64| {
+            let file = fs::File::create(home.path().join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age)).unwrap();
+        };
+        let living = std::os::unix::net::UnixListener::bind(home.path().join("living")).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(home.path().join("dead")).unwrap());
+        file("a.1.log", 400);
+        file("a.2.log", 10);
+        file("a.lock", 4000);
+        sweep(home.path());
+        let left = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut left: Vec<String> = left.collect();
+        left.sort();
+        assert_eq!(left, ["a.2.log", "a.lock", "living"]);
+        drop(living);
     }
 
     #[test]

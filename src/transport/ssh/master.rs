@@ -27,9 +27,11 @@ const ATTEMPT: Duration = Duration::from_secs(15);
 /// How long a question to a local ssh process may take.
 const ASK: Duration = Duration::from_secs(5);
 /// How long another process of ours, which is connecting, is waited for.
-const LOCK_WAIT: Duration = Duration::from_secs(20);
-/// How often a server that drops connections (`MaxStartups`) is tried.
-const ATTEMPTS: u32 = 5;
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How often a server that drops connections (`MaxStartups`) is tried: from the tenth at once it drops one in three.
+const ATTEMPTS: u32 = 8;
+/// How many connections to one host for one purpose there are at most.
+pub(crate) const MOST: usize = 8;
 
 /// Whom to connect to and where the sockets go.
 #[derive(Debug, Clone)]
@@ -40,6 +42,23 @@ pub(crate) struct Target {
     pub(crate) control_dir: PathBuf,
 }
 
+/// Which of the connections to a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) purpose: Purpose,
+    /// From 0; the further ones are there while they are needed.
+    pub(crate) index: usize,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// What comes to an end by itself.
+    Work,
+    /// What somebody watches.
+    Followers,
+}
+
 /// A shared connection that is up.
 pub(crate) struct Master {
     pub(crate) session: Arc<Session>,
@@ -48,19 +67,20 @@ pub(crate) struct Master {
 
 impl Target {
     /// Takes the shared connection, and makes it if there is none.
-    pub(crate) async fn connect(&self) -> Result<Master, Fault> {
+    pub(crate) async fn connect(&self, place: Place) -> Result<Master, Fault> {
         control_dir::prepare(&self.control_dir)?;
         let settings = self.settings().await?;
-        let socket = self.control_dir.join(self.socket_name(&settings));
+        let socket = self.control_dir.join(self.socket_name(&settings, place));
         if let Some(master) = self.existing(&socket).await {
             return Ok(master);
         }
-        let _lock = self.lock(&socket.with_extension("lock")).await?;
-        // Another process may have connected while we waited.
-        if let Some(master) = self.existing(&socket).await {
-            return Ok(master);
-        }
+        let lock = match self.lock(&socket).await? {
+            Turn::Ours(lock) => lock,
+            // Another process has connected while we waited.
+            Turn::Made(master) => return Ok(master),
+        };
         self.remove_stale(&socket).await?;
+        control_dir::sweep(&self.control_dir);
         let resolved = Resolved::parse(&settings);
         let peer =
             Peer { spec: &self.spec, target: &self.name, config: self.spec.ssh_config.as_ref(), resolved: &resolved };
@@ -77,12 +97,20 @@ impl Target {
             }
             sleep(jitter(200 * attempt)).await;
         }
+        drop(lock);
         match self.existing(&socket).await {
             Some(master) => Ok(master),
             None => {
                 Err(unreachable(self.spec.name.as_str(), "other", "was reached, but its connection cannot be shared"))
             }
         }
+    }
+
+    /// A further connection beside the one with this socket, if it is there; makes none.
+    pub(crate) async fn beside(&self, first: &Path, place: Place) -> Option<Master> {
+        let name = first.file_name()?.to_str()?;
+        let socket = first.with_file_name(format!("{}{}", &name[..name.len().checked_sub(1)?], place.index));
+        self.existing(&socket).await
     }
 
     /// Everything that ssh's configuration says about the target. A host that is configured anew is another
@@ -108,7 +136,7 @@ impl Target {
         Err(classify(&words, &peer).retryable(false))
     }
 
-    fn socket_name(&self, settings: &str) -> String {
+    fn socket_name(&self, settings: &str, place: Place) -> String {
         let mut hash = Sha256::new();
         // The settings name a jump host, but what that is stands in the file.
         let config = self.spec.ssh_config.as_deref().unwrap_or(Path::new(""));
@@ -116,7 +144,11 @@ impl Target {
             hash.update(part.as_bytes());
             hash.update([0]);
         }
-        hex(&hash.finalize()[..8])
+        let purpose = match place.purpose {
+            Purpose::Work => 'w',
+            Purpose::Followers => 'f',
+        };
+        format!("{}{purpose}{}", hex(&hash.finalize()[..7]), place.index)
     }
 
     async fn existing(&self, socket: &Path) -> Option<Master> {
@@ -127,23 +159,28 @@ impl Target {
         }
     }
 
-    /// Waits for our turn. The kernel frees the lock of a process that dies.
-    async fn lock(&self, path: &Path) -> Result<File, Fault> {
+    /// Waits for our turn, or for the connection that another process makes. The kernel frees the lock of a process
+    /// that dies.
+    async fn lock(&self, socket: &Path) -> Result<Turn, Fault> {
         let failed =
             |error| unreachable(self.spec.name.as_str(), "other", "cannot be locked for connecting").because(error);
+        let path = socket.with_extension("lock");
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(failed)?;
         let wait = async {
             loop {
                 match file.try_lock() {
-                    Ok(()) => return Ok(()),
-                    Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(20)).await,
+                    Ok(()) => return Ok(self.existing(socket).await.map_or(Turn::Ours(file), Turn::Made)),
+                    Err(TryLockError::WouldBlock) => sleep(jitter(30)).await,
                     Err(TryLockError::Error(error)) => return Err(failed(error)),
+                }
+                if let Some(master) = self.existing(socket).await {
+                    return Ok(Turn::Made(master));
                 }
             }
         };
         match timeout(LOCK_WAIT, wait).await {
-            Ok(locked) => locked.map(|()| file),
+            Ok(turn) => turn,
             Err(_) => {
                 Err(unreachable(self.spec.name.as_str(), "timeout", "is still being connected to by another process"))
             }
@@ -214,6 +251,12 @@ impl Target {
         }
         program
     }
+}
+
+/// What waiting to connect came to.
+enum Turn {
+    Ours(File),
+    Made(Master),
 }
 
 /// The file that one attempt writes to; removed with it.

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Code, Fault};
 use crate::transport::{RemoteShell, Transport};
 
 use super::child::{Running, tail_of};
@@ -15,6 +16,25 @@ use super::{IDLE, MAX_WARNINGS, Method, Plan, Progress, Sent, failed};
 /// "Some files vanished before they could be transferred."
 const VANISHED: i32 = 24;
 
+/// How long a session is asked for again where the host has no room for one more.
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+
+/// Runs rsync in a shell that writes to the same stdout every 2 s, an empty line, and ends all of it when it cannot: an
+/// rsync that stands still writes nothing, and would outlive a console that was killed by two minutes.
+const RSYNC_SH: &str = r#"sbx_beat() {
+  exec </dev/null 2>/dev/null
+  trap '' PIPE TERM
+  while sleep 2 && echo; do :; done
+  kill -TERM 0
+  sleep 5
+  kill -KILL 0
+}
+sbx_beat & sbx_beater=$!
+rsync "$@"
+sbx_status=$?
+{ kill -KILL $sbx_beater; wait $sbx_beater; } 2>/dev/null
+exit $sbx_status"#;
+
 pub(super) async fn send(
     transport: &dyn Transport,
     plan: &Plan,
@@ -22,18 +42,31 @@ pub(super) async fn send(
     dest: &str,
     progress: &mut Progress<'_>,
 ) -> Result<Sent, Fault> {
-    let list = plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
-    let running = Running::start("rsync", &arguments(&transport.remote_shell(), dest), source, list)?;
-    let (group, stdout, stderr) = running.split();
-    let (bytes, stderr) = tokio::join!(follow(stdout, progress), tail_of(stderr));
-    match group.wait().await? {
-        0 => Ok(Sent { method: Method::Rsync, bytes, warnings: Vec::new() }),
-        VANISHED => {
-            let gone = stderr.lines().filter(|line| line.contains("vanished"));
-            let warnings = gone.take(MAX_WARNINGS).map(|line| crate::domain::text::clean_line(line, 400)).collect();
-            Ok(Sent { method: Method::Rsync, bytes, warnings })
+    let started = Instant::now();
+    loop {
+        let list = plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
+        let mut words: Vec<OsString> = ["-c", RSYNC_SH, "sbx"].map(OsString::from).to_vec();
+        words.extend(arguments(&transport.remote_shell(), dest));
+        let (group, stdout, stderr) = Running::start("sh", &words, source, list)?.split();
+        let (bytes, stderr) = tokio::join!(follow(stdout, progress), tail_of(stderr));
+        match group.wait().await? {
+            0 => return Ok(Sent { method: Method::Rsync, bytes, warnings: Vec::new() }),
+            VANISHED => {
+                let gone = stderr.lines().filter(|line| line.contains("vanished"));
+                let warnings = gone.take(MAX_WARNINGS).map(|line| crate::domain::text::clean_line(line, 400)).collect();
+                return Ok(Sent { method: Method::Rsync, bytes, warnings });
+            }
+            // ssh was given no session, so nothing ran.
+            _ if stderr.contains("Session open refused") && started.elapsed() < REFUSED_FOR => {
+                transport.make_room().await?;
+            }
+            127 => {
+                return Err(
+                    Fault::new(Code::MissingDependency, "rsync is not installed on this machine").because(stderr)
+                );
+            }
+            status => return Err(failed("the copy to the host failed", status, &stderr)),
         }
-        status => Err(failed("the copy to the host failed", status, &stderr)),
     }
 }
 

@@ -1,0 +1,119 @@
+//! A command or a shell in a service's container.
+//!
+//! Never `compose exec`: flavours differ, and podman-compose 1.0 answers 0 for a command that failed. The engine is asked
+//! by label, in the same session in which the command then runs.
+
+use uuid::Uuid;
+
+use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::output::{Interactive, OutputSink};
+use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
+use crate::transport::{Command, watchdog};
+
+const EXEC_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/exec.sh"));
+const RUNNING_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
+const SHELL_SH: &str = include_str!("scripts/shell.sh");
+/// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
+const INSIDE_SH: &str = include_str!("scripts/inside.sh");
+
+/// The engine that has this sandbox's containers, and its services' names.
+pub(super) struct Engine {
+    pub(super) program: String,
+    pub(super) services: Vec<String>,
+}
+
+/// What the handle says of the sandbox's services.
+///
+/// Errors: `unsupported` where the recipe has none, `conflict` where nothing was started yet.
+pub(super) fn engine(target: &Target) -> Result<Engine, Fault> {
+    let Some(stack) = Stack::from_handle(target.handle.as_ref()) else {
+        return Err(Fault::new(Code::Conflict, format!("nothing of sandbox {} was started", target.id)));
+    };
+    let Some(runtime) = stack.runtime else {
+        return Err(Fault::new(
+            Code::Unsupported,
+            format!("sandbox {} has no services: {} makes a workspace only", target.id, target.profile.id),
+        ));
+    };
+    let services = stack.services.into_iter().map(|service| service.name).collect();
+    Ok(Engine { program: runtime.engine, services })
+}
+
+impl Engine {
+    /// Errors: `not_found`, with the services that there are.
+    pub(super) fn service<'a>(&self, target: &Target, name: &'a str) -> Result<&'a str, Fault> {
+        if self.services.iter().any(|service| service == name) {
+            return Ok(name);
+        }
+        let there = self.services.join(", ");
+        Err(Fault::new(Code::NotFound, format!("sandbox {} has no service {name}", target.id))
+            .hint(format!("its services: {there}"))
+            .detail("services", self.services.clone()))
+    }
+}
+
+pub(super) async fn exec(
+    extension: &ComposeSsh,
+    target: &Target,
+    command: &[String],
+    service: Option<&str>,
+    sink: &mut dyn OutputSink,
+) -> Result<Option<i32>, ExtensionError> {
+    let Some(service) = service else {
+        return exec::exec(extension.way(&target.host).await?.as_ref(), target, command, sink).await;
+    };
+    let engine = engine(target)?;
+    let service = engine.service(target, service)?;
+    let transport = extension.way(&target.host).await?;
+    let inside = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
+    // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
+    for inside in [inside.as_str(), ""] {
+        let script = Command::script(EXEC_SH).with_lifeline();
+        let script = script.args([&engine.program, &target.id.project(), service, inside]).args(command);
+        match judged(transport.as_ref(), &script, sink).await? {
+            Went::Ran(status) => return Ok(status),
+            Went::Refused(line) => return Err(stopped(target, service, &line).into()),
+            Went::Silent(output) if !inside.is_empty() && matches!(output.status, 126 | 127) => {}
+            Went::Silent(output) => return Err(silent(target, &output).into()),
+        }
+    }
+    Err(Fault::internal("a command ended before it began").into())
+}
+
+pub(super) async fn shell(
+    extension: &ComposeSsh,
+    target: &Target,
+    service: Option<&str>,
+) -> Result<Interactive, ExtensionError> {
+    let Some(service) = service else {
+        return exec::shell(extension.way(&target.host).await?.as_ref(), target).await;
+    };
+    let engine = engine(target)?;
+    let service = engine.service(target, service)?;
+    let transport = extension.way(&target.host).await?;
+    // Asked first, so that a refusal is told before the terminal is handed over.
+    let question = Command::script(RUNNING_SH).args([&engine.program, &target.id.project(), service]);
+    let output = ask(transport.as_ref(), &question).await?;
+    let text = output.text();
+    let Some(("ok", container)) = text.trim().split_once('\n') else {
+        if text.starts_with("stopped") {
+            return Err(stopped(target, service, text.trim()).into());
+        }
+        return Err(silent(target, &output).into());
+    };
+    let mark = Uuid::new_v4().simple().to_string();
+    let words = transport.interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark])).await?;
+    Ok(Interactive { words, folder: None })
+}
+
+fn stopped(target: &Target, service: &str, line: &str) -> Fault {
+    let state = match line.strip_prefix("stopped").unwrap_or(line).trim() {
+        "" => "it has no container".to_owned(),
+        state => state.to_owned(),
+    };
+    Fault::new(Code::Conflict, format!("service {service} of sandbox {} does not run: {state}", target.id))
+        .hint(format!("`sandboxer logs {} --service {service}` shows what it wrote", target.id))
+}

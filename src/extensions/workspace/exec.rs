@@ -1,0 +1,196 @@
+//! What somebody does in a workspace: a command, a shell. And how a script of ours tells, before the command that it
+//! becomes, whether it got that far.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::timeout;
+
+use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::output::{Interactive, OutputSink, Source};
+use crate::extensions::workspace::{workdir, workspace};
+use crate::transport::{Command, Output, Transport};
+
+const ENTER_SH: &str = include_str!("scripts/enter.sh");
+const SHELL_SH: &str = "cd -P -- \"$1\" && exec \"${SHELL:-/bin/sh}\" -l";
+
+/// How long a question may take.
+const ASK: Duration = Duration::from_mins(1);
+/// What is kept of an answer, and of what a script says before its verdict; bytes.
+const KEPT: usize = 4 * 1024 * 1024;
+
+/// How a script went that says first, in a line on stdout, whether it can do what it is for.
+#[derive(Debug)]
+pub(crate) enum Went {
+    /// It said `ok`: the command's exit status, or `None` when the sink wanted no more.
+    Ran(Option<i32>),
+    /// It said something else: the line.
+    Refused(String),
+    /// It ended before it said anything.
+    Silent(Output),
+}
+
+/// Runs such a script; what comes after `ok` goes to `sink` as it is.
+pub(crate) async fn judged(
+    transport: &dyn Transport,
+    command: &Command,
+    sink: &mut dyn OutputSink,
+) -> Result<Went, Fault> {
+    let mut after = AfterVerdict { sink, line: Vec::new(), errors: Vec::new(), state: State::Before };
+    let status = transport.attach(command, &mut after).await?;
+    let AfterVerdict { line, errors, state, .. } = after;
+    Ok(match state {
+        State::Ok => Went::Ran(status),
+        State::Refused => Went::Refused(String::from_utf8_lossy(&line).trim().to_owned()),
+        State::Before => {
+            Went::Silent(Output { status: status.unwrap_or(255), stdout: line, stderr: errors, truncated: false })
+        }
+    })
+}
+
+/// Asks a small question over the connection for followers; for who does not need the other one.
+pub(crate) async fn ask(transport: &dyn Transport, command: &Command) -> Result<Output, Fault> {
+    let mut answer = Answer(Output::default());
+    let asked = timeout(ASK, transport.attach(command, &mut answer)).await;
+    let late = || Fault::new(Code::Timeout, format!("{} did not answer within {ASK:?}", transport.spec().name));
+    answer.0.status = asked.unwrap_or_else(|_| Err(late()))?.unwrap_or(255);
+    Ok(answer.0)
+}
+
+/// Runs a command in the workspace.
+pub(crate) async fn exec(
+    transport: &dyn Transport,
+    target: &Target,
+    command: &[String],
+    sink: &mut dyn OutputSink,
+) -> Result<Option<i32>, ExtensionError> {
+    let folder = workspace(workdir(target)?);
+    let script = Command::script(ENTER_SH).arg(&folder).args(command);
+    match judged(transport, &script, sink).await? {
+        Went::Ran(status) => Ok(status),
+        Went::Refused(_) => Err(gone(target, transport, &folder).into()),
+        Went::Silent(output) => Err(silent(target, &output).into()),
+    }
+}
+
+/// A login shell in the workspace.
+pub(crate) async fn shell(transport: &dyn Transport, target: &Target) -> Result<Interactive, ExtensionError> {
+    let folder = workspace(workdir(target)?);
+    let words = transport.interactive(&Command::script(SHELL_SH).arg(folder)).await?;
+    Ok(Interactive { words, folder: None })
+}
+
+/// The workspace is not there any more.
+fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Fault {
+    let host = &transport.spec().name;
+    Fault::new(Code::Conflict, format!("the workspace of sandbox {} is not on {host} any more", target.id))
+        .detail("path", folder)
+        .hint(format!("`sandboxer get {}` shows what became of it", target.id))
+}
+
+/// A script that ended before it came to the command.
+pub(crate) fn silent(target: &Target, output: &Output) -> Fault {
+    let fault = Fault::new(
+        Code::OperationFailed,
+        format!("the command was not started in sandbox {}: status {}", target.id, output.status),
+    );
+    match output.error_text().trim() {
+        "" => fault,
+        words => fault.because(words.to_owned()),
+    }
+}
+
+enum State {
+    Before,
+    Ok,
+    Refused,
+}
+
+/// Gives on what comes after the verdict.
+struct AfterVerdict<'a> {
+    sink: &'a mut dyn OutputSink,
+    line: Vec<u8>,
+    /// What an engine says before the command runs: it belongs to the command only when that runs.
+    errors: Vec<u8>,
+    state: State,
+}
+
+#[async_trait]
+impl OutputSink for AfterVerdict<'_> {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        match (&self.state, source) {
+            (State::Ok, _) => return self.sink.take(source, bytes).await,
+            (State::Refused, _) => return true,
+            (State::Before, Source::Stderr) => return keep(&mut self.errors, bytes),
+            (State::Before, Source::Stdout) => {}
+        }
+        keep(&mut self.line, bytes);
+        let Some(end) = self.line.iter().position(|byte| *byte == b'\n') else { return true };
+        let rest = self.line.split_off(end + 1);
+        self.line.truncate(end);
+        if self.line != b"ok" {
+            self.state = State::Refused;
+            return true;
+        }
+        self.state = State::Ok;
+        let errors = std::mem::take(&mut self.errors);
+        (errors.is_empty() || self.sink.take(Source::Stderr, &errors).await)
+            && (rest.is_empty() || self.sink.take(Source::Stdout, &rest).await)
+    }
+}
+
+struct Answer(Output);
+
+#[async_trait]
+impl OutputSink for Answer {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        match source {
+            Source::Stdout => keep(&mut self.0.stdout, bytes),
+            Source::Stderr => keep(&mut self.0.stderr, bytes),
+        }
+    }
+}
+
+fn keep(kept: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    let room = KEPT - kept.len();
+    kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::host::HostSpec;
+    use crate::transport::local::LocalTransport;
+
+    #[derive(Default)]
+    struct Kept(Vec<u8>, Vec<u8>);
+
+    #[async_trait]
+    impl OutputSink for Kept {
+        async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+            if source == Source::Stdout { &mut self.0 } else { &mut self.1 }.extend_from_slice(bytes);
+            true
+        }
+    }
+
+    async fn run(script: &'static str) -> (Went, Kept) {
+        let mut kept = Kept::default();
+        let went = judged(&LocalTransport::new(HostSpec::local()), &Command::script(script), &mut kept).await.unwrap();
+        (went, kept)
+    }
+
+    #[tokio::test]
+    async fn what_comes_after_the_verdict_is_the_commands_own() {
+        let (went, kept) = run("echo early >&2; printf 'ok\\n\\0ok\\nlast'; echo late >&2; exit 3").await;
+        assert!(matches!(went, Went::Ran(Some(3))), "{went:?}");
+        assert_eq!((kept.0.as_slice(), kept.1.as_slice()), (b"\0ok\nlast".as_slice(), b"early\nlate\n".as_slice()));
+        let (went, kept) = run("echo stopped Exited; echo ok; echo words >&2").await;
+        assert!(matches!(went, Went::Refused(line) if line == "stopped Exited"));
+        assert!(kept.0.is_empty() && kept.1.is_empty());
+        let (went, _) = run("echo 'no such program' >&2; exit 127").await;
+        let Went::Silent(output) = went else { panic!("{went:?}") };
+        assert_eq!((output.status, output.error_text().as_str()), (127, "no such program\n"));
+    }
+}

@@ -1,0 +1,194 @@
+//! The connections to one host for one purpose: one, and further ones while sshd gives no more sessions on it.
+//!
+//! sshd allows `MaxSessions` (10) on a connection, and all our processes share it. Each of them holds a session for its
+//! shell, so ten dashboards would lock everybody else out, and ten commands that each want a second session would wait
+//! for each other for ever. Who is refused for a moment opens the next connection, which all processes find by its
+//! socket's name, and closes itself a minute after the last session on it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use openssh::{Session, Stdio};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::domain::fault::Fault;
+use crate::transport::shell::Shells;
+use crate::transport::shell::channel::{Broken, Channel, Process};
+use crate::transport::shell::endings::killed;
+use crate::transport::ssh::link::{Link, alive};
+use crate::transport::ssh::master::{MOST, Place, Purpose, Target, jitter};
+use crate::transport::ssh::words::unreachable;
+
+/// How long a session is asked for where every connection refuses.
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+/// How long every connection that is there must have refused before one more is made. sshd frees a slot late.
+const WIDEN_AFTER: Duration = Duration::from_millis(150);
+/// How long a session may take to open on a connection that is up.
+const OPEN: Duration = Duration::from_secs(20);
+
+/// The connections to one host for one purpose.
+pub(crate) struct Lane {
+    target: Arc<Target>,
+    links: [Link; MOST],
+    /// The one that had room for the last session.
+    last: AtomicUsize,
+}
+
+/// What came of asking one connection for a session.
+enum Asked {
+    Opened(Channel),
+    Refused,
+    /// A further connection that has ended since.
+    Gone,
+}
+
+impl Lane {
+    pub(crate) fn new(target: &Arc<Target>, purpose: Purpose, connecting: &Arc<AtomicUsize>) -> Self {
+        let link = |index| Link::new(target.clone(), Place { purpose, index }, connecting.clone());
+        Self { target: target.clone(), links: std::array::from_fn(link), last: AtomicUsize::new(0) }
+    }
+
+    /// Makes sure that the first connection is up.
+    pub(crate) async fn connect(&self) -> Result<(), Fault> {
+        let session = self.links[0].session().await?;
+        if alive(&session).await {
+            return Ok(());
+        }
+        self.links[0].forget(&session).await;
+        self.links[0].session().await.map(drop)
+    }
+
+    /// Opens a session that runs `line` by the account's login shell.
+    ///
+    /// A session that was refused ran nothing, and neither did one on a connection that is gone: both are tried again.
+    /// `shells`: idle ones of ours, which are given up before we wait for a session that they occupy.
+    pub(crate) async fn open(&self, line: &[u8], shells: Option<&Shells>) -> Result<Channel, Fault> {
+        let started = Instant::now();
+        let (mut pause, mut widened) = (10, started);
+        loop {
+            let mut there = 0;
+            for (index, link) in self.links.iter().enumerate() {
+                // Always from the first: the further ones empty themselves when they are not needed any more.
+                let session = match index {
+                    0 => Some(link.session().await?),
+                    _ => link.present(&self.links[0].socket()).await,
+                };
+                let Some(session) = session else { continue };
+                match self.ask(index, session, line).await? {
+                    Asked::Opened(channel) => {
+                        self.last.store(index, Ordering::Relaxed);
+                        return Ok(channel);
+                    }
+                    Asked::Refused => there += 1,
+                    Asked::Gone => {}
+                }
+            }
+            if there < MOST && widened.elapsed() >= WIDEN_AFTER {
+                self.widen().await;
+                widened = Instant::now();
+                continue;
+            }
+            if there == MOST
+                && let Some(shells) = shells
+            {
+                shells.close().await;
+            }
+            if started.elapsed() >= REFUSED_FOR {
+                return Err(self.fault("other", "gives no session").hint(
+                    "sshd allows MaxSessions on one connection; other programs of this account hold all of them",
+                ));
+            }
+            sleep(jitter(pause)).await;
+            pause = (pause * 2).min(300);
+        }
+    }
+
+    /// Makes the first connection that is not there. That one cannot be made is no reason to give up waiting.
+    async fn widen(&self) {
+        for link in &self.links[1..] {
+            if link.present(&self.links[0].socket()).await.is_none() {
+                if let Err(fault) = link.session().await {
+                    tracing::debug!(host = %self.target.spec.name, %fault, "no further connection");
+                }
+                return;
+            }
+        }
+    }
+
+    async fn ask(&self, index: usize, session: Arc<Session>, line: &[u8]) -> Result<Asked, Fault> {
+        let mut session = session;
+        let mut again = true;
+        loop {
+            let mut command = session.clone().arc_raw_command(OsStr::from_bytes(line));
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            match timeout(OPEN, command.spawn()).await {
+                Ok(Ok(child)) => return channel(child, index).map(Asked::Opened),
+                Ok(Err(error)) if refused(&error) => return Ok(Asked::Refused),
+                Ok(Err(_)) if again && !alive(&session).await => {
+                    self.links[index].forget(&session).await;
+                    if index > 0 {
+                        return Ok(Asked::Gone);
+                    }
+                    again = false;
+                    session = self.links[0].session().await?;
+                }
+                Ok(Err(error)) => return Err(self.fault("other", "gives no session").because(error)),
+                Err(_) => return Err(self.fault("timeout", "does not answer")),
+            }
+        }
+    }
+
+    /// What the early end of a session on this connection means.
+    pub(crate) async fn explain(&self, link: usize, broken: Broken) -> Fault {
+        let link = &self.links[link];
+        if let Some(session) = link.current().await {
+            // A master whose connection was cut closes its sessions first and itself a moment later.
+            let alive = alive(&session).await && {
+                sleep(Duration::from_millis(100)).await;
+                alive(&session).await
+            };
+            if alive {
+                return killed(&self.target.spec, broken);
+            }
+            link.forget(&session).await;
+        }
+        let fault = self.fault("lost", "lost the connection");
+        match broken.error {
+            Some(error) => fault.because(error),
+            None => fault,
+        }
+    }
+
+    /// The control socket of the connection that had room for the last session; empty before there was one.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.links[self.last.load(Ordering::Relaxed)].socket()
+    }
+
+    /// Waits for a connection with room; [`Lane::socket`] is its from then on.
+    pub(crate) async fn make_room(&self, shells: Option<&Shells>) -> Result<(), Fault> {
+        self.open(b"exit 0", shells).await?.end().await;
+        Ok(())
+    }
+
+    fn fault(&self, kind: &str, what: &str) -> Fault {
+        unreachable(self.target.spec.name.as_str(), kind, what)
+    }
+}
+
+fn channel(mut child: openssh::Child<Arc<Session>>, link: usize) -> Result<Channel, Fault> {
+    match (child.stdin().take(), child.stdout().take(), child.stderr().take()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => {
+            Ok(Channel::new(stdin, stdout, stderr, Process::Remote { child, link }))
+        }
+        _ => Err(Fault::internal("a session has no pipes")),
+    }
+}
+
+/// Whether sshd had no slot for the session (`MaxSessions`).
+fn refused(error: &openssh::Error) -> bool {
+    matches!(error, openssh::Error::SshMux(cause) if cause.to_string().contains("refused"))
+}
