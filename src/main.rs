@@ -40,10 +40,10 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli, io: &mut Io) -> u8 {
-    let (overrides, environment) = (overrides(&cli.global), Environment::from_process());
-    let config = LazyCell::new(|| Config::load(&overrides, &environment).map_err(Problem::from));
+    let (overrides, environment) = (&overrides(&cli.global), &Environment::from_process());
+    let config = LazyCell::new(|| Config::load(overrides, environment).map_err(Problem::from));
     let validate = |path: &Path| app::validate_profile(config.as_ref().map_err(Problem::clone)?, path);
-    let doctor = |claim| async { Ok(app::doctor::examine(&overrides, &environment, claim).await) }.boxed();
+    let doctor = |claim| async move { Ok(app::doctor::examine(overrides, environment, claim).await) }.boxed();
     let local = Local { validate_profile: &validate, doctor: &doctor };
     if let Some(status) = cli::alone(&cli, &local, io).await {
         return status;

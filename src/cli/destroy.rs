@@ -58,11 +58,7 @@ fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRe
 }
 
 /// Returns `destroyed`, or `forgotten` where that was asked for.
-async fn destroy_one(
-    client: &dyn Client,
-    running: &Running<'_>,
-    request: DestroyRequest,
-) -> Result<State, Problem> {
+async fn destroy_one(client: &dyn Client, running: &Running<'_>, request: DestroyRequest) -> Result<State, Problem> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
@@ -128,7 +124,8 @@ pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcom
     let before = client.get(&args.id).await?;
     let records = [&before];
     let needs_yes = Some("recreate".to_owned());
-    let asked = allow(face, &Question { verb: "recreate", note: None, records: &records, yes: args.yes, needs_yes }).await?;
+    let asked =
+        allow(face, &Question { verb: "recreate", note: None, records: &records, yes: args.yes, needs_yes }).await?;
     let request = RecreateRequest {
         id: before.id.to_string(),
         revision: asked.then_some(before.revision),

@@ -137,7 +137,10 @@ mod tests {
         assert!(!kept.more);
         kept.take("é and more".as_bytes());
         kept.take(b"and more");
-        let text = { assert!(kept.more); kept.text() };
+        let text = {
+            assert!(kept.more);
+            kept.text()
+        };
         assert_eq!(text.len(), KEPT - 1);
         let mut broken = Kept::default();
         broken.take(b"a\xffb\xc3");

@@ -10,8 +10,8 @@ use crate::domain::{SandboxRecord, State, Time};
 const FRESH: u64 = 300;
 /// Lines of a failed step that are shown; `get --json` has all that is kept.
 const EVIDENCE: usize = 20;
-/// The widest a service's name and state get in a cell, in columns: the cell is never cut.
-const NAME: usize = 20;
+/// The widest a service's name and state get in a cell, in columns: the cell is never cut, and others need room.
+const NAME: usize = 16;
 /// The widest a value in a block gets, in columns.
 const VALUE: usize = 1000;
 
@@ -43,7 +43,7 @@ fn degraded(record: &SandboxRecord) -> Option<String> {
     let exit = first.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
     let more = match services.count() {
         0 => String::new(),
-        more => format!(" and {more} more"),
+        more => format!(" +{more}"),
     };
     Some(format!("degraded: {} {}{exit}{more}", clean_line(&first.name, NAME), clean_line(&first.state, NAME)))
 }

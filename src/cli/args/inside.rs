@@ -5,10 +5,10 @@ use clap::Args;
 /// Flags of `exec`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Standard input is not passed on. Output comes byte for byte; with --json at most 8 MiB of each stream, and the
-status is that of the command then too. The status is the command's, 128+n after signal n, 125 when sandboxer
-itself fails, 141 when nobody reads the output any more; Ctrl-C ends the command, and the status is 130.
-The words are passed on as they are. Pipes, variables and wildcards are a shell's: sh -c '...'.
+Standard input is not passed on. Output comes byte for byte; with --json the first 8 MiB of each stream.
+The status is the command's, 128+n after signal n, 125 when sandboxer itself fails, 130 after Ctrl-C,
+which ends the command, and 141 when nobody reads its output any more.
+No shell reads the words. For pipes, variables and wildcards ask for one: sh -c '...'
 
 Examples:
   sandboxer exec my-env -- ls -la
@@ -40,8 +40,9 @@ pub struct ShellArgs {
 /// Flags of `logs`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Lines of several services begin with the service's name. What could move the cursor is taken out of them, also into
-a file or a pipe; --json has every line exactly, one object each. A line above 128 KiB is cut, and says so.")]
+Lines of several services begin with the service's name. What could move the cursor is taken out, into a
+file or a pipe too; --json has every line exactly, one object each. Of a line above 128 KiB the rest is
+left out, and that is said.")]
 pub struct LogsArgs {
     /// Id, name, or beginning of an id
     #[arg(value_name = "ID")]
