@@ -5,10 +5,11 @@ use clap::Args;
 /// Flags of `exec`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Standard input is not passed on. Output comes byte for byte; with --json the first 8 MiB of each stream.
-The status is the command's, 128+n after signal n, 125 when sandboxer itself fails, 130 after Ctrl-C,
-which ends the command, and 141 when nobody reads its output any more.
-No shell reads the words. For pipes, variables and wildcards ask for one: sh -c '...'
+Standard input is not passed on. Output comes byte for byte; with --json the first 8 MiB of each \
+stream. No shell reads the words: for pipes, variables and wildcards ask for one with sh -c '...'.
+
+The status is the command's, 128+n after signal n, 125 when sandboxer itself fails, 130 after \
+Ctrl-C, which ends the command, and 141 when nobody reads its output any more.
 
 Examples:
   sandboxer exec my-env -- ls -la
@@ -40,9 +41,9 @@ pub struct ShellArgs {
 /// Flags of `logs`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Lines of several services begin with the service's name. What could move the cursor is taken out, into a
-file or a pipe too; --json has every line exactly, one object each. Of a line above 128 KiB the rest is
-left out, and that is said.")]
+Lines of several services begin with the service's name. What could move the cursor is taken \
+out, into a file or a pipe too; --json has every line exactly, one object each. Of a line above \
+128 KiB the rest is left out, and that is said.")]
 pub struct LogsArgs {
     /// Id, name, or beginning of an id
     #[arg(value_name = "ID")]
