@@ -1,5 +1,7 @@
 //! The composition root: the only file that names concrete stores, transports and clients.
 
+pub mod doctor;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};

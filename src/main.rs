@@ -1,13 +1,16 @@
 //! Arguments, configuration, app, one face, exit status; nothing else.
 
+use std::cell::LazyCell;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use sandboxer::app::{self, App};
-use sandboxer::cli::{self, Cli, Io, Local};
+use sandboxer::cli::{self, Cli, Global, Io, Local};
 use sandboxer::client::Problem;
 use sandboxer::config::{Config, Environment, Overrides};
+use sandboxer::domain::Fault;
 use sandboxer::{log, tui};
 
 fn main() -> ExitCode {
@@ -26,8 +29,8 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let fault = sandboxer::domain::Fault::internal("the asynchronous runtime cannot start").because(error);
-            return cli::report(&fault.into(), &cli.global, &mut io).into();
+            let fault = Fault::internal("the asynchronous runtime cannot start").because(error);
+            return cli::report(&fault.into(), &cli, &mut io).into();
         }
     };
     let status = runtime.block_on(run(cli, &mut io));
@@ -37,20 +40,26 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli, io: &mut Io) -> u8 {
-    if let Some(problem) = cli::unsupported(&cli.global) {
-        return cli::report(&problem, &cli.global, io);
+    let (overrides, environment) = (&overrides(&cli.global), &Environment::from_process());
+    let config = LazyCell::new(|| Config::load(overrides, environment).map_err(Problem::from));
+    let validate = |path: &Path| app::validate_profile(config.as_ref().map_err(Problem::clone)?, path);
+    let doctor = |claim| async move { Ok(app::doctor::examine(overrides, environment, claim).await) }.boxed();
+    let local = Local { validate_profile: &validate, doctor: &doctor };
+    if let Some(status) = cli::alone(&cli, &local, io).await {
+        return status;
     }
-    let opened = open(&cli);
+    if let Some(problem) = cli::unsupported(&cli.global) {
+        return cli::report(&problem, &cli, io);
+    }
+    let opened = config.as_ref().map_err(Problem::clone).and_then(|config| Ok((config, open(config)?)));
     let (config, app) = match opened {
         Ok(opened) => opened,
-        Err(problem) => return cli::report(&problem, &cli.global, io),
+        Err(problem) => return cli::report(&problem, &cli, io),
     };
     let interactive = io.terminals.stdin && io.terminals.stdout;
     if let Some(args) = cli.wants_dashboard(interactive) {
-        return dashboard(&cli, args, &config, &app, io).await;
+        return dashboard(&cli, args, config, &app, io).await;
     }
-    let validate = |path: &Path| app::validate_profile(&config, path);
-    let local = Local { validate_profile: &validate };
     let status = cli::run(cli, Arc::clone(&app.client), &local, io).await;
     if !io.leave_at_once {
         app.client.close().await;
@@ -58,20 +67,20 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     status
 }
 
-fn open(cli: &Cli) -> Result<(Config, App), Problem> {
-    let global = &cli.global;
-    let overrides = Overrides {
+fn overrides(global: &Global) -> Overrides {
+    Overrides {
         config: global.config.clone(),
         profiles_dir: global.profiles_dir.clone(),
         extensions_dir: global.extensions_dir.clone(),
         data_dir: global.data_dir.clone(),
         log_file: global.log_file.clone(),
         actor: global.actor.clone(),
-    };
-    let config = Config::load(&overrides, &Environment::from_process())?;
+    }
+}
+
+fn open(config: &Config) -> Result<App, Fault> {
     log::start(&config.paths.log_file, config.log_filter.as_deref());
-    let app = app::local(&config)?;
-    Ok((config, app))
+    app::local(config)
 }
 
 async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &App, io: &mut Io) -> u8 {
@@ -85,6 +94,6 @@ async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &
     app.client.close().await;
     match ended {
         Ok(()) => 0,
-        Err(fault) => cli::report(&fault.into(), &cli.global, io),
+        Err(fault) => cli::report(&fault.into(), cli, io),
     }
 }

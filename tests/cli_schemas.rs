@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use sandboxer::cli::{BulkItem, ErrorLine, ProgressLine};
-use sandboxer::client::{Decision, ExtensionView, ProfileView};
+use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine};
+use sandboxer::client::{Check, Decision, ExtensionView, ProfileView, Recovered};
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::{Event, Operation, SandboxRecord};
 use schemars::generate::SchemaSettings;
@@ -20,7 +20,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         schema
     }
     vec![
-        ("sandbox", of::<SandboxRecord>("get, create, recreate, wait")),
+        ("sandbox", of::<SandboxRecord>("get, create, recreate, wait, label")),
         ("sandboxes", of::<Vec<SandboxRecord>>("list")),
         ("decision", of::<Decision>("create --dry-run")),
         ("bulk", of::<Vec<BulkItem>>("destroy, profiles validate")),
@@ -31,7 +31,12 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("hosts", of::<Vec<HostView>>("hosts list, hosts check")),
         ("event", of::<Event>("events --follow: one a line")),
         ("events", of::<Vec<Event>>("events")),
-        ("operation", of::<Operation>("an operation")),
+        ("operation", of::<Operation>("operations get, operations cancel")),
+        ("operations", of::<Vec<Operation>>("operations list")),
+        ("exec", of::<ExecResult>("exec")),
+        ("log", of::<LogEntry>("logs: one a line")),
+        ("recovered", of::<Vec<Recovered>>("recover")),
+        ("checks", of::<Vec<Check>>("doctor")),
         ("progress", of::<ProgressLine>("stderr with --json: one a line while an operation runs")),
         ("error", of::<ErrorLine>("stderr with --json: the last line when the status is not 0")),
     ]

@@ -5,13 +5,19 @@
 
 #![allow(clippy::doc_markdown, reason = "the comments of fields are the help text, which is no markdown")]
 
+mod inside;
+mod upkeep;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub use inside::{ExecArgs, LogsArgs, ShellArgs};
+pub use upkeep::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
+
 use super::usage::{ParseOutcome, outcome};
-use super::values::{Pair, Since, event_kind, pair, seconds, since, state};
+use super::values::{LabelChange, Pair, Since, event_kind, label_change, pair, seconds, since, state};
 use crate::client::Problem;
 use crate::domain::profile::Seconds;
 use crate::domain::{Code, EventKind, State};
@@ -38,6 +44,7 @@ Without a command and on a terminal the dashboard starts.
 Examples:
   sandboxer create --profile compose-e2e --input repo=. --ttl 2h
   sandboxer list --state ready
+  sandboxer exec my-env -- make test
   sandboxer destroy my-env
   sandboxer events --follow --json";
 
@@ -110,6 +117,14 @@ pub enum Command {
     Recreate(RecreateArgs),
     /// Wait until a sandbox is ready, destroyed or patched
     Wait(WaitArgs),
+    /// Set labels, or take them away
+    Label(LabelArgs),
+    /// Run a command in a sandbox
+    Exec(ExecArgs),
+    /// Open a shell in a sandbox
+    Shell(ShellArgs),
+    /// Print what a sandbox's services write
+    Logs(LogsArgs),
     /// The recipes that sandboxes are made from
     #[command(subcommand, arg_required_else_help = false)]
     Profiles(ProfilesCommand),
@@ -119,8 +134,19 @@ pub enum Command {
     /// The places that sandboxes are put
     #[command(subcommand, arg_required_else_help = false)]
     Hosts(HostsCommand),
+    /// What is being done, by which process, and how it ended
+    #[command(subcommand, arg_required_else_help = false)]
+    Operations(OperationsCommand),
     /// What happened, and with --follow what happens
     Events(EventsArgs),
+    /// Bring into order what killed processes left
+    Recover,
+    /// Check this installation: configuration, files, programs, records
+    Doctor(DoctorArgs),
+    /// Print a shell's completion script
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
 }
 
 /// Flags of `create`.
@@ -203,7 +229,7 @@ pub struct DestroyArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
-    /// Give it up without looking at the host
+    /// Give it up without looking at the host; what is there is removed at the next contact
     #[arg(long)]
     pub forget: bool,
     /// Take no undo snapshot
@@ -243,6 +269,23 @@ pub struct WaitArgs {
     /// Give up after this long, such as 90s or 10m [default: never]
     #[arg(long, value_name = "D", value_parser = seconds)]
     pub timeout: Option<Seconds>,
+}
+
+/// Flags of `label`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The label protect=true keeps every sweep and bulk verb away.
+
+Examples:
+  sandboxer label my-env team=web protect=true
+  sandboxer label my-env protect-")]
+pub struct LabelArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// K=V sets a label, K- takes it away
+    #[arg(value_name = "K=V|K-", required = true, value_parser = label_change)]
+    pub changes: Vec<LabelChange>,
 }
 
 /// What `wait` waits for.

@@ -15,8 +15,10 @@ const GLANCE: Duration = Duration::from_millis(30);
 
 /// What is about to be done.
 pub(super) struct Question<'a> {
-    /// `destroy`, `recreate`.
+    /// `destroy`, `forget`, `recreate`.
     pub verb: &'a str,
+    /// What has to be known before that is answered.
+    pub note: Option<String>,
     /// To which sandboxes.
     pub records: &'a [&'a SandboxRecord],
     /// `--yes`.
@@ -98,6 +100,10 @@ fn wording(face: &Face<'_>, question: &Question<'_>) -> String {
         );
         text.push_str("  ");
         text.push_str(&look.clean(&about, 400));
+        text.push('\n');
+    }
+    if let Some(note) = &question.note {
+        text.push_str(&look.clean(note, 1000));
         text.push('\n');
     }
     let what = match question.records {

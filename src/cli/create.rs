@@ -9,14 +9,14 @@ use super::{record, sandboxes, table, values};
 use crate::client::{CreateRequest, Decision, Problem};
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
-pub(super) async fn create(face: &mut Face<'_>, args: CreateArgs) -> Outcome {
+pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
     if args.no_wait {
         return Err(
             Problem::new(Code::Usage, "--no-wait works with --server only: here this process does the work").into()
         );
     }
     let dry_run = args.dry_run;
-    let request = request(args)?;
+    let request = request(args.clone())?;
     if dry_run {
         return plan(face, request).await;
     }

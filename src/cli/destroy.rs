@@ -1,11 +1,12 @@
 //! `destroy` of one or many, and `recreate`.
 
+use std::collections::{BTreeSet, HashSet};
+
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::args::{DestroyArgs, RecreateArgs};
+use super::bulk::{BulkItem, bulk};
 use super::confirm::{Question, allow};
 use super::create::failed;
 use super::interrupt::{Running, attend};
@@ -16,24 +17,6 @@ use crate::domain::{Code, SandboxRecord, State};
 
 /// How many are worked on at a time; a host limits its own sessions below that.
 const AT_ONCE: usize = 16;
-
-/// What became of one target of a bulk verb.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BulkItem {
-    /// The sandbox's id; what was typed, where it names none.
-    pub id: String,
-    /// Whether it is done.
-    pub ok: bool,
-    /// Why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Problem>,
-}
-
-impl BulkItem {
-    pub(super) fn new(id: impl Into<String>, ended: Result<(), Problem>) -> Self {
-        Self { id: id.into(), ok: ended.is_ok(), error: ended.err() }
-    }
-}
 
 /// One target: what was typed, and what it names.
 type Target = (String, Result<SandboxRecord, Problem>);
@@ -49,16 +32,18 @@ pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome 
             async move {
                 let record = match target {
                     Ok(record) => record,
-                    Err(problem) => return BulkItem::new(typed.as_str(), Err(problem.clone())),
+                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), false),
                 };
                 let ended = destroy_one(client, running, request(record, args, asked)).await;
-                BulkItem::new(record.id.as_str(), ended)
+                let forgotten = matches!(ended, Ok(State::Forgotten));
+                (BulkItem::new(record.id.as_str(), ended.map(drop)), forgotten)
             }
         })
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
-    let items = attend(face, &running, work).await?;
-    bulk(face, "destroyed", &items)
+    let (items, forgotten): (Vec<_>, Vec<_>) = attend(face, &running, work).await?.into_iter().unzip();
+    let forgotten: HashSet<_> = items.iter().zip(forgotten).filter(|(_, is)| *is).map(|(item, _)| &item.id).collect();
+    bulk(face, &items, |item| if forgotten.contains(&item.id) { "forgotten" } else { "destroyed" })
 }
 
 fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRequest {
@@ -72,15 +57,16 @@ fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRe
     }
 }
 
-async fn destroy_one(client: &dyn Client, running: &Running<'_>, request: DestroyRequest) -> Result<(), Problem> {
+/// Returns `destroyed`, or `forgotten` where that was asked for.
+async fn destroy_one(client: &dyn Client, running: &Running<'_>, request: DestroyRequest) -> Result<State, Problem> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
     let forget = request.forget;
     let left = running.finish(client.destroy(request).await?).await?;
     match left.state {
-        State::Destroyed => Ok(()),
-        State::Forgotten if forget => Ok(()),
+        State::Destroyed => Ok(State::Destroyed),
+        State::Forgotten if forget => Ok(State::Forgotten),
         // Never report destroyed for something that nobody saw gone.
         state => {
             let message = left.message.unwrap_or_else(|| format!("it is {state}, not destroyed"));
@@ -96,7 +82,7 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
         .buffered(AT_ONCE)
         .collect::<Vec<_>>()
         .await;
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     found
         .into_iter()
         .filter(|(typed, target)| match target {
@@ -121,58 +107,16 @@ async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> R
     };
     // There is nothing to agree to where nothing is left.
     let records: Vec<_> = known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();
-    allow(face, &Question { verb: "destroy", records: &records, yes: args.yes, needs_yes }).await
+    let note = args.forget.then(|| unseen(&records));
+    let verb = if args.forget { "forget" } else { "destroy" };
+    allow(face, &Question { verb, note, records: &records, yes: args.yes, needs_yes }).await
 }
 
-/// Prints what became of each, and ends with the status of all: 0, the one code that all failures have when all
-/// failed, else `partial`.
-pub(super) fn bulk(face: &mut Face<'_>, done: &str, items: &[BulkItem]) -> Outcome {
-    let problem = summary(items);
-    let status = problem.as_ref().map_or(0, Problem::exit_status);
-    match print_bulk(face, done, items) {
-        // What failed, failed, whether or not anybody read the list.
-        Err(Stop::PipeClosed) => return Ok(status),
-        other => other?,
-    }
-    match problem {
-        Some(problem) if face.look.json => Err(problem.into()),
-        _ => Ok(status),
-    }
-}
-
-fn print_bulk(face: &mut Face<'_>, done: &str, items: &[BulkItem]) -> Result<(), Stop> {
-    if face.look.json {
-        return face.document(items);
-    }
-    for item in items {
-        let id = face.look.clean(&item.id, 200);
-        match &item.error {
-            None => face.line(&format!("{done} {id}"))?,
-            Some(problem) if items.len() == 1 => face.error(problem),
-            Some(problem) => {
-                let mut problem = problem.clone();
-                if !problem.message.contains(&item.id) {
-                    problem.message = format!("{id}: {}", problem.message);
-                }
-                face.error(&problem);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The one problem that stands for all failures.
-fn summary(items: &[BulkItem]) -> Option<Problem> {
-    let problems: Vec<_> = items.iter().filter_map(|item| item.error.as_ref()).collect();
-    let first = *problems.first()?;
-    if items.len() == 1 {
-        return Some(first.clone());
-    }
-    let same = problems.len() == items.len() && problems.iter().all(|problem| problem.code == first.code);
-    let code = if same { first.code.clone() } else { Code::Partial };
-    let mut problem = Problem::new(code, format!("{} of {} failed", problems.len(), items.len()));
-    problem.retryable = problems.iter().all(|problem| problem.retryable);
-    Some(problem)
+/// What it means that a sandbox is forgotten.
+fn unseen(records: &[&SandboxRecord]) -> String {
+    let hosts: BTreeSet<_> = records.iter().map(|record| record.host.as_str()).collect();
+    let hosts = hosts.into_iter().collect::<Vec<_>>().join(", ");
+    format!("Nobody will look at {hosts}: what is there goes on until the next contact with it, and is removed then.")
 }
 
 pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcome {
@@ -180,7 +124,8 @@ pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcom
     let before = client.get(&args.id).await?;
     let records = [&before];
     let needs_yes = Some("recreate".to_owned());
-    let asked = allow(face, &Question { verb: "recreate", records: &records, yes: args.yes, needs_yes }).await?;
+    let asked =
+        allow(face, &Question { verb: "recreate", note: None, records: &records, yes: args.yes, needs_yes }).await?;
     let request = RecreateRequest {
         id: before.id.to_string(),
         revision: asked.then_some(before.revision),

@@ -3,13 +3,14 @@
 use futures_util::StreamExt as _;
 
 use super::args::EventsArgs;
+use super::interrupt::INTERRUPTED;
 use super::output::{Face, Outcome, Stop};
 use super::values::Since;
 use crate::client::{EventQuery, Update};
 use crate::domain::{Actor, Event};
 
-/// The status of a command that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
+/// How often it is asked whether anybody still reads.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
 
 pub(super) async fn events(face: &mut Face<'_>, args: &EventsArgs) -> Outcome {
     let query = query(face, args).await?;
@@ -49,9 +50,6 @@ async fn query(face: &Face<'_>, args: &EventsArgs) -> Result<EventQuery, Stop> {
 }
 
 /// Prints what is kept (only with `--since`), then what comes. Ends when nobody reads stdout, or with Ctrl-C.
-/// How often it is asked whether anybody still reads.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
-
 async fn follow(face: &mut Face<'_>, mut query: EventQuery, kept: bool) -> Outcome {
     // Listening begins before the kept ones are read: what happens in between is then in both, and the numbers
     // tell it apart.

@@ -2,7 +2,8 @@
 //! leaves at once.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
+use std::future::{self, Future};
+use std::task::{Context, Poll};
 
 use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -11,6 +12,9 @@ use super::output::{Face, Stop};
 use super::progress::Meter;
 use crate::client::{Client, Problem, Started};
 use crate::domain::{Code, OperationId, SandboxId, SandboxRecord};
+
+/// The status of a command that Ctrl-C ended.
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// How many reports are still shown after an operation's end.
 const LAST_WORDS: usize = 256;
@@ -43,6 +47,12 @@ impl<'a> Running<'a> {
     /// The error of what has not begun when Ctrl-C is pressed: nothing new is begun then.
     pub(super) fn cancelled(&self) -> Option<Problem> {
         self.asked.get().then(|| Problem::new(Code::Cancelled, "cancelled before it began"))
+    }
+
+    /// Returns once Ctrl-C was pressed. Only for work that [`attend`] awaits: it looks again whenever that goes on.
+    pub(super) async fn asked_to_stop(&self) {
+        let asked = |_: &mut Context<'_>| if self.asked.get() { Poll::Ready(()) } else { Poll::Pending };
+        future::poll_fn(asked).await;
     }
 
     async fn roll_back(&self) {

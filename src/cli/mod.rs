@@ -1,22 +1,32 @@
 //! The command-line face: a clap tree ([`args`]), a short function per verb, and one reply shown two ways.
 //!
-//! [`parse`] reads the arguments, [`run`] does what they say through a [`Client`] and returns the exit status.
-//! Nothing here knows how a sandbox is made, and nothing spawns.
+//! [`parse`] reads the arguments, [`alone`] does what needs no client, [`run`] everything else through a [`Client`];
+//! both return the exit status. Nothing here knows how a sandbox is made, and nothing spawns a task.
 
 pub mod args;
 
+mod bulk;
 mod confirm;
 mod create;
 mod destroy;
+mod doctor;
 mod events;
+mod exec;
 mod extensions;
 mod hosts;
 mod interrupt;
+mod label;
+mod logs;
+mod manual;
+mod operations;
 mod output;
+mod pour;
 mod profiles;
 mod progress;
 mod record;
+mod recover;
 mod sandboxes;
+mod shell;
 mod table;
 mod usage;
 mod values;
@@ -25,21 +35,41 @@ mod wait;
 use std::path::Path;
 
 pub use args::{Cli, DashboardArgs, Global, command, parse};
-pub use destroy::BulkItem;
+pub use bulk::BulkItem;
+pub use exec::ExecResult;
+pub use logs::LogEntry;
 pub use output::{ErrorLine, Io, ProgressLine, Terminals};
 pub use usage::ParseOutcome;
-pub use values::{Pair, Since};
+pub use values::{LabelChange, Pair, Since};
 
-use args::{Command, ExtensionsCommand, HostsCommand, ProfilesCommand};
+use args::{Command, ExtensionsCommand, HostsCommand, OperationsCommand, ProfilesCommand};
+use futures_util::future::BoxFuture;
 use output::{Face, Look, Outcome, Stop};
 
-use crate::client::{Client, Problem};
+use crate::client::{Check, Client, Problem};
 use crate::domain::Code;
 
 /// What a command does without a client, on this machine's files.
 pub struct Local<'a> {
     /// Checks one profile (or extension) file. Error: `invalid_profile`, one cause for each thing that is wrong.
     pub validate_profile: &'a dyn Fn(&Path) -> Result<(), Problem>,
+    /// Checks this installation, also where there can be no client; the argument is `--claim`. What is wrong is a
+    /// check that failed, not an error.
+    pub doctor: &'a dyn Fn(bool) -> BoxFuture<'a, Result<Vec<Check>, Problem>>,
+}
+
+/// Does what the command line says if that needs no client, no configuration and no data directory; the exit
+/// status. None: it needs them.
+pub async fn alone(cli: &Cli, local: &Local<'_>, io: &mut Io) -> Option<u8> {
+    let look = Look::of(&cli.global, io);
+    let mut face = Face { client: &(), io, look, global: &cli.global };
+    let outcome = match &cli.command {
+        Some(Command::Doctor(args)) => doctor::doctor(&mut face, args, local).await,
+        Some(Command::Completions(args)) => manual::completions(&mut face, args),
+        Some(Command::Man(args)) => manual::man(&mut face, args),
+        _ => return None,
+    };
+    Some(end(cli, io, outcome))
 }
 
 /// Does what the command line says and returns the exit status.
@@ -47,26 +77,36 @@ pub struct Local<'a> {
 /// Whoever calls it closes the client afterwards, except when [`Io::leave_at_once`] is set: then nobody may be
 /// waited for.
 pub async fn run(cli: Cli, client: std::sync::Arc<dyn Client>, local: &Local<'_>, io: &mut Io) -> u8 {
+    if let Some(status) = alone(&cli, local, io).await {
+        return status;
+    }
     let look = Look::of(&cli.global, io);
     let outcome = {
         let mut face = Face { client: client.as_ref(), io, look, global: &cli.global };
-        dispatch(&mut face, cli.command, local).await
+        dispatch(&mut face, cli.command.as_ref(), local).await
     };
+    end(&cli, io, outcome)
+}
+
+/// Writes out what is left to write, shows what went wrong; the exit status.
+fn end(cli: &Cli, io: &mut Io, outcome: Outcome) -> u8 {
     let outcome = outcome.and_then(|status| Ok(io.stdout.flush().map(|()| status)?));
     match outcome {
         Ok(status) => status,
         Err(Stop::PipeClosed) => 0,
-        Err(Stop::Problem(problem)) => {
-            output::error(io, look, &problem);
-            problem.exit_status()
-        }
+        Err(Stop::Problem(problem)) => report(&problem, cli, io),
     }
 }
 
-/// Shows an error that came before [`run`] (a configuration that cannot be read, say) and returns the exit status.
-pub fn report(problem: &Problem, global: &Global, io: &mut Io) -> u8 {
-    output::error(io, Look::of(global, io), problem);
-    problem.exit_status()
+/// Shows an error and returns the exit status. Also for one that came before [`run`] (a configuration that cannot
+/// be read, say).
+pub fn report(problem: &Problem, cli: &Cli, io: &mut Io) -> u8 {
+    output::error(io, Look::of(&cli.global, io), problem);
+    match &cli.command {
+        // Any other status is the command's own.
+        Some(Command::Exec(_)) if problem.code != Code::Cancelled => exec::OURS,
+        _ => problem.exit_status(),
+    }
 }
 
 /// What is asked for and not there yet: `unsupported` for `--server`. To be asked before a store is opened.
@@ -76,7 +116,7 @@ pub fn unsupported(global: &Global) -> Option<Problem> {
     Some(problem.hint("without --server the command works on this machine's own records"))
 }
 
-async fn dispatch(face: &mut Face<'_>, command: Option<Command>, local: &Local<'_>) -> Outcome {
+async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<'_>) -> Outcome {
     if let Some(problem) = unsupported(face.global) {
         return Err(problem.into());
     }
@@ -86,17 +126,27 @@ async fn dispatch(face: &mut Face<'_>, command: Option<Command>, local: &Local<'
         Some(Command::Create(args)) => create::create(face, args).await,
         Some(Command::List(args)) => sandboxes::list(face, args).await,
         Some(Command::Get(args)) => sandboxes::get(face, &args.id).await,
-        Some(Command::Destroy(args)) => destroy::destroy(face, &args).await,
-        Some(Command::Recreate(args)) => destroy::recreate(face, &args).await,
-        Some(Command::Wait(args)) => wait::wait(face, &args).await,
+        Some(Command::Destroy(args)) => destroy::destroy(face, args).await,
+        Some(Command::Recreate(args)) => destroy::recreate(face, args).await,
+        Some(Command::Wait(args)) => wait::wait(face, args).await,
+        Some(Command::Label(args)) => label::label(face, args).await,
+        Some(Command::Exec(args)) => exec::exec(face, args).await,
+        Some(Command::Shell(args)) => shell::shell(face, args).await,
+        Some(Command::Logs(args)) => logs::logs(face, args).await,
         Some(Command::Profiles(ProfilesCommand::List)) => profiles::list(face).await,
-        Some(Command::Profiles(ProfilesCommand::Show { id })) => profiles::show(face, &id).await,
-        Some(Command::Profiles(ProfilesCommand::Validate { files })) => profiles::validate(face, &files, local),
+        Some(Command::Profiles(ProfilesCommand::Show { id })) => profiles::show(face, id).await,
+        Some(Command::Profiles(ProfilesCommand::Validate { files })) => profiles::validate(face, files, local),
         Some(Command::Extensions(ExtensionsCommand::List)) => extensions::list(face).await,
-        Some(Command::Extensions(ExtensionsCommand::Show { id })) => extensions::show(face, &id).await,
+        Some(Command::Extensions(ExtensionsCommand::Show { id })) => extensions::show(face, id).await,
         Some(Command::Hosts(HostsCommand::List)) => hosts::list(face).await,
-        Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => hosts::check(face, &hosts, deep).await,
-        Some(Command::Events(args)) => events::events(face, &args).await,
+        Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => hosts::check(face, hosts, *deep).await,
+        Some(Command::Operations(OperationsCommand::List)) => operations::list(face).await,
+        Some(Command::Operations(OperationsCommand::Get { id })) => operations::get(face, id).await,
+        Some(Command::Operations(OperationsCommand::Cancel { id })) => operations::cancel(face, id).await,
+        Some(Command::Events(args)) => events::events(face, args).await,
+        Some(Command::Recover) => recover::recover(face).await,
+        // Done by `alone`.
+        Some(Command::Doctor(_) | Command::Completions(_) | Command::Man(_)) => Ok(0),
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Global;
 use crate::client::{Client, Problem};
+use crate::domain::output::Source;
 use crate::domain::text::clean_line;
 use crate::domain::{Code, Progress, Time};
 
@@ -31,6 +32,9 @@ pub struct Io {
     /// Whether `stdin` can be read without waiting. Asked before it is read, so that Ctrl-C is heard while the
     /// answer is awaited: a blocking read is resumed after a signal that has a handler.
     pub answered: fn() -> bool,
+    /// Whether an output takes bytes without waiting; it is given a moment to. Asked before much is written, so that
+    /// Ctrl-C is heard while a slow reader is waited for.
+    pub takes: fn(Source) -> bool,
     /// Whether whoever read `stdout` closed it.
     pub reader_left: fn() -> bool,
     /// Which of the three are terminals.
@@ -75,6 +79,7 @@ impl Io {
             stderr: Box::new(io::stderr()),
             stdin: Box::new(io::BufReader::new(io::stdin())),
             answered: stdin_is_readable,
+            takes: output_takes,
             reader_left: stdout_is_closed,
             terminals,
             // A terminal of a serial line says 0 columns: it does not know.
@@ -92,6 +97,17 @@ fn stdin_is_readable() -> bool {
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
     // A hang-up or an error counts as readable: the read then says so. So does a poll that fails.
     !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
+}
+
+/// A closed one takes bytes: the write then says so. So does one that cannot be asked.
+fn output_takes(source: Source) -> bool {
+    const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    let mut fds = [match source {
+        Source::Stdout => PollFd::new(&stdout, PollFlags::OUT),
+        Source::Stderr => PollFd::new(&stderr, PollFlags::OUT),
+    }];
+    !matches!(poll(&mut fds, Some(&MOMENT)), Ok(0))
 }
 
 fn stdout_is_closed() -> bool {
@@ -214,15 +230,15 @@ impl From<io::Error> for Stop {
 /// What a verb returns: the exit status, or why it ended early.
 pub(super) type Outcome = Result<u8, Stop>;
 
-/// A verb's view of the world.
-pub(super) struct Face<'a> {
-    pub client: &'a dyn Client,
+/// A verb's view of the world. A verb that needs no client has `()` in its place.
+pub(super) struct Face<'a, C: ?Sized = dyn Client + 'a> {
+    pub client: &'a C,
     pub io: &'a mut Io,
     pub look: Look,
     pub global: &'a Global,
 }
 
-impl Face<'_> {
+impl<C: ?Sized> Face<'_, C> {
     /// One JSON document; indented where a person looks at it.
     pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Stop> {
         let text =
@@ -265,7 +281,7 @@ impl Face<'_> {
     }
 }
 
-fn encoding(error: &serde_json::Error) -> Stop {
+pub(super) fn encoding(error: &serde_json::Error) -> Stop {
     Problem::new(Code::Internal, format!("the answer cannot be written as JSON: {error}")).into()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::destroy::{BulkItem, bulk};
+use super::bulk::{BulkItem, bulk};
 use super::output::{Face, Outcome, Stop, Tone};
 use super::table::{Line, short};
 use super::{Local, record, table};
@@ -115,5 +115,5 @@ pub(super) fn validate(face: &mut Face<'_>, files: &[PathBuf], local: &Local<'_>
         BulkItem::new(file.to_string_lossy(), ended)
     };
     let items: Vec<_> = files.iter().map(check).collect();
-    bulk(face, "valid:", &items)
+    bulk(face, &items, |_| "valid:")
 }

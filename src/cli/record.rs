@@ -2,22 +2,23 @@
 
 use super::output::{Face, Look, Stop, Tone};
 use super::table::{Line, age, short};
-use crate::domain::text::{clean_block, last_lines};
+use crate::domain::sandbox::{Attachment, Service};
+use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::domain::{SandboxRecord, State, Time};
 
 /// Older observations than this are shown with their age: seconds.
 const FRESH: u64 = 300;
 /// Lines of a failed step that are shown; `get --json` has all that is kept.
 const EVIDENCE: usize = 20;
+/// The widest a service's name and state get in a cell, in columns: the cell is never cut, and others need room.
+const NAME: usize = 16;
 /// The widest a value in a block gets, in columns.
 const VALUE: usize = 1000;
 
 /// The state and what qualifies it: what is being done now, dead services, and how old the observation is.
 pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
     let mut words = vec![record.state.to_string()];
-    if record.degraded().next().is_some() {
-        words.push("degraded".to_owned());
-    }
+    words.extend(degraded(record));
     if let Some(operation) = &record.operation {
         // In these states the state itself says what is being done.
         if !matches!(record.state, State::Requested | State::Provisioning | State::Destroying) {
@@ -33,6 +34,31 @@ pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
         words.push(format!("seen {} ago", age(seen, now)));
     }
     words.join(", ")
+}
+
+/// Which service should run and does not; of several the first, and how many more.
+fn degraded(record: &SandboxRecord) -> Option<String> {
+    let mut services = record.degraded();
+    let first = services.next()?;
+    let exit = first.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+    let more = match services.count() {
+        0 => String::new(),
+        more => format!(" +{more}"),
+    };
+    Some(format!("degraded: {} {}{exit}{more}", clean_line(&first.name, NAME), clean_line(&first.state, NAME)))
+}
+
+/// `web: exited, exit status 137, restarted 3 times, unhealthy`.
+fn service(service: &Service) -> String {
+    let mut words = vec![service.state.clone()];
+    words.extend(service.exit_code.map(|code| format!("exit status {code}")));
+    words.extend(match service.restarts {
+        None | Some(0) => None,
+        Some(1) => Some("restarted once".to_owned()),
+        Some(times) => Some(format!("restarted {times} times")),
+    });
+    words.extend(service.health.clone().filter(|health| !health.is_empty()));
+    format!("{}: {}", service.name, words.join(", "))
 }
 
 /// What is left of its time.
@@ -86,13 +112,16 @@ pub(super) fn print(face: &mut Face<'_>, record: &SandboxRecord) -> Result<(), S
     }
     add("workdir", record.workdir.clone());
     add("ssh", record.reachability.as_ref().map(|reach| reach.ssh.clone()));
-    for service in &record.services {
-        let exit = service.exit_code.map(|code| format!(", exit status {code}")).unwrap_or_default();
-        add("service", Some(format!("{}: {}{exit}", service.name, service.state)));
+    for one in &record.services {
+        add("service", Some(service(one)));
     }
     for endpoint in record.reachability.iter().flat_map(|reach| &reach.endpoints) {
         add("endpoint", Some(format!("{}:{}  {}", endpoint.service, endpoint.container_port, endpoint.url)));
         add("tunnel", endpoint.tunnel.clone());
+    }
+    for attachment in record.reachability.iter().flat_map(|reach| &reach.attachments) {
+        let Attachment { provider, id, local, state } = attachment;
+        add("attached", Some(format!("{local}  by {provider} ({id}, {state})")));
     }
     for rewrite in &record.rewrites {
         add("rewritten", Some(format!("{}: {}", rewrite.path, rewrite.what)));

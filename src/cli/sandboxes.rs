@@ -6,12 +6,12 @@ use super::{record, table, values};
 use crate::client::ListQuery;
 use crate::domain::SandboxRecord;
 
-pub(super) async fn list(face: &mut Face<'_>, args: ListArgs) -> Outcome {
+pub(super) async fn list(face: &mut Face<'_>, args: &ListArgs) -> Outcome {
     let query = ListQuery {
-        states: args.states,
-        host: args.host,
-        profile: args.profile,
-        labels: values::map_of("--label", args.labels)?,
+        states: args.states.clone(),
+        host: args.host.clone(),
+        profile: args.profile.clone(),
+        labels: values::map_of("--label", args.labels.clone())?,
         all: args.all,
     };
     let everything = query == ListQuery::default();

@@ -19,7 +19,7 @@ pub(super) struct Line {
 
 /// Prints a table: cut to the terminal's width by columns, never wrapped; a whole row has one tone. A head that
 /// ends in `!` is of a column that must stay whole, as the first always does.
-pub(super) fn print(face: &mut Face<'_>, head: &[&str], lines: &[Line]) -> Result<(), Stop> {
+pub(super) fn print<C: ?Sized>(face: &mut Face<'_, C>, head: &[&str], lines: &[Line]) -> Result<(), Stop> {
     let color = face.paints();
     let table = layout(head, lines, face.look, face.io.width);
     let tones = std::iter::once(Tone::Strong).chain(lines.iter().map(|line| line.tone));

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
+use super::exec;
 use super::output::{self, Io, Look};
 use crate::client::Problem;
 use crate::domain::Code;
@@ -19,12 +20,14 @@ pub enum ParseOutcome {
         problem: Box<Problem>,
         /// Whether `--json` is among the arguments, so that the error is JSON too.
         json: bool,
+        /// The exit status.
+        status: u8,
     },
 }
 
 impl ParseOutcome {
     pub(super) fn usage(problem: Problem, json: bool) -> Self {
-        Self::Usage { problem: Box::new(problem), json }
+        Self::Usage { status: problem.exit_status(), problem: Box::new(problem), json }
     }
 
     /// Prints it and returns the exit status.
@@ -36,10 +39,10 @@ impl ParseOutcome {
                 let _ = io.stdout.write_all(text.as_bytes()).and_then(|()| io.stdout.flush());
                 0
             }
-            Self::Usage { problem, json } => {
+            Self::Usage { problem, json, status } => {
                 let look = Look { json: *json, ..Look::default() };
                 output::error(io, look, problem);
-                problem.exit_status()
+                *status
             }
         }
     }
@@ -51,7 +54,10 @@ pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return ParseOutcome::Text(Box::new(text));
     }
-    ParseOutcome::usage(problem(&text.to_string(), &verbs(args)), asks_for_json(args))
+    let verbs = verbs(args);
+    let problem = problem(&text.to_string(), &verbs);
+    let status = if verbs == "sandboxer exec" { exec::OURS } else { problem.exit_status() };
+    ParseOutcome::Usage { problem: Box::new(problem), json: asks_for_json(args), status }
 }
 
 /// Whether `--json` is given. Looked for by hand, since clap could not read these arguments.

@@ -17,6 +17,15 @@ pub struct Pair {
     pub value: String,
 }
 
+/// `K=V` or `K-`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LabelChange {
+    /// Set it.
+    Set(Pair),
+    /// Take it away.
+    Remove(String),
+}
+
 /// Where `events` begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Since {
@@ -32,6 +41,16 @@ pub(super) fn pair(text: &str) -> Result<Pair, String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok(Pair { key: key.to_owned(), value: value.to_owned() }),
         _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+pub(super) fn label_change(text: &str) -> Result<LabelChange, String> {
+    if let Ok(pair) = pair(text) {
+        return Ok(LabelChange::Set(pair));
+    }
+    match text.strip_suffix('-') {
+        Some(key) if !key.is_empty() && !key.contains('=') => Ok(LabelChange::Remove(key.to_owned())),
+        _ => Err("write KEY=VALUE to set it, KEY- to take it away".to_owned()),
     }
 }
 
@@ -94,6 +113,18 @@ mod tests {
         assert_eq!(read("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
         assert_eq!(read("a="), Ok(("a".to_owned(), String::new())));
         assert!(read("=b").is_err() && read("a").is_err() && read("").is_err());
+    }
+
+    #[test]
+    fn a_label_is_set_or_taken_away() {
+        let set = |key: &str, value: &str| Ok(LabelChange::Set(Pair { key: key.to_owned(), value: value.to_owned() }));
+        assert_eq!(label_change("a=b"), set("a", "b"));
+        assert_eq!(label_change("a=b-"), set("a", "b-"));
+        assert_eq!(label_change("a-="), set("a-", ""));
+        assert_eq!(label_change("a-"), Ok(LabelChange::Remove("a".to_owned())));
+        for wrong in ["", "a", "-", "=", "=-"] {
+            assert!(label_change(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -12,7 +12,9 @@ use sandboxer::client::{
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
-use sandboxer::domain::{Actor, Code, Event, Operation, OperationId, SandboxId, SandboxRecord, State, Time};
+use sandboxer::domain::{
+    Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord, State, Time,
+};
 use tokio::sync::{Notify, broadcast};
 
 /// How an operation on a sandbox ends.
@@ -40,6 +42,18 @@ pub struct Inner {
     pub extensions: Vec<ExtensionView>,
     pub hosts: Vec<HostView>,
     pub events: Vec<Event>,
+    pub operations: Vec<Operation>,
+    /// What `cancel` does to an operation that runs, at once.
+    pub cancel_ends: Option<OperationState>,
+    pub recovered: Vec<Recovered>,
+    /// Whether `recover` never ends.
+    pub recovers_for_ever: bool,
+    /// What `exec` tells; it goes on for ever where that has no end.
+    pub exec: Vec<Result<ExecOutput, Problem>>,
+    /// What `logs` tells; with `follow` it goes on for ever.
+    pub logs: Vec<Result<LogLine, Problem>>,
+    /// The words of a shell.
+    pub shell: Vec<String>,
     /// Sent to whoever subscribes, at once.
     pub updates: Vec<Update>,
     /// What was asked, in order.
@@ -200,6 +214,11 @@ impl Client for FakeClient {
         let mut inner = self.lock();
         inner.calls.push(format!("cancel {operation}"));
         inner.cancelled.push(operation.clone());
+        let end = inner.cancel_ends.clone();
+        for known in inner.operations.iter_mut().filter(|known| known.id == *operation) {
+            known.cancel_requested = true;
+            known.state = end.clone().unwrap_or(OperationState::Running);
+        }
         drop(inner);
         self.wake.notify_waiters();
         self.wake.notify_one();
@@ -207,31 +226,50 @@ impl Client for FakeClient {
     }
 
     async fn operations(&self) -> Result<Vec<Operation>, Problem> {
-        Ok(Vec::new())
+        Ok(self.lock().operations.clone())
     }
 
     async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
-        Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
+        let found = self.lock().operations.iter().find(|one| one.id.as_str().starts_with(reference)).cloned();
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no operation {reference}")))
     }
 
-    async fn exec(&self, _: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
+    async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("exec {}", serde_json::to_string(&request).unwrap()));
+        let told = inner.exec.clone();
+        let ended = matches!(told.last(), Some(Ok(ExecOutput::Exit(_)) | Err(_)));
+        let told = stream::iter(told);
+        Ok(if ended { told.boxed() } else { told.chain(stream::pending()).boxed() })
     }
 
-    async fn logs(&self, _: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, "the fake has no logs"))
+    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("logs {}", serde_json::to_string(&request).unwrap()));
+        let told = stream::iter(inner.logs.clone());
+        Ok(if request.follow { told.chain(stream::pending()).boxed() } else { told.boxed() })
     }
 
-    async fn shell(&self, _: ShellRequest) -> Result<Interactive, Problem> {
-        Err(Problem::new(Code::Unsupported, "the fake has no shell"))
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("shell {}", serde_json::to_string(&request).unwrap()));
+        Ok(Interactive { words: inner.shell.iter().map(Into::into).collect(), folder: None })
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
-        self.get(&request.id).await
+        let mut record = self.find(&request.id)?;
+        self.lock().calls.push(format!("label {}", serde_json::to_string(&request).unwrap()));
+        record.labels.retain(|key, _| !request.remove.contains(key));
+        record.labels.extend(request.set);
+        self.put(record.clone());
+        Ok(record)
     }
 
     async fn recover(&self) -> Result<Vec<Recovered>, Problem> {
-        Ok(Vec::new())
+        if self.lock().recovers_for_ever {
+            std::future::pending::<()>().await;
+        }
+        Ok(self.lock().recovered.clone())
     }
 
     async fn refresh_services(&self, _: &str) -> Result<(), Problem> {

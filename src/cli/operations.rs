@@ -1,0 +1,128 @@
+//! `operations list`, `get` and `cancel`.
+
+use super::output::{Face, Outcome, Stop, Tone};
+use super::table::{Line, age, short, size};
+use super::{record, table};
+use crate::domain::{Operation, OperationState, Time};
+
+pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
+    let operations = face.client.operations().await?;
+    if face.look.json {
+        face.document(&operations)?;
+    } else if operations.is_empty() {
+        face.remark("no operations in the last day");
+    } else {
+        let now = face.now();
+        let rows: Vec<_> = operations.iter().map(|operation| row(operation, now)).collect();
+        table::print(face, &["ID", "KIND!", "ON!", "STATE!", "TOOK!", "BEGAN", "BY", "REMARK"], &rows)?;
+    }
+    Ok(0)
+}
+
+fn row(operation: &Operation, now: Time) -> Line {
+    let tone = match operation.state {
+        OperationState::Running => Tone::Busy,
+        OperationState::Failed => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let remark = match &operation.error {
+        Some(error) => error.message.clone(),
+        None => operation.stage.clone().unwrap_or_default(),
+    };
+    let cells = vec![
+        operation.id.to_string(),
+        operation.kind.to_string(),
+        subject(operation).unwrap_or_else(|| "-".to_owned()),
+        state(operation),
+        short(took(operation, now)),
+        format!("{} ago", age(operation.started_at, now)),
+        operation.actor.to_string(),
+        remark,
+    ];
+    Line { tone, cells }
+}
+
+fn subject(operation: &Operation) -> Option<String> {
+    let sandbox = operation.sandbox_id.as_ref().map(ToString::to_string);
+    sandbox.or_else(|| operation.snapshot_id.as_ref().map(ToString::to_string))
+}
+
+fn state(operation: &Operation) -> String {
+    let asked = operation.cancel_requested && operation.state == OperationState::Running;
+    if asked { format!("{}, cancelling", operation.state) } else { operation.state.to_string() }
+}
+
+fn took(operation: &Operation, now: Time) -> u64 {
+    operation.finished_at.unwrap_or(now).since(operation.started_at).as_secs()
+}
+
+pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
+    let operation = face.client.operation(reference).await?;
+    if face.look.json {
+        face.document(&operation)?;
+    } else {
+        print(face, &operation)?;
+    }
+    Ok(0)
+}
+
+fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
+    let now = face.now();
+    let mut fields = vec![("id", operation.id.to_string()), ("kind", operation.kind.to_string())];
+    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    add("sandbox", operation.sandbox_id.as_ref().map(ToString::to_string));
+    add("snapshot", operation.snapshot_id.as_ref().map(ToString::to_string));
+    add("state", Some(state(operation)));
+    add("stage", operation.stage.clone());
+    add("done", operation.done.zip(operation.of).map(|(done, of)| format!("{done} of {of}")));
+    add("moved", operation.bytes.map(size));
+    add("began", Some(format!("{} ({} ago)", operation.started_at, age(operation.started_at, now))));
+    add("ended", operation.finished_at.map(|end| end.to_string()));
+    add("took", Some(short(took(operation, now))));
+    add("process", Some(format!("{} on {}", operation.pid, operation.host)));
+    add("actor", Some(operation.actor.to_string()));
+    if let Some(error) = &operation.error {
+        add("error", Some(format!("{}: {}", error.code, error.message)));
+        for line in error.causes.iter().flat_map(|cause| cause.lines()) {
+            add("", Some(line.to_owned()));
+        }
+        add("hint", error.hint.clone());
+    }
+    record::block(face, &fields)
+}
+
+/// Asks, and returns at once. One that has ended is nothing to do.
+pub(super) async fn cancel(face: &mut Face<'_>, reference: &str) -> Outcome {
+    let mut operation = face.client.operation(reference).await?;
+    if operation.state == OperationState::Running {
+        let asked = face.client.cancel(&operation.id).await;
+        operation = face.client.operation(operation.id.as_str()).await?;
+        // It may have ended while it was asked; then there is nothing to complain about.
+        if operation.state == OperationState::Running {
+            asked?;
+        }
+    }
+    if face.look.json {
+        face.document(&operation)?;
+        return Ok(0);
+    }
+    let id = face.look.clean(operation.id.as_str(), 200);
+    if operation.state == OperationState::Running {
+        face.line(&format!("asked {id} to roll back"))?;
+        let (pid, host) = (operation.pid, face.look.clean(&operation.host, 200));
+        face.remark(&format!(
+            "process {pid} on {host} does it; `sandboxer operations get {id}` shows how it ends\n\
+             if that process is dead: sandboxer recover"
+        ));
+    } else {
+        face.line(&format!("{id} has {} already: nothing to do", ended(&operation.state)))?;
+    }
+    Ok(0)
+}
+
+fn ended(state: &OperationState) -> &str {
+    match state {
+        OperationState::Cancelled => "been rolled back",
+        other => other.as_str(),
+    }
+}

@@ -1,0 +1,121 @@
+//! `shell`: hands the terminal to a program of this machine that opens a shell in a sandbox.
+
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::args::ShellArgs;
+use super::interrupt::look_on;
+use super::output::{Face, Outcome};
+use crate::client::{Problem, ShellRequest};
+use crate::domain::Code;
+use crate::domain::output::Interactive;
+
+pub(super) async fn shell(face: &mut Face<'_>, args: &ShellArgs) -> Outcome {
+    if let Some(problem) = refused(face, args) {
+        return Err(problem.into());
+    }
+    let client = face.client;
+    let begin = async {
+        let id = client.get(&args.id).await?.id.to_string();
+        client.shell(ShellRequest { id, service: args.service.clone() }).await
+    };
+    let interactive = look_on(face, begin).await??;
+    let ended = Handover::listen()?.until_end_of(&interactive).await?;
+    Ok(status(ended))
+}
+
+fn refused(face: &Face<'_>, args: &ShellArgs) -> Option<Problem> {
+    let why = if face.look.json {
+        "a shell has no --json"
+    } else if face.io.terminals.stdin && face.io.terminals.stdout {
+        return None;
+    } else {
+        "a shell needs a terminal as standard input and output"
+    };
+    let service = args.service.as_ref().map(|name| format!(" --service {name}")).unwrap_or_default();
+    Some(Problem::new(Code::Usage, why).hint(format!("sandboxer exec {}{service} -- CMD... runs one command", args.id)))
+}
+
+/// What is heard while another program has the terminal. Keys are that program's: it may take Ctrl-C as a key, or
+/// be ended by it, and either way it is waited for. What is meant for us alone is passed on.
+struct Handover {
+    interrupt: Signal,
+    quit: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Handover {
+    fn listen() -> Result<Self, Problem> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| {
+                let mut problem = Problem::new(Code::Internal, "signals cannot be listened to");
+                problem.causes.push(error.to_string());
+                problem
+            })
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            quit: listen(SignalKind::quit())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn until_end_of(mut self, interactive: &Interactive) -> Result<ExitStatus, Problem> {
+        let mut child = start(interactive)?;
+        loop {
+            tokio::select! {
+                ended = child.wait() => return ended.map_err(|error| failed(interactive, &error)),
+                _ = self.interrupt.recv() => {}
+                _ = self.quit.recv() => {}
+                _ = self.terminate.recv() => end(&child),
+                _ = self.hang_up.recv() => end(&child),
+            }
+        }
+    }
+}
+
+fn start(interactive: &Interactive) -> Result<Child, Problem> {
+    let [program, arguments @ ..] = interactive.words.as_slice() else {
+        return Err(Problem::new(Code::Internal, "the extension names no program for a shell"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    if let Some(folder) = &interactive.folder {
+        command.current_dir(folder);
+    }
+    command.spawn().map_err(|error| failed(interactive, &error))
+}
+
+/// Asks the program to end; it resets the terminal then, which a killed one would not.
+fn end(child: &Child) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+fn failed(interactive: &Interactive, error: &std::io::Error) -> Problem {
+    let program = interactive.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    // A folder that is not there is "not found" too.
+    let folder = interactive.folder.as_ref().filter(|folder| !folder.is_dir());
+    let mut problem = match folder {
+        Some(folder) => Problem::new(Code::NotFound, format!("the folder {} is not there", folder.display())),
+        None if error.kind() == ErrorKind::NotFound => {
+            Problem::new(Code::MissingDependency, format!("this machine has no program {program}"))
+        }
+        None => Problem::new(Code::Internal, format!("{program} cannot be run")),
+    };
+    problem.causes.push(error.to_string());
+    problem
+}
+
+fn status(ended: ExitStatus) -> u8 {
+    let status = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
+    status.and_then(|status| u8::try_from(status).ok()).unwrap_or(u8::MAX)
+}

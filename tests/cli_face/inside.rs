@@ -1,0 +1,244 @@
+//! `exec`, `shell`, `logs`, `label`: the verbs that work in a sandbox.
+
+use std::io;
+
+use insta::assert_snapshot;
+use sandboxer::client::Problem;
+use sandboxer::domain::Code;
+use sandboxer::domain::output::{ExecOutput, LogLine, Source};
+use serde_json::{Value, json};
+
+use super::cli_client::FakeClient;
+use super::cli_world::*;
+
+fn out(text: &[u8]) -> Result<ExecOutput, Problem> {
+    Ok(ExecOutput::Output(Source::Stdout, text.to_vec()))
+}
+
+fn err(text: &[u8]) -> Result<ExecOutput, Problem> {
+    Ok(ExecOutput::Output(Source::Stderr, text.to_vec()))
+}
+
+fn runs(told: Vec<Result<ExecOutput, Problem>>) -> FakeClient {
+    let fake = fleet();
+    fake.lock().exec = told;
+    fake
+}
+
+fn ends(status: i32) -> Result<ExecOutput, Problem> {
+    Ok(ExecOutput::Exit(status))
+}
+
+/// The request of the last call.
+fn asked(fake: &FakeClient) -> Value {
+    let call = fake.calls().last().cloned().unwrap_or_default();
+    serde_json::from_str(call.split_once(' ').unwrap().1).unwrap()
+}
+
+#[tokio::test]
+async fn exec_passes_bytes_on_and_ends_as_the_command_did() {
+    let fake = runs(vec![out(b"a\n\x1b[31mred\x00"), err(b"\xe2\x98\x83 no newline"), out(b"b"), ends(7)]);
+    let ran = run(&fake, "exec my-env -- make test").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (7, "a\n\u{1b}[31mred\0b"));
+    assert_eq!(ran.stderr, "☃ no newline");
+    assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "command": ["make", "test"], "service": null}));
+    for (status, seen) in [(0, 0), (130, 130), (137, 137), (255, 255)] {
+        assert_eq!(run(&runs(vec![ends(status)]), "exec my-env true").await.status, seen);
+    }
+}
+
+#[tokio::test]
+async fn what_follows_the_commands_first_word_is_the_commands() {
+    for (line, command, service) in [
+        ("exec my-env ls -la --json", json!(["ls", "-la", "--json"]), Value::Null),
+        ("exec my-env -- ls --service x -- y", json!(["ls", "--service", "x", "--", "y"]), Value::Null),
+        ("exec my-env --service web -- -x --help", json!(["-x", "--help"]), json!("web")),
+        ("exec --service web my-env sh -c 'a  b'", json!(["sh", "-c", "a  b"]), json!("web")),
+        ("exec my-env -- ''", json!([""]), Value::Null),
+    ] {
+        let fake = runs(vec![ends(0)]);
+        let ran = run(&fake, line).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{line}: {ran}");
+        assert_eq!((&asked(&fake)["command"], &asked(&fake)["service"]), (&command, &service), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn failures_of_our_own_are_125() {
+    for line in ["exec", "exec my-env", "exec my-env --", "exec --nosuch my-env ls", "exec nothing -- ls"] {
+        let ran = run(&fleet(), line).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (125, ""), "{line}: {ran}");
+        assert!(ran.stderr.starts_with("error: "), "{line}: {ran}");
+    }
+    let broken = runs(vec![out(b"half"), Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer"))]);
+    let ran = run(&broken, "exec my-env -- ls").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (125, "half"));
+    let ran = run(&broken, "exec my-env --json -- ls").await;
+    assert_eq!((ran.status, ran.stdout.as_str(), &ran.error()["code"]), (125, "", &json!("host_unreachable")));
+    let ran = run(&fleet(), "--json exec").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (125, &json!("usage")));
+    // Only of exec.
+    assert_eq!(run(&fleet(), "get").await.status, 2);
+    assert_eq!(run(&fleet(), "get exec --nosuch").await.status, 2);
+}
+
+#[tokio::test]
+async fn exec_as_one_document() {
+    let fake = runs(vec![out(b"a\n\xff"), err(b"b"), out(b"c"), ends(3)]);
+    let ran = run(&fake, "exec my-env --json -- ls").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (3, ""));
+    let expected = json!({"exit_status": 3, "stdout": "a\n\u{fffd}c", "stderr": "b", "truncated": false});
+    assert_eq!(ran.json(), expected);
+    let chunk = vec![b'x'; 1 << 20];
+    let mut told: Vec<_> = (0..9).map(|_| out(&chunk)).collect();
+    told.push(ends(0));
+    let ran = run(&runs(told), "exec my-env --json -- yes").await;
+    assert_eq!((ran.status, ran.json()["stdout"].as_str().unwrap().len()), (0, 8 << 20));
+    assert_eq!(ran.json()["truncated"], true);
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_the_command() {
+    let pressed = || World { presses: 1, ..World::default() };
+    let fake = runs(vec![out(b"working\n")]);
+    let ran = run_in(pressed(), &fake, "exec my-env -- sleep 1000").await;
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (130, "working\n", ""));
+    let ran = run_in(pressed(), &fake, "exec my-env --json -- sleep 1000").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (130, &json!("cancelled")));
+    // Also while a reader that reads nothing is waited for.
+    let stuck = World { takes: Some(|_| false), ..pressed() };
+    assert_eq!(run_in(stuck, &fake, "exec my-env -- yes").await.status, 130);
+}
+
+#[tokio::test]
+async fn a_reader_that_left_ends_the_command_and_is_no_success() {
+    let world = |kind| World { stdout: Some(kind), ..World::default() };
+    let fake = runs(vec![out(b"a"), ends(0)]);
+    let ran = run_in(world(io::ErrorKind::BrokenPipe), &fake, "exec my-env -- yes").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (141, ""));
+    let ran = run_in(world(io::ErrorKind::StorageFull), &fake, "exec my-env -- yes").await;
+    assert_eq!(ran.status, 125);
+    assert!(ran.stderr.contains("standard output cannot be written"), "{ran}");
+    // A document is printed after the end: the status is known.
+    let fake = runs(vec![ends(9)]);
+    assert_eq!(run_in(world(io::ErrorKind::BrokenPipe), &fake, "exec my-env --json -- x").await.status, 9);
+}
+
+#[tokio::test]
+async fn a_shell_has_the_terminal_and_its_status_is_ours() {
+    for (script, status) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137)] {
+        let fake = fleet();
+        fake.lock().shell = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let ran = run_in(on_terminal(""), &fake, "shell my-env --service web").await;
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (status, "", ""), "{script}");
+        assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "service": "web"}));
+    }
+    let fake = fleet();
+    fake.lock().shell = vec!["no-such-program".to_owned()];
+    let ran = run_in(on_terminal(""), &fake, "shell my-env").await;
+    assert_eq!(ran.status, 7, "{ran}");
+}
+
+#[tokio::test]
+async fn a_shell_needs_a_terminal() {
+    let fake = fleet();
+    assert_snapshot!(run(&fake, "shell my-env --service web").await, @r"
+    status 2
+    --- stdout
+    --- stderr
+    error: a shell needs a terminal as standard input and output
+    hint: sandboxer exec my-env --service web -- CMD... runs one command
+    ");
+    let ran = run_in(on_terminal(""), &fake, "shell my-env --json").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));
+    assert!(fake.calls().is_empty());
+}
+
+fn line(service: &str, text: &[u8]) -> Result<LogLine, Problem> {
+    Ok(LogLine { service: service.into(), source: Source::Stdout, bytes: text.to_vec(), cut: false })
+}
+
+/// A sandbox of two services and what they wrote.
+fn chatty() -> FakeClient {
+    let mut record = ready("a1b2c3d4");
+    let mut db = record.services[0].clone();
+    db.name = "database".into();
+    record.services.push(db);
+    let fake = FakeClient::with(vec![record, named("b1b2c3d4", "lone", sandboxer::domain::State::Ready)]);
+    let warned =
+        LogLine { service: "database".into(), source: Source::Stderr, bytes: b"warning \xff".to_vec(), cut: true };
+    fake.lock().logs = vec![line("web", b"GET /\t\x1b[31m500\x1b[0m"), Ok(warned), line("web", b"")];
+    fake
+}
+
+#[tokio::test]
+async fn logs_in_words_and_exact() {
+    let fake = chatty();
+    assert_snapshot!(run(&fake, "logs my-env").await, @r"
+    status 0
+    --- stdout
+    web      | GET / 500
+    database | warning � [the rest of this line is left out]
+    web      | 
+    --- stderr
+    ");
+    assert_snapshot!(run(&fake, "logs my-env --service web --tail 3").await.stdout, @r"
+    GET / 500
+    warning � [the rest of this line is left out]
+    ");
+    assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "service": "web", "tail": 3, "follow": false}));
+    let ran = run(&fake, "logs my-env --json").await;
+    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected = json!({"service": "web", "stream": "stdout", "line": "GET /\t\u{1b}[31m500\u{1b}[0m"});
+    assert_eq!(lines[0], expected);
+    assert_eq!((&lines[1]["stream"], &lines[1]["cut"]), (&json!("stderr"), &json!(true)));
+    assert_eq!(lines.len(), 3);
+}
+
+#[tokio::test]
+async fn logs_that_are_empty_or_break_off() {
+    let fake = chatty();
+    fake.lock().logs.clear();
+    let ran = run(&fake, "logs my-env").await;
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", "nothing was written\n"));
+    assert_eq!(run(&fake, "logs my-env --json").await.stderr, "");
+    let gone = Problem::new(Code::HostUnreachable, "coulombcore does not answer");
+    fake.lock().logs = vec![line("web", b"last words"), Err(gone)];
+    let ran = run(&fake, "logs my-env").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (5, "web      | last words\n"));
+    for wrong in ["--tail many", "--tail -1", "--tail 1.5", "--tail"] {
+        assert_eq!(run(&fake, &format!("logs my-env {wrong}")).await.status, 2, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn following_ends_quietly() {
+    let fake = chatty();
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "logs my-env --follow").await;
+    assert_eq!((ran.status, ran.stdout.lines().count(), ran.stderr.as_str()), (130, 3, ""));
+    let closed = World { stdout: Some(io::ErrorKind::BrokenPipe), ..World::default() };
+    let ran = run_in(closed, &fake, "logs my-env --follow").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    // Nothing is written, and whoever read has left.
+    fake.lock().logs.clear();
+    let left = World { reader_left: Some(|| true), ..World::default() };
+    assert_eq!(run_in(left, &fake, "logs my-env --follow").await.status, 0);
+    let stuck = World { takes: Some(|_| false), presses: 1, ..World::default() };
+    assert_eq!(run_in(stuck, &chatty(), "logs my-env").await.status, 130);
+}
+
+#[tokio::test]
+async fn labels_are_set_and_taken_away_together() {
+    let fake = fleet();
+    let ran = run(&fake, "label my-env team=web note=a=b empty= old- --json").await;
+    let expected = json!({"team": "web", "note": "a=b", "empty": ""});
+    assert_eq!((ran.status, &ran.json()["labels"]), (0, &expected));
+    assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "revision": null, "set": expected, "remove": ["old"]}));
+    assert!(run(&fake, "label my-env team-").await.stdout.contains("label     note=a=b\n"));
+    for wrong in ["", "team", "-- -", "team=a team=b", "team=a team-", "=x"] {
+        let fake = fleet();
+        let ran = run(&fake, &format!("label my-env {wrong}")).await;
+        assert_eq!((ran.status, fake.calls().len()), (2, 0), "{wrong}: {ran}");
+    }
+    assert_eq!(run(&fleet(), "label nothing a=b").await.status, 3);
+}

@@ -1,0 +1,237 @@
+//! `operations`, `recover`, `doctor`, `completions`, `man`, `destroy --forget`: what looks after an installation.
+
+use insta::assert_snapshot;
+use sandboxer::client::{Problem, Recovered};
+use sandboxer::domain::sandbox::Attachment;
+use sandboxer::domain::{Code, Operation, OperationState, State};
+use serde_json::{Value, json};
+
+use super::cli_client::{End, FakeClient, now};
+use super::cli_world::*;
+
+fn operation(id: &str, state: &str) -> Operation {
+    let ended = (state != "running").then(|| now().minus_seconds(30));
+    let error = (state == "failed").then(|| {
+        json!({"code": "operation_failed", "message": "it did not start", "causes": ["no such\nimage"], "hint": "look"})
+    });
+    let value = json!({
+        "id": id, "kind": "create", "sandbox_id": "a1b2c3d4", "snapshot_id": null, "state": state,
+        "stage": (state == "running").then_some("transfer"), "done": 1, "of": 3, "bytes": 1_500_000,
+        "started_at": now().minus_seconds(100), "finished_at": ended, "pid": 4711, "host": "box\u{1b}[2J",
+        "actor": {"type": "adm", "name": "tester"}, "error": error,
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+fn busy() -> FakeClient {
+    let fake = fleet();
+    fake.lock().operations = vec![
+        operation("op-00000001", "failed"),
+        operation("op-00000002", "succeeded"),
+        operation("op-1a2b3c4d", "running"),
+    ];
+    fake
+}
+
+#[tokio::test]
+async fn operations_in_words_and_as_json() {
+    assert_snapshot!("operations_list", run(&busy(), "operations list").await);
+    assert_snapshot!("operations_get", run(&busy(), "operations get op-1a2b").await);
+    assert_snapshot!("operations_get_failed", run(&busy(), "operations get op-00000001").await);
+    assert_eq!(run(&busy(), "operations list --json").await.json().as_array().unwrap().len(), 3);
+    assert_eq!(run(&busy(), "operations get op-1a2b --json").await.json()["id"], "op-1a2b3c4d");
+    assert_eq!(run(&busy(), "operations get op-9999").await.status, 3);
+    assert_eq!(run(&busy(), "operations").await.status, 2);
+    let none = run(&fleet(), "operations list").await;
+    assert_eq!((none.status, none.stdout.as_str(), none.stderr.as_str()), (0, "", "no operations in the last day\n"));
+}
+
+#[tokio::test]
+async fn cancelling_asks_and_says_what_happens_next() {
+    let fake = busy();
+    assert_snapshot!(run(&fake, "operations cancel op-1a2b").await, @r"
+    status 0
+    --- stdout
+    asked op-1a2b3c4d to roll back
+    --- stderr
+    process 4711 on box does it; `sandboxer operations get op-1a2b3c4d` shows how it ends
+    if that process is dead: sandboxer recover
+    ");
+    assert_eq!(fake.calls(), ["cancel op-1a2b3c4d"]);
+    let ran = run(&busy(), "operations cancel op-1a2b --json").await;
+    assert_eq!((ran.json()["cancel_requested"].clone(), ran.stderr.as_str()), (json!(true), ""));
+}
+
+#[tokio::test]
+async fn cancelling_what_has_ended_is_nothing_to_do() {
+    let fake = busy();
+    let ran = run(&fake, "operations cancel op-00000001").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-00000001 has failed already: nothing to do\n"));
+    assert!(fake.calls().is_empty());
+    // It ends while it is asked.
+    let fake = busy();
+    fake.lock().cancel_ends = Some(OperationState::Cancelled);
+    let ran = run(&fake, "operations cancel op-1a2b").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-1a2b3c4d has been rolled back already: nothing to do\n"));
+}
+
+fn recovered(id: &str, ok: bool) -> Recovered {
+    let error = (!ok).then(|| {
+        let problem =
+            Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("when it does: sandboxer recover");
+        serde_json::from_value(serde_json::to_value(problem).unwrap()).unwrap()
+    });
+    Recovered {
+        id: id.into(),
+        ok,
+        was: "create by process 4711 on box\u{1b}[2J".into(),
+        state: Some(if ok { State::Failed } else { State::Provisioning }),
+        message: if ok { "rolled back" } else { "coulombcore does not answer" }.into(),
+        error,
+    }
+}
+
+#[tokio::test]
+async fn recover_ends_like_a_bulk_verb() {
+    for (oks, status) in
+        [(vec![], 0), (vec![true, true], 0), (vec![true, false], 8), (vec![false, false], 5), (vec![false], 5)]
+    {
+        let fake = fleet();
+        fake.lock().recovered = oks.iter().enumerate().map(|(n, ok)| recovered(&format!("a000000{n}"), *ok)).collect();
+        let ran = run(&fake, "recover").await;
+        assert_eq!(ran.status, status, "{oks:?}: {ran}");
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran}");
+        let ran = run(&fake, "recover --json").await;
+        assert_eq!((ran.status, ran.json().as_array().unwrap().len()), (status, oks.len()), "{oks:?}");
+    }
+    let fake = fleet();
+    fake.lock().recovered = vec![recovered("a0000001", true), recovered("a0000002", false)];
+    assert_snapshot!("recover", run(&fake, "recover").await);
+    let ran = run(&fleet(), "recover").await;
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "nothing was left behind\n"));
+}
+
+#[tokio::test]
+async fn ctrl_c_leaves_recover() {
+    let fake = fleet();
+    fake.lock().recovers_for_ever = true;
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "recover").await;
+    assert!(!ran.left_at_once);
+    assert_eq!(ran.status, 130);
+    assert!(ran.stderr.contains("sandboxer recover goes on with the rest"), "{ran}");
+}
+
+#[tokio::test]
+async fn doctor_ends_with_1_when_a_check_failed() {
+    assert_snapshot!("doctor", run(&fleet(), "doctor").await);
+    let ran = run(&fleet(), "doctor --json").await;
+    assert_eq!((ran.status, &ran.error()["message"]), (1, &json!("1 of 3 checks failed")));
+    assert_eq!(ran.json()[2]["state"], "failed");
+    let ran = run(&fleet(), "doctor --claim --json").await;
+    assert_eq!((ran.status, ran.json().as_array().unwrap().len(), ran.stderr.as_str()), (0, 1, ""));
+    let closed = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
+    assert_eq!(run_in(closed, &fleet(), "doctor").await.status, 1);
+}
+
+#[tokio::test]
+async fn completions_of_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = run(&fleet(), &format!("completions {shell}")).await;
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{shell}");
+        for word in ["operations", "force-protected", "completions"] {
+            assert!(ran.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    for (line, status) in [("completions tcsh", 2), ("completions", 2), ("completions bash --json", 2)] {
+        assert_eq!(run(&fleet(), line).await.status, status, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn the_manual_in_one_page_or_a_folder_of_them() {
+    let ran = run(&fleet(), "man").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_snapshot!("man", ran.stdout.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("man/man1");
+    let ran = run(&fleet(), &format!("man --dir {}", dir.display())).await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
+    for page in ["sandboxer.1", "sandboxer-exec.1", "sandboxer-operations-cancel.1"] {
+        assert!(std::fs::read_to_string(dir.join(page)).unwrap().contains(".SH"), "{page}");
+    }
+    assert_eq!(run(&fleet(), "man --json").await.status, 2);
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let ran = run(&fleet(), &format!("man --dir {}", folder.path().join("file").display())).await;
+    assert_eq!(ran.status, 2, "{ran}");
+}
+
+#[tokio::test]
+async fn forgetting_says_that_nobody_will_look() {
+    let forgotten = |id: &str| End::Well(Box::new(record(id, State::Forgotten)));
+    let fake = || fleet().ends("a1b2c3d4", forgotten("a1b2c3d4"));
+    let ran = run_in(on_terminal("y\n"), &fake(), "destroy my-env --forget --no-color").await;
+    assert_snapshot!("forget_asks", ran);
+    let asked = fake();
+    assert_eq!(run_in(on_terminal("n\n"), &asked, "destroy my-env --forget").await.status, 130);
+    assert!(asked.calls().is_empty());
+    for (line, status) in
+        [("destroy my-env --forget", 0), ("destroy a1b2 --forget", 2), ("destroy a1b2 --forget --yes", 0)]
+    {
+        let ran = run(&fake(), line).await;
+        assert_eq!(ran.status, status, "{line}: {ran}");
+        assert_eq!(ran.stdout, if status == 0 { "forgotten a1b2c3d4\n" } else { "" }, "{line}");
+    }
+    // What was never asked for is no success.
+    assert_eq!(run(&fake(), "destroy my-env").await.status, 1);
+}
+
+#[tokio::test]
+async fn services_that_died_and_attachments_are_shown() {
+    let mut record = ready("a1b2c3d4");
+    let mut service = |name: &str, state: &str, exit_code, restarts, health: Option<&str>| {
+        let mut service = record.services[0].clone();
+        (service.name, service.state) = (name.into(), state.into());
+        (service.exit_code, service.restarts, service.health) = (exit_code, restarts, health.map(str::to_owned));
+        record.services.push(service);
+    };
+    service("db", "exited", Some(137), Some(3), None);
+    service("cache", "missing", None, None, None);
+    service("init", "exited", Some(0), Some(0), None);
+    service("api", "running", None, Some(1), Some("unhealthy"));
+    record.reachability.as_mut().unwrap().attachments = vec![Attachment {
+        provider: "ops-bridge".into(),
+        id: "t-17".into(),
+        local: "127.0.0.1:4000".into(),
+        state: "up\u{1b}[2J".into(),
+    }];
+    let fake = FakeClient::with(vec![record]);
+    assert_snapshot!("get_degraded", run(&fake, "get my-env").await);
+    let listed = run(&fake, "list").await.stdout;
+    assert!(listed.contains("  ready, degraded: db exited 137 +1  "), "{listed}");
+}
+
+#[tokio::test]
+async fn every_document_of_these_verbs_fits_its_schema() {
+    use sandboxer::domain::output::{ExecOutput, LogLine, Source};
+    let fake = busy();
+    fake.lock().recovered = vec![recovered("a0000001", true), recovered("a0000002", false)];
+    fake.lock().exec = vec![Ok(ExecOutput::Output(Source::Stdout, b"x".to_vec())), Ok(ExecOutput::Exit(3))];
+    fake.lock().logs = [false, true]
+        .map(|cut| Ok(LogLine { service: "web".into(), source: Source::Stderr, bytes: b"x".to_vec(), cut }))
+        .to_vec();
+    for (line, schema) in [
+        ("exec my-env --json -- ls", "exec"),
+        ("label my-env a=b --json", "sandbox"),
+        ("operations list --json", "operations"),
+        ("operations get op-1a2b --json", "operation"),
+        ("operations cancel op-1a2b --json", "operation"),
+        ("recover --json", "recovered"),
+        ("doctor --json", "checks"),
+    ] {
+        super::fits(schema, &run(&fake, line).await.json());
+    }
+    let ran = run(&fake, "logs my-env --json").await;
+    for line in ran.stdout.lines() {
+        super::fits("log", &serde_json::from_str::<Value>(line).unwrap());
+    }
+}
