@@ -1,11 +1,13 @@
 //! Runs effects on the client, each in a task of its own, and answers with a message: on failure too, and on a
 //! panic. The tasks are owned here: they hear "stop" and are waited for.
 
+mod follow;
+
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
@@ -15,13 +17,13 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, EventQuery, ListQuery, Problem, Started};
+use crate::client::{Client, EventQuery, ListQuery, LogsRequest, Problem, Started};
 use crate::domain::Time;
 use crate::domain::event::Event;
 use crate::domain::fault::Code;
 use crate::domain::name::SandboxId;
 use crate::tui::message::{Effect, Frozen, Msg};
-use crate::tui::model::{Entry, JobId, Remembered};
+use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -36,6 +38,8 @@ pub struct Effects {
     stop: CancellationToken,
     begun: Arc<Semaphore>,
     state_file: Option<PathBuf>,
+    /// Ends the log that is followed.
+    followed: Mutex<CancellationToken>,
 }
 
 impl Effects {
@@ -48,7 +52,13 @@ impl Effects {
             stop: CancellationToken::new(),
             begun: Arc::new(Semaphore::new(AT_ONCE)),
             state_file,
+            followed: Mutex::default(),
         }
+    }
+
+    /// The client that they work on.
+    pub fn client(&self) -> Arc<dyn Client> {
+        Arc::clone(&self.client)
     }
 
     /// Ends all tasks and waits for them, but not for ever: what they wait for may never answer.
@@ -111,6 +121,21 @@ impl Effects {
                 self.tasks.spawn_blocking(move || drop(old));
             }
             Effect::Remember(remembered) => self.remember(remembered),
+            Effect::Operations => {
+                self.task(|problem| Msg::Operations(Err(problem)), async move {
+                    Msg::Operations(client.operations().await)
+                });
+            }
+            Effect::RefreshServices(name) => {
+                let lost = name.clone();
+                self.task(|problem| Msg::ServicesRefreshed(lost, Err(problem)), async move {
+                    let answer = client.refresh_services(name.as_str()).await;
+                    Msg::ServicesRefreshed(name, answer)
+                });
+            }
+            Effect::Follow(generation, request) => self.follow(generation, request),
+            Effect::Unfollow => drop(self.next_followed()),
+            Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
             verb => self.work(verb),
         }
     }
@@ -141,6 +166,13 @@ impl Effects {
                         Some(answer) => refuse(job, answer),
                         None => Msg::Started(job, client.recreate(request).await.map(Box::new)),
                     }
+                });
+            }
+            Effect::Label(request) => {
+                let (id, lost) = (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
+                self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
+                    let _permit = begun.acquire().await;
+                    Msg::Labelled(id, client.label(request).await.map(Box::new))
                 });
             }
             Effect::Finish(job, operation) => {
@@ -194,6 +226,43 @@ impl Effects {
         });
     }
 
+    /// Ends the log that is followed; what ends the next one.
+    fn next_followed(&self) -> CancellationToken {
+        let next = self.stop.child_token();
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *followed, next.clone()).cancel();
+        next
+    }
+
+    fn follow(&self, generation: u64, request: LogsRequest) {
+        let (client, queue) = (Arc::clone(&self.client), self.queue.clone());
+        let closed = self.next_followed();
+        self.task(move |problem| Msg::LogEnded(generation, Err(problem)), async move {
+            tokio::select! {
+                ended = follow::follow(client, request, generation, queue) => Msg::LogEnded(generation, ended),
+                // The stream is dropped with the rest of this; nobody listens to this end any more.
+                () = closed.cancelled() => Msg::LogEnded(generation, Ok(())),
+            }
+        });
+    }
+
+    fn save(&self, generation: u64, path: PathBuf, lines: Vec<Arc<LogText>>) {
+        let queue = self.queue.clone();
+        self.tasks.spawn_blocking(move || {
+            let saved = save_log(&path, &lines).map_err(|error| {
+                let problem = Problem::new(Code::InvalidInput, format!("{} cannot be written", path.display()));
+                match error.kind() {
+                    std::io::ErrorKind::AlreadyExists => Problem::new(
+                        Code::Conflict,
+                        format!("{} is there already: choose another name", path.display()),
+                    ),
+                    _ => Problem { causes: vec![error.to_string()], ..problem },
+                }
+            });
+            let _ = queue.blocking_send(Msg::LogSaved(generation, path, saved.map(|()| lines.len())));
+        });
+    }
+
     /// Writes what is remembered; that it cannot be written is no reason to disturb anyone.
     fn remember(&self, remembered: Remembered) {
         let Some(path) = self.state_file.clone() else { return };
@@ -203,6 +272,21 @@ impl Effects {
             }
         });
     }
+}
+
+/// Writes a log into a file that is not there yet, the service before each line.
+fn save_log(path: &std::path::Path, lines: &[Arc<LogText>]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut out = std::io::BufWriter::new(file);
+    for line in lines {
+        let mark = if line.stderr { '!' } else { '|' };
+        match &line.service {
+            Some(service) => writeln!(out, "{service} {mark} {}", line.text)?,
+            None => writeln!(out, "{}", line.text)?,
+        }
+    }
+    out.flush()
 }
 
 /// Writes the state file by way of a temporary one.

@@ -1,17 +1,24 @@
 //! What comes into the one queue, and what goes out of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
+use tokio::sync::OwnedSemaphorePermit;
 
-use crate::client::{CreateRequest, Decision, DestroyRequest, Problem, ProfileView, RecreateRequest, Started, Update};
+use crate::client::{
+    CreateRequest, Decision, DestroyRequest, LabelRequest, LogsRequest, Problem, ProfileView, RecreateRequest,
+    ShellRequest, Started, Update,
+};
 use crate::domain::event::Event;
 use crate::domain::facts::HostView;
 use crate::domain::name::{HostName, OperationId, SandboxId};
+use crate::domain::operation::Operation;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::{State, Time};
-use crate::tui::model::{Entry, JobId, Remembered};
+use crate::tui::handover::ShellEnd;
+use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -64,6 +71,33 @@ pub enum Msg {
     Ended(JobId, Result<Box<SandboxRecord>, Problem>),
     /// A roll-back was asked for, or could not be.
     CancelAsked(JobId, Result<(), Problem>),
+    /// All operations, those of other processes among them.
+    Operations(Result<Vec<Operation>, Problem>),
+    /// A host was asked for its services; what changed comes as records.
+    ServicesRefreshed(HostName, Result<(), Problem>),
+    /// Labels were written, or could not be.
+    Labelled(SandboxId, Result<Box<SandboxRecord>, Problem>),
+    /// A log is open.
+    LogOpened(u64),
+    /// Lines of a log.
+    Log(u64, Box<LogBatch>),
+    /// A log ended.
+    LogEnded(u64, Result<(), Problem>),
+    /// A log was saved: where, and how many lines.
+    LogSaved(u64, PathBuf, Result<usize, Problem>),
+    /// A shell gave the terminal back: what it was called, and how it ended.
+    ShellEnded(String, ShellEnd),
+}
+
+/// Some lines of a log.
+#[derive(Debug)]
+pub struct LogBatch {
+    /// Lines that were dropped before these: they came faster than they are taken.
+    pub missed: u64,
+    /// The lines, cleaned.
+    pub lines: Vec<Arc<LogText>>,
+    /// A place among the batches on the way; it is free again when the batch was taken.
+    pub(super) _place: OwnedSemaphorePermit,
 }
 
 /// A target that is looked at once more before anything is done to it.
@@ -92,6 +126,8 @@ pub enum Effect {
     Notify(String),
     /// Takes or releases the mouse.
     Mouse(bool),
+    /// Gives the terminal to a shell; the text is what it is called.
+    Shell(Box<ShellRequest>, String),
 
     /// Says something later.
     After(Duration, Box<Later>),
@@ -121,6 +157,18 @@ pub enum Effect {
     Finish(JobId, OperationId),
     /// Asks an operation to roll back.
     Cancel(JobId, OperationId),
+    /// Reads all operations.
+    Operations,
+    /// Asks a host for the services of all its sandboxes.
+    RefreshServices(HostName),
+    /// Writes labels.
+    Label(LabelRequest),
+    /// Follows a log, in place of the one that was followed before.
+    Follow(u64, LogsRequest),
+    /// Ends the following of a log.
+    Unfollow,
+    /// Saves lines into a new file.
+    SaveLog(u64, PathBuf, Vec<Arc<LogText>>),
     /// Frees records that are no longer shown, off the UI's thread.
     Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.

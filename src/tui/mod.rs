@@ -5,6 +5,8 @@
 //! may have changed, at most every 16 ms.
 
 pub mod effects;
+mod handover;
+mod input;
 pub mod keymap;
 mod message;
 pub mod model;
@@ -18,19 +20,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crossterm::event::{Event, EventStream};
-use futures_util::StreamExt;
+use crossterm::event::Event;
 use ratatui::backend::{Backend as _, ClearType};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, Interval};
 
+pub use handover::ShellEnd;
+use input::Input;
 pub use message::{Effect, Frozen, Later, Msg};
 use model::{Filter, Load, Look, Model, Remembered, ThemeName};
 use terminal::Tty;
 use update::update;
 
-use crate::client::Client;
+use crate::client::{Client, ShellRequest};
 use crate::domain::Time;
 use crate::domain::fault::{Code, Fault};
 
@@ -113,9 +116,13 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<(), Fault>
     crossterm::style::force_color_output(true);
     let guard = terminal::Guard::new(model.mouse).map_err(|error| unusable("the terminal cannot be used", error))?;
     let tty = terminal::open().map_err(|error| unusable("the terminal cannot be used", error))?;
-    let mut console =
-        Console { model, tty, effects, notify: options.notify, clock: options.clock, dirty: true, drawn: None };
-    let outcome = console.run(inbox, signals, gone).await;
+    let input =
+        terminal::input().and_then(Input::new).map_err(|error| unusable("the terminal cannot be read", error))?;
+    let (notify, clock) = (options.notify, options.clock);
+    let mut console = Console { model, tty, effects, notify, clock, dirty: true, drawn: None, away: false };
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let outcome = console.run(input, Ears { inbox, signals, gone, tick }).await;
     let hung_up =
         matches!(&outcome, Err(fault) if fault.details.get("signal").is_some_and(|signal| signal == "hang-up"));
     // After a hang-up the watch stays armed: the process must not outlive its terminal for long.
@@ -136,6 +143,7 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     model.refresh = options.refresh.max(Duration::from_millis(500));
     model.actor = client.actor().to_string();
     model.zone = jiff::tz::TimeZone::system();
+    model.process = (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
     model.reading = (true, false);
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
     let remembered = Remembered::parse(text.as_deref().unwrap_or_default());
@@ -177,6 +185,7 @@ fn watch(done: Arc<AtomicBool>) -> Result<oneshot::Receiver<()>, Fault> {
 struct Signals {
     ends: [(Signal, &'static str); 4],
     continued: Signal,
+    resized: Signal,
 }
 
 impl Signals {
@@ -190,6 +199,7 @@ impl Signals {
                 of(SignalKind::quit(), "SIGQUIT")?,
             ],
             continued: signal(SignalKind::from_raw(terminal::continued()))?,
+            resized: signal(SignalKind::window_change())?,
         })
     }
 
@@ -205,6 +215,14 @@ impl Signals {
     }
 }
 
+/// What the loop hears besides keys.
+struct Ears {
+    inbox: mpsc::Receiver<Msg>,
+    signals: Signals,
+    gone: oneshot::Receiver<()>,
+    tick: Interval,
+}
+
 /// What the loop works on.
 struct Console {
     model: Model,
@@ -216,6 +234,8 @@ struct Console {
     dirty: bool,
     /// When the last frame was drawn.
     drawn: Option<Instant>,
+    /// Whether a shell has the terminal: nothing is written to it then.
+    away: bool,
 }
 
 /// Whether the loop goes on.
@@ -223,6 +243,8 @@ struct Console {
 enum Next {
     On,
     Suspend,
+    /// A shell is opened: for what, and what it is called.
+    Shell(Box<ShellRequest>, String),
     Quit,
 }
 
@@ -235,38 +257,36 @@ impl Console {
         Ok(())
     }
 
-    async fn run(
-        &mut self,
-        mut inbox: mpsc::Receiver<Msg>,
-        mut signals: Signals,
-        mut gone: oneshot::Receiver<()>,
-    ) -> Result<(), Fault> {
-        let mut input = EventStream::new();
-        let mut tick = tokio::time::interval(Duration::from_secs(1));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    async fn run(&mut self, mut input: Input, mut ears: Ears) -> Result<(), Fault> {
         let start = Instant::now();
         let size = self.tty.size().map_err(draw_failed)?;
         self.take(Msg::Resize(size.width, size.height))?;
         loop {
             let next = tokio::select! {
                 biased;
-                end = Signals::end(&mut signals.ends) => return Err(ended_by(end)),
-                _ = &mut gone => return Err(ended_by("hang-up")),
-                _ = signals.continued.recv() => { self.resume()?; Next::On }
+                end = Signals::end(&mut ears.signals.ends) => return Err(ended_by(end)),
+                _ = &mut ears.gone => return Err(ended_by("hang-up")),
+                _ = ears.signals.continued.recv() => { self.resume()?; Next::On }
+                // Only that it changed is said; how large it is now is read where it is drawn.
+                _ = ears.signals.resized.recv() => { self.dirty = true; Next::On }
                 event = input.next() => match event {
-                    Some(Ok(event)) => self.input(event)?,
-                    Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => Next::On,
-                    Some(Err(error)) => return Err(unusable("the terminal cannot be read", error)),
-                    None => return Err(ended_by("hang-up")),
+                    Ok(Some(event)) => self.input(event)?,
+                    Ok(None) => return Err(ended_by("hang-up")),
+                    Err(error) => return Err(unusable("the terminal cannot be read", error)),
                 },
                 () = tokio::time::sleep_until(self.frame_due(start)), if self.dirty => { self.draw()?; Next::On }
-                Some(msg) = inbox.recv() => self.take_all(msg, &mut inbox)?,
-                _ = tick.tick() => self.take(Msg::Tick((self.clock)()))?,
+                Some(msg) = ears.inbox.recv() => self.take_all(msg, &mut ears.inbox)?,
+                _ = ears.tick.tick() => self.take(Msg::Tick((self.clock)()))?,
             };
             match next {
                 Next::On => {}
                 Next::Quit => return Ok(()),
-                Next::Suspend => self.suspend(&mut signals.continued).await?,
+                Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
+                Next::Shell(request, title) => self.hand_over(*request, &title, &mut input, &mut ears).await?,
+            }
+            // What was waited for may have ended while a shell had the terminal.
+            if update::may_leave(&self.model) {
+                return Ok(());
             }
         }
     }
@@ -312,6 +332,8 @@ impl Console {
             match effect {
                 Effect::Quit => next = Next::Quit,
                 Effect::Suspend => next = Next::Suspend,
+                Effect::Shell(request, title) => next = Next::Shell(request, title),
+                Effect::Redraw | Effect::Copy(_) | Effect::Mouse(_) | Effect::Notify(_) if self.away => {}
                 Effect::Redraw => self.clear().map_err(draw_failed)?,
                 Effect::Copy(text) => terminal::copy(&text).map_err(draw_failed)?,
                 Effect::Mouse(on) => terminal::mouse(on).map_err(draw_failed)?,
@@ -348,13 +370,7 @@ impl Console {
     /// Gives the terminal back, stops, and comes back when the shell says so.
     async fn suspend(&mut self, continued: &mut Signal) -> Result<(), Fault> {
         terminal::restore();
-        terminal::stop().map_err(|error| unusable("the process cannot be stopped", error))?;
-        // Another thread may take the signal a moment later; and a process that no shell watches over is not
-        // stopped at all: then go on.
-        tokio::select! {
-            _ = continued.recv() => {}
-            () = tokio::time::sleep(Duration::from_millis(200)) => {}
-        }
+        terminal::stop_here(continued).await.map_err(|error| unusable("the process cannot be stopped", error))?;
         self.resume()
     }
 

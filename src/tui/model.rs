@@ -7,13 +7,16 @@ mod filter;
 mod form;
 mod hosts;
 mod jobs;
+mod labels;
 mod layout;
+mod logs;
 mod palette;
 mod paper;
 mod reading;
 mod remembered;
 mod rows;
 mod sandboxes;
+mod shell;
 mod words;
 
 use std::collections::BTreeSet;
@@ -27,13 +30,16 @@ pub use details::Details;
 pub use filter::Filter;
 pub use form::{Choice, CreateForm, Field, FieldKey, Plan, Step};
 pub use hosts::{Host, Hosts, Standing};
-pub use jobs::{Job, JobId, JobState, Jobs};
+pub use jobs::{Elsewhere, Job, JobId, JobState, Jobs};
+pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, Screen};
+pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place};
 pub use palette::palette_matches;
 pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use remembered::Remembered;
 pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
+pub use shell::ShellChoice;
 pub use words::{age, bytes, clock, left, short_profile, state_glyph, state_role};
 
 use crate::client::Problem;
@@ -139,6 +145,12 @@ pub enum Overlay {
     Error(Problem, usize),
     /// The command palette: what was typed, and the row under the cursor.
     Palette(Input, usize),
+    /// A log.
+    Logs(Box<Logs>),
+    /// Where a shell is opened.
+    Shell(Box<ShellChoice>),
+    /// Labels.
+    Labels(Box<Labels>),
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -199,6 +211,14 @@ pub struct Model {
     pub read_at: Option<Time>,
     /// Whether a read of everything is under way; and whether another one is needed after it.
     pub reading: (bool, bool),
+    /// Whether the operations are being read; and whether they are needed once more after it.
+    pub reading_operations: (bool, bool),
+    /// This process: its number and its machine, by which its own operations are known.
+    pub process: (u32, String),
+    /// The number of the last log that was opened.
+    pub last_log: u64,
+    /// The log that is followed.
+    pub followed: Option<u64>,
     /// Time zone of the clock, for the header and the timeline.
     pub zone: jiff::tz::TimeZone,
 }
@@ -230,6 +250,10 @@ impl Model {
             refresh: Duration::from_secs(2),
             read_at: None,
             reading: (false, false),
+            reading_operations: (false, false),
+            process: (0, String::new()),
+            last_log: 0,
+            followed: None,
             zone: jiff::tz::TimeZone::UTC,
         }
     }
@@ -243,6 +267,11 @@ impl Model {
             Some(Overlay::Confirm(_)) => Mode::Confirm,
             Some(Overlay::Jobs(_)) => Mode::Jobs,
             Some(Overlay::Palette(..)) => Mode::Palette,
+            Some(Overlay::Logs(logs)) if logs.field.is_some() => Mode::LogField,
+            Some(Overlay::Logs(_)) => Mode::Logs,
+            Some(Overlay::Shell(_)) => Mode::Shell,
+            Some(Overlay::Labels(labels)) if labels.field.is_some() => Mode::LabelField,
+            Some(Overlay::Labels(_)) => Mode::Labels,
             None if self.filter_field.is_some() => Mode::Filter,
             None => Mode::Main,
         }

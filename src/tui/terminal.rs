@@ -13,10 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, queue};
+use nix::sys::signal::{SigSet, Signal as BlockedSignal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr, tcsetpgrp,
+};
 
 /// The terminal that is drawn on. Standard output flushes at every line; a frame wants to go out as one.
 pub(super) type Tty = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
@@ -46,6 +50,7 @@ pub(super) fn enter(mouse: bool) -> io::Result<()> {
         let _ = disable_raw_mode();
     }
     enable_raw_mode()?;
+    keep_line_feeds()?;
     let mut out = io::stdout().lock();
     queue!(out, EnterAlternateScreen, cursor::Hide, EnableBracketedPaste)?;
     if mouse {
@@ -64,6 +69,53 @@ pub(super) fn restore() {
     let _ = queue!(out, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
     let _ = out.flush();
     let _ = disable_raw_mode();
+}
+
+/// Lets enter arrive as a line feed, as it does outside of raw mode. What is typed ahead of a shell waits in the
+/// terminal's queue as it came; a carriage return there would be no end of a line to most programs.
+fn keep_line_feeds() -> io::Result<()> {
+    let tty = input()?;
+    let mut modes = tcgetattr(&tty)?;
+    modes.input_modes |= InputModes::ICRNL;
+    Ok(tcsetattr(&tty, OptionalActions::Now, &modes)?)
+}
+
+/// Whether ctrl-c is a signal although nobody reads keys: while a shell is being opened it gives up.
+pub(super) fn interruptible(on: bool) -> io::Result<()> {
+    let tty = input()?;
+    let mut modes = tcgetattr(&tty)?;
+    modes.local_modes.set(LocalModes::ISIG, on);
+    // Only ctrl-c: ctrl-z would stop this process with the screen as it is.
+    modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
+    modes.special_codes[SpecialCodeIndex::VQUIT] = 0;
+    Ok(tcsetattr(&tty, OptionalActions::Now, &modes)?)
+}
+
+/// How the terminal is set now, to be put back after a program that left it otherwise.
+pub(super) fn modes(tty: &OwnedFd) -> io::Result<Termios> {
+    Ok(tcgetattr(tty)?)
+}
+
+/// Sets the terminal as it was.
+pub(super) fn set_modes(tty: &OwnedFd, modes: &Termios) -> io::Result<()> {
+    Ok(tcsetattr(tty, OptionalActions::Now, modes)?)
+}
+
+/// Makes a process group the terminal's foreground: ours for `None`.
+pub(super) fn foreground(tty: &OwnedFd, group: Option<Pid>) -> io::Result<()> {
+    from_behind(|| Ok(tcsetpgrp(tty, group.unwrap_or_else(getpgrp))?))
+}
+
+/// Does something to the terminal that stops a process in the background, unless it blocks SIGTTOU.
+pub(super) fn from_behind<T>(work: impl FnOnce() -> T) -> T {
+    let mut ttou = SigSet::empty();
+    ttou.add(BlockedSignal::SIGTTOU);
+    let blocked = ttou.thread_block().is_ok();
+    let value = work();
+    if blocked {
+        let _ = ttou.thread_unblock();
+    }
+    value
 }
 
 /// Takes or releases the mouse.
@@ -105,8 +157,19 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Stops this process as the shell's ctrl-z would. Only this process: the ssh children go on.
-pub(super) fn stop() -> io::Result<()> {
+fn stop() -> io::Result<()> {
     Ok(kill_process(getpid(), Signal::TSTP)?)
+}
+
+/// Stops this process, and comes back when the shell says so. A process that no shell watches over is not stopped at
+/// all, and another thread may take the signal a moment later: then it goes on after that moment.
+pub(super) async fn stop_here(continued: &mut tokio::signal::unix::Signal) -> io::Result<()> {
+    stop()?;
+    tokio::select! {
+        _ = continued.recv() => {}
+        () = tokio::time::sleep(std::time::Duration::from_millis(200)) => {}
+    }
+    Ok(())
 }
 
 /// The signal that says that a stopped process goes on.

@@ -2,11 +2,17 @@
 
 mod confirm;
 mod data;
+mod elsewhere;
 mod form;
 mod keys;
+mod labels;
+mod logs;
 mod mouse;
 mod overlay;
+mod shell;
 mod work;
+
+pub(super) use work::may_leave;
 
 pub use crate::tui::message::{Effect, Frozen, Later, Msg};
 use crate::tui::model::{Model, Overlay};
@@ -41,7 +47,16 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Skipped(job, reason) => work::skipped(model, job, reason),
         Msg::Ended(job, answer) => work::ended(model, job, answer),
         Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
+        Msg::Operations(answer) => elsewhere::operations(model, answer),
+        Msg::ServicesRefreshed(host, answer) => elsewhere::services_refreshed(model, &host, answer),
+        Msg::Labelled(id, answer) => labels::written(model, &id, answer),
+        Msg::LogOpened(log) => logs::opened(model, log),
+        Msg::Log(log, batch) => logs::lines(model, log, *batch),
+        Msg::LogEnded(log, answer) => logs::ended(model, log, answer),
+        Msg::LogSaved(log, path, answer) => logs::saved(model, log, &path, answer),
+        Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
+    effects.extend(logs::end_when_closed(model));
     settle(model);
     if work::may_leave(model) {
         effects.push(Effect::Quit);

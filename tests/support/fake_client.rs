@@ -25,7 +25,7 @@ use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, check_name};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
-use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
+use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service, State, Verdict,
@@ -51,7 +51,30 @@ pub struct Scenario {
     pub create_panics: bool,
     /// Operations end with this error.
     pub operation_error: Option<Problem>,
+    /// What a log does.
+    pub log: LogScript,
+    /// What opens a shell.
+    pub shell: Result<Interactive, Problem>,
+    /// What other processes do.
+    pub operations: Vec<Operation>,
+    /// Services cannot be asked for.
+    pub services_error: Option<Problem>,
     pub clock: fn() -> Time,
+}
+
+/// What a log does.
+#[derive(Debug, Clone)]
+pub enum LogScript {
+    /// Writes these lines, then nothing, until it is dropped.
+    Open(Vec<LogLine>),
+    /// Writes these lines and ends.
+    Ended(Vec<LogLine>),
+    /// Cannot be opened.
+    Refused(Problem),
+    /// Writes these lines and breaks.
+    Broken(Vec<LogLine>, Problem),
+    /// Writes this line for ever, as fast as it is taken.
+    Flood(LogLine),
 }
 
 impl Default for Scenario {
@@ -67,6 +90,10 @@ impl Default for Scenario {
             create_error: None,
             create_panics: false,
             operation_error: None,
+            log: LogScript::Open(log_lines()),
+            shell: Ok(Interactive { words: vec!["true".into()], folder: None }),
+            operations: Vec::new(),
+            services_error: None,
             clock: || Time::new(jiff::Timestamp::now()),
         }
     }
@@ -88,8 +115,12 @@ pub struct FakeClient {
     pub scenario: Arc<Scenario>,
     inner: Arc<Mutex<Inner>>,
     updates: broadcast::Sender<Update>,
-    /// Every verb that changed something, in order.
+    /// Every verb that was asked and is more than a look, in order.
     pub asked: Arc<Mutex<Vec<String>>>,
+    /// Logs that are open.
+    pub open_logs: Arc<()>,
+    /// Lines that logs handed out.
+    pub log_lines: Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl FakeClient {
@@ -105,6 +136,8 @@ impl FakeClient {
             inner: Arc::new(Mutex::new(inner)),
             updates: broadcast::channel(1024).0,
             asked: Arc::default(),
+            open_logs: Arc::default(),
+            log_lines: Arc::default(),
         }
     }
 
@@ -379,13 +412,16 @@ impl Client for FakeClient {
     async fn cancel(&self, operation: &OperationId) -> Result<(), Problem> {
         self.asked.lock().unwrap().push(format!("cancel {operation}"));
         let inner = self.inner.lock().unwrap();
-        let (cancel, _, _) = inner.operations.get(operation).expect("a known operation");
-        let _ = cancel.send(true);
+        match inner.operations.get(operation) {
+            Some((cancel, _, _)) => drop(cancel.send(true)),
+            // Another process's: it hears of it some time.
+            None => assert!(self.scenario.operations.iter().any(|known| known.id == *operation), "a known operation"),
+        }
         Ok(())
     }
 
     async fn operations(&self) -> Result<Vec<Operation>, Problem> {
-        Ok(Vec::new())
+        Ok(self.scenario.operations.clone())
     }
 
     async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
@@ -396,15 +432,47 @@ impl Client for FakeClient {
         Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
     }
 
-    async fn logs(&self, _: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, "the fake has no logs"))
+    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+        let wanted = request.service.clone();
+        self.asked.lock().unwrap().push(format!("logs {} {}", request.id, wanted.as_deref().unwrap_or("all")));
+        let (open, count) = (Arc::clone(&self.open_logs), Arc::clone(&self.log_lines));
+        let passes = move |line: &LogLine| wanted.as_ref().is_none_or(|service| line.service == *service);
+        let some = |lines: &[LogLine]| lines.iter().filter(|line| passes(line)).cloned().map(Ok).collect::<Vec<_>>();
+        let stream = match &self.scenario.log {
+            LogScript::Refused(problem) => return Err(problem.clone()),
+            LogScript::Ended(lines) => futures_util::stream::iter(some(lines)).boxed(),
+            LogScript::Open(lines) => {
+                futures_util::stream::iter(some(lines)).chain(futures_util::stream::pending()).boxed()
+            }
+            LogScript::Broken(lines, problem) => {
+                let end = futures_util::stream::iter([Err(problem.clone())]);
+                futures_util::stream::iter(some(lines)).chain(end).boxed()
+            }
+            LogScript::Flood(line) => futures_util::stream::iter(std::iter::repeat_with({
+                let line = line.clone();
+                move || Ok(line.clone())
+            }))
+            .boxed(),
+        };
+        let counted = stream.inspect(move |_| {
+            let _ = &open;
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        });
+        Ok(counted.boxed())
     }
 
-    async fn shell(&self, _: ShellRequest) -> Result<Interactive, Problem> {
-        Err(Problem::new(Code::Unsupported, "the fake has no shell"))
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem> {
+        self.asked.lock().unwrap().push(format!("shell {} {:?}", request.id, request.service));
+        self.scenario.shell.clone()
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
+        self.asked.lock().unwrap().push(format!("label {} {:?} {:?}", request.id, request.set, request.remove));
+        let record = self.checked(&request.id, request.revision)?;
+        self.change(&record.id, EventKind::SandboxLabelled, |record| {
+            record.labels.extend(request.set);
+            record.labels.retain(|key, _| !request.remove.contains(key));
+        });
         self.get(&request.id).await
     }
 
@@ -412,8 +480,10 @@ impl Client for FakeClient {
         Ok(Vec::new())
     }
 
-    async fn refresh_services(&self, _: &str) -> Result<(), Problem> {
-        Ok(())
+    async fn refresh_services(&self, host: &str) -> Result<(), Problem> {
+        self.asked.lock().unwrap().push(format!("services {host}"));
+        tokio::time::sleep(self.scenario.host_delay).await;
+        self.scenario.services_error.clone().map_or(Ok(()), Err)
     }
 
     async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {
@@ -479,6 +549,27 @@ impl Client for FakeClient {
     }
 
     async fn close(&self) {}
+}
+
+/// A line of a log.
+pub fn log_line(service: &str, source: Source, text: &str) -> LogLine {
+    LogLine { service: service.to_owned(), source, bytes: text.into(), cut: false }
+}
+
+/// What a small stack writes.
+pub fn log_lines() -> Vec<LogLine> {
+    let mut lines = vec![
+        log_line("db", Source::Stderr, "LOG:  database system is ready to accept connections"),
+        log_line("web", Source::Stdout, "\u{1b}[32mlistening\u{1b}[0m on 0.0.0.0:80"),
+    ];
+    for number in 0..60 {
+        lines.push(log_line("web", Source::Stdout, &format!("10.0.0.{number} GET /items/{number} 200")));
+        if number % 20 == 7 {
+            lines.push(log_line("web", Source::Stderr, &format!("Error: item {number} has no price")));
+            lines.push(log_line("db", Source::Stdout, "日本語のログ\tcheckpoint complete\u{7}"));
+        }
+    }
+    lines
 }
 
 pub fn operator() -> Actor {

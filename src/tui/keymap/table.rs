@@ -17,6 +17,16 @@ pub enum Mode {
     Confirm,
     /// The list of jobs.
     Jobs,
+    /// A log.
+    Logs,
+    /// A text field over a log: what to search for, where to save.
+    LogField,
+    /// Choosing where a shell is opened.
+    Shell,
+    /// The labels of sandboxes.
+    Labels,
+    /// A label's text field.
+    LabelField,
     /// The command palette.
     Palette,
 }
@@ -32,13 +42,31 @@ impl Mode {
             Self::Form => "Create form",
             Self::Confirm => "Questions",
             Self::Jobs => "Jobs",
+            Self::Logs => "Logs",
+            Self::LogField => "Logs: search, save",
+            Self::Shell => "Choosing a shell",
+            Self::Labels => "Labels",
+            Self::LabelField => "Labels: a text field",
             Self::Palette => "Command palette",
         }
     }
 
     /// Every mode, in the help's order.
-    pub const ALL: &'static [Self] =
-        &[Self::Main, Self::Filter, Self::Paper, Self::Picker, Self::Form, Self::Confirm, Self::Jobs, Self::Palette];
+    pub const ALL: &'static [Self] = &[
+        Self::Main,
+        Self::Filter,
+        Self::Paper,
+        Self::Logs,
+        Self::LogField,
+        Self::Shell,
+        Self::Labels,
+        Self::LabelField,
+        Self::Picker,
+        Self::Form,
+        Self::Confirm,
+        Self::Jobs,
+        Self::Palette,
+    ];
 }
 
 /// One row of the table.
@@ -86,12 +114,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main Paper Picker Jobs] "j down" "down";
-    Up "up" [Main Paper Picker Jobs] "k up" "up";
-    Top "top" [Main Paper Picker Jobs] "g home" "first";
-    Bottom "bottom" [Main Paper Picker Jobs] "G end" "last";
-    PageDown "page_down" [Main Paper Picker Jobs] "pgdn" "a page down";
-    PageUp "page_up" [Main Paper Picker Jobs] "pgup" "a page up";
+    Down "down" [Main Paper Logs Shell Labels Picker Jobs] "j down" "down";
+    Up "up" [Main Paper Logs Shell Labels Picker Jobs] "k up" "up";
+    Top "top" [Main Paper Logs Shell Labels Picker Jobs] "g home" "first";
+    Bottom "bottom" [Main Paper Logs Shell Labels Picker Jobs] "G end" "last";
+    PageDown "page_down" [Main Paper Logs Picker Jobs] "pgdn" "a page down";
+    PageUp "page_up" [Main Paper Logs Picker Jobs] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -112,8 +140,11 @@ table! {
     SortDirection "sort_direction" [Main] "O" "turn the sort round";
     CopyId "copy_id" [Main Paper] "y" "copy the id";
     CopySsh "copy_ssh" [Main Paper] "Y" "copy the ssh command";
-    Jobs "jobs" [Main Paper] "J" "jobs: all operations of this console";
-    CancelJob "cancel_job" [Main Jobs Paper] "c" "cancel a running job (rolls back; asks)";
+    Logs "logs" [Main Paper] "l" "logs: follow, search, save";
+    Shell "shell" [Main Paper] "!" "a shell on this terminal, in the workspace or a service";
+    Labels "labels" [Main Paper] "L" "labels of the marked ones, or of the one under the cursor";
+    Jobs "jobs" [Main Paper Logs] "J" "jobs: all operations, those of other processes too";
+    CancelJob "cancel_job" [Main Jobs Paper] "c" "cancel what is being done there, by whomever (rolls back; asks)";
     Snapshot "snapshot" [Main] "s" "snapshot";
     Restore "restore" [Main] "r" "restore";
     Reap "reap" [Main] "X" "reap stale";
@@ -122,18 +153,31 @@ table! {
     Wake "wake" [Main] "w" "wake";
     Patches "patches" [Main] "p" "patches";
     Undo "undo" [Main] "u" "undo the last reap or destroy";
-    Logs "logs" [Main] "l" "logs";
-    Shell "shell" [Main] "!" "shell";
-    Labels "labels" [Main] "L" "labels";
     Palette "palette" [Main] ":" "command palette";
     Freeze "freeze" [Main] "f" "freeze the display";
-    Mouse "mouse" [Main Paper] "M" "release the mouse for selecting text";
-    Redraw "redraw" [Main Paper Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter Paper Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
-    Help "help" [Main Paper Jobs] "?" "help";
+    Mouse "mouse" [Main Paper Logs] "M" "release the mouse for selecting text";
+    Redraw "redraw" [Main Paper Logs Shell Labels Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
+    Suspend "suspend" [Main Filter Paper Logs LogField Shell Labels LabelField Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
+    Help "help" [Main Paper Logs Labels Jobs] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [Paper Picker Jobs] "esc q ctrl-c" "close";
-    Choose "choose" [Picker Palette] "enter" "choose";
+    Close "close" [Paper Logs Shell Labels Picker Jobs] "esc q ctrl-c" "close";
+    Follow "follow" [Logs] "f" "follow what comes, or stop following";
+    NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
+    PreviousService "previous_service" [Logs] "backtab" "the previous service's log";
+    Search "search" [Logs] "/" "search (capitals count once one is typed)";
+    NextFound "next_found" [Logs] "n" "the next line that matches";
+    PreviousFound "previous_found" [Logs] "N" "the previous line that matches";
+    Wrap "wrap" [Logs] "w" "wrap long lines, or cut them";
+    ScrollRight "scroll_right" [Logs] "right" "to the right in lines that are cut";
+    ScrollLeft "scroll_left" [Logs] "left" "to the left";
+    Save "save" [Logs] "s" "save what is kept to a new file";
+    Retry "retry" [Logs Labels] "r" "ask again";
+    AddLabel "add_label" [Labels] "a" "add a label";
+    EditLabel "edit_label" [Labels] "e" "change the label under the cursor";
+    RemoveLabel "remove_label" [Labels] "x" "remove the label under the cursor, or keep it";
+    Protect "protect" [Labels] "p" "protect=true, or not";
+    WriteLabels "write_labels" [Labels] "enter" "write the changes";
+    Choose "choose" [Shell Picker Palette] "enter" "choose";
     NextMatch "next_match" [Palette] "tab down" "next";
     PreviousMatch "previous_match" [Palette] "backtab up" "previous";
     NextField "next_field" [Form] "tab down" "next field";
@@ -141,8 +185,8 @@ table! {
     NextChoice "next_choice" [Form] "right" "next choice, or move in the text";
     PreviousChoice "previous_choice" [Form] "left" "previous choice, or move in the text";
     Preview "preview" [Form] "ctrl-p" "look again at what a create would do";
-    Submit "submit" [Form Filter] "enter" "create, or keep the filter";
-    Leave "leave" [Form Filter Confirm Palette] "esc ctrl-c" "leave without doing anything";
+    Submit "submit" [Form Filter LogField LabelField] "enter" "create, or take what was typed";
+    Leave "leave" [Form Filter LogField LabelField Confirm Palette] "esc ctrl-c" "leave without doing anything";
     NextButton "next_button" [Confirm] "tab right down" "next button";
     PreviousButton "previous_button" [Confirm] "backtab left up" "previous button";
     Press "press" [Confirm] "enter" "press the button";
@@ -164,15 +208,12 @@ impl Action {
                 | Self::Wake
                 | Self::Patches
                 | Self::Undo
-                | Self::Logs
-                | Self::Shell
-                | Self::Labels
         )
     }
 
     /// Whether it changes something on a host or in the store.
     pub fn is_mutating(self) -> bool {
-        matches!(self, Self::Create | Self::Destroy | Self::Recreate | Self::CancelJob)
+        matches!(self, Self::Create | Self::Destroy | Self::Recreate | Self::CancelJob | Self::Shell | Self::Labels)
     }
 
     /// Whether it takes something away.

@@ -183,6 +183,8 @@ fn host_section(paper: &mut Paper, record: &SandboxRecord, host: Option<&Host>, 
     paper.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));
     paper.maybe("says", Role::Plain, host.view.message.as_deref());
     paper.maybe("hint", Role::Key, host.view.hint.as_deref());
+    let error = host.services_error.as_ref().map(|problem| format!("cannot be asked for: {}", problem.message));
+    paper.maybe("services", Role::Warn, error);
     let next = host.next.filter(|next| *next > now && host.standing(now) == Standing::Down);
     paper.maybe("next try", Role::Dim, next.map(|next| format!("in {}", age(next.since(now).as_secs()))));
 }

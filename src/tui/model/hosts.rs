@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Load;
+use crate::client::Problem;
 use crate::domain::Time;
 use crate::domain::facts::{HostState, HostView};
 
@@ -26,6 +27,10 @@ pub struct Host {
     pub down_since: Option<Time>,
     /// When it is asked next.
     pub next: Option<Time>,
+    /// Whether it is being asked for its services; and whether it is to be asked once more after that.
+    pub refreshing: (bool, bool),
+    /// Why its services could not be asked for last.
+    pub services_error: Option<Problem>,
 }
 
 /// How a host stands, in the words of the header.
@@ -72,7 +77,8 @@ impl Host {
         }
     }
 
-    fn is_fine(&self) -> bool {
+    /// Whether it answered when it was asked last.
+    pub fn is_fine(&self) -> bool {
         matches!(self.view.state, HostState::Up | HostState::Slow)
     }
 }
@@ -92,6 +98,8 @@ impl Hosts {
                     answered: None,
                     down_since: None,
                     next: None,
+                    refreshing: (false, false),
+                    services_error: None,
                 });
                 host.take(view, now);
                 host

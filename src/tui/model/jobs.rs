@@ -1,11 +1,14 @@
-//! Operations of this console: what each is at, what it wrote, how it ended.
+//! Operations: what each is at, what it wrote, how it ended. Those of this console, and those of other processes.
 
 use std::collections::VecDeque;
 
 use crate::client::Problem;
 use crate::domain::event::Progress;
+use crate::domain::fault::Code;
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::{OperationKind, Time};
+use crate::domain::operation::Operation;
+use crate::domain::sandbox::Running;
+use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many lines of a job's output are kept.
 const KEPT_LINES: usize = 2000;
@@ -35,6 +38,17 @@ pub enum JobState {
     Failed(Problem),
 }
 
+/// Another process that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Its number.
+    pub pid: u32,
+    /// Its machine.
+    pub host: String,
+    /// Who asked for it.
+    pub actor: String,
+}
+
 /// One job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -50,6 +64,8 @@ pub struct Job {
     pub operation: Option<OperationId>,
     /// Whether it was asked for here (else it is this process's own work, such as the sweep's).
     pub asked_here: bool,
+    /// The process that runs it, where that is another one.
+    pub elsewhere: Option<Elsewhere>,
     /// How far it has come.
     pub state: JobState,
     /// Its step's name, number, and how many there are.
@@ -113,6 +129,22 @@ impl Job {
         }
     }
 
+    /// Takes another process's word of it.
+    fn follow(&mut self, operation: &Operation) {
+        let error = || {
+            let error = operation.error.clone().map(|error| Problem::from(*error));
+            error.unwrap_or_else(|| Problem::new(Code::OperationFailed, "it failed"))
+        };
+        self.state = match operation.state {
+            OperationState::Succeeded => JobState::Succeeded,
+            OperationState::Cancelled => JobState::Cancelled,
+            OperationState::Failed => JobState::Failed(error()),
+            _ if operation.cancel_requested || self.state == JobState::Cancelling => JobState::Cancelling,
+            _ => JobState::Running,
+        };
+        self.ended = operation.finished_at;
+    }
+
     fn measure(&mut self, bytes: u64, now: Time) {
         let Some((since, before)) = self.bytes else {
             self.bytes = Some((now, bytes));
@@ -169,6 +201,7 @@ impl Jobs {
             title,
             operation: None,
             asked_here: here,
+            elsewhere: None,
             state: JobState::Starting,
             stage: None,
             part: None,
@@ -196,6 +229,11 @@ impl Jobs {
         self.list.iter().rev().filter(|job| job.is_running())
     }
 
+    /// Those that run in this process, the oldest first: it cannot leave before they ended.
+    pub fn running_here(&self) -> impl Iterator<Item = &Job> {
+        self.running().filter(|job| job.elsewhere.is_none())
+    }
+
     /// The job of this number.
     pub fn get(&self, id: JobId) -> Option<&Job> {
         self.list.iter().find(|job| job.id == id)
@@ -206,9 +244,81 @@ impl Jobs {
         self.list.iter_mut().find(|job| job.id == id)
     }
 
-    /// The running job of a sandbox.
+    /// The running job of this process on a sandbox.
     pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
-        self.list.iter().find(|job| job.is_running() && job.sandbox.as_ref() == Some(id))
+        let here = |job: &&Job| job.is_running() && job.elsewhere.is_none();
+        self.list.iter().filter(here).find(|job| job.sandbox.as_ref() == Some(id))
+    }
+
+    /// The job of another process's operation on a sandbox, which its record names.
+    pub fn of_running(&mut self, id: &SandboxId, title: &str, running: &Running) -> JobId {
+        if let Some(job) = self.of_operation(&running.id) {
+            return job.id;
+        }
+        self.add_elsewhere(
+            Operation {
+                id: running.id.clone(),
+                kind: running.kind.clone(),
+                sandbox_id: Some(id.clone()),
+                snapshot_id: None,
+                state: OperationState::Running,
+                stage: None,
+                done: None,
+                of: None,
+                bytes: None,
+                started_at: running.started_at,
+                finished_at: None,
+                pid: running.pid,
+                host: running.host.clone(),
+                actor: running.actor.clone(),
+                cancel_requested: running.cancel_requested,
+                error: None,
+            },
+            title.to_owned(),
+        )
+    }
+
+    /// Takes what other processes do and did: new ones are added, known ones moved on, and those that are not told any
+    /// more have ended.
+    pub fn take_elsewhere(&mut self, operations: Vec<Operation>, title: impl Fn(&Operation) -> String) {
+        for job in self.list.iter_mut().filter(|job| job.elsewhere.is_some() && job.is_running()) {
+            if !operations.iter().any(|operation| job.operation.as_ref() == Some(&operation.id)) {
+                job.state = JobState::Succeeded;
+                job.ended = Some(job.started);
+            }
+        }
+        for operation in operations {
+            match self.of_operation(&operation.id) {
+                Some(job) if job.elsewhere.is_some() => job.follow(&operation),
+                Some(_) => {}
+                None => {
+                    let title = title(&operation);
+                    self.add_elsewhere(operation, title);
+                }
+            }
+        }
+    }
+
+    fn add_elsewhere(&mut self, operation: Operation, title: String) -> JobId {
+        let id = self.add(operation.kind.clone(), operation.sandbox_id.clone(), title, operation.started_at, false);
+        if let Some(job) = self.get_mut(id) {
+            job.operation = Some(operation.id.clone());
+            job.elsewhere = Some(Elsewhere {
+                pid: operation.pid,
+                host: operation.host.clone(),
+                actor: operation.actor.to_string(),
+            });
+            job.write(format!("runs in process {} on {}, for {}", operation.pid, operation.host, operation.actor));
+            job.follow(&operation);
+        }
+        // Where it belongs among the others, the newest first.
+        let at = self.list.iter().skip(1).take_while(|job| job.started > operation.started_at).count();
+        if at > 0
+            && let Some(job) = self.list.pop_front()
+        {
+            self.list.insert(at, job);
+        }
+        id
     }
 
     /// The job of an operation.
@@ -251,6 +361,8 @@ impl Jobs {
         });
         let job = &mut self.list[at];
         job.operation.get_or_insert_with(|| progress.operation.clone());
+        // Only this process's own work is heard of this closely.
+        job.elsewhere = None;
         if job.state == JobState::Starting {
             job.state = JobState::Running;
         }

@@ -117,6 +117,12 @@ impl Screen {
         Area { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
     }
 
+    /// The lines of a log: a log takes all of the panes' room, without a row for how it stands.
+    pub fn log_text(&self) -> Area {
+        let inner = self.frame.inner(1);
+        Area { height: inner.height.saturating_sub(1), ..inner }
+    }
+
     /// The list's columns at this width.
     pub fn columns(&self) -> Vec<Placed> {
         Column::place(self.list.width)

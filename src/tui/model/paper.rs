@@ -44,6 +44,12 @@ pub enum Role {
     Pressed,
     /// A text field.
     Field,
+    /// A service's name: the same number is always the same colour.
+    Service(usize),
+    /// What a search matches.
+    Match,
+    /// What it matches in the line that was found last.
+    Found,
 }
 
 /// A piece of a line.

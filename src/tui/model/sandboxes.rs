@@ -250,6 +250,11 @@ impl Sandboxes {
         &self.shown
     }
 
+    /// All of them, shown or not.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.sorted.iter()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.sorted.len()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Later, work};
+use super::{Effect, Later, elsewhere, work};
 use crate::client::{Problem, Update};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
@@ -56,9 +56,16 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Problem>
         Ok(_) if model.frozen.is_some() && model.sandboxes.load == Load::Ready => hold(model),
         Ok(entries) => {
             refresh_details(model, &entries);
+            let first = model.sandboxes.load != Load::Ready;
             let old = model.sandboxes.replace(entries);
             if !old.is_empty() {
                 effects.push(Effect::Discard(old));
+            }
+            effects.extend(elsewhere::read(model));
+            if first {
+                // A host that answered before this could not tell whether it had anything to be asked for.
+                let hosts: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
+                effects.extend(hosts.iter().flat_map(|name| elsewhere::refresh_services(model, name)));
             }
         }
         // Rows that are there stay; the title says that they could not be read again.
@@ -87,7 +94,11 @@ pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, 
         return Vec::new();
     }
     match answer {
-        Ok(entry) => take(model, *entry),
+        Ok(entry) => {
+            let effects = elsewhere::read_if_news(model, &entry);
+            take(model, *entry);
+            return effects;
+        }
         Err(problem) if problem.code == Code::NotFound => model.sandboxes.remove(id),
         // The next list brings it.
         Err(_) => {}
@@ -176,6 +187,7 @@ pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box
         },
     };
     let mut effects = host_changed(model, view);
+    effects.extend(elsewhere::refresh_services(model, &name));
     effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
     effects
 }
@@ -254,11 +266,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             }
         }
         Update::Host(view) => host_changed(model, *view),
-        Update::Record(record) => {
-            let first = model.stale.is_empty();
-            model.stale.insert(record.id.clone());
-            if first { vec![Effect::After(GATHER, Box::new(Later::Fetch))] } else { Vec::new() }
-        }
+        Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Resync => {
             let mut effects = list(model);
             effects.push(Effect::Hosts);

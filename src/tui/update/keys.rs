@@ -1,13 +1,16 @@
 //! Keys: looked up in the table for the mode, then done.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyEvent, KeyEventKind};
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, confirm, data, form, overlay, work};
+use super::{Effect, confirm, data, elsewhere, form, labels, logs, overlay, shell, work};
+use crate::domain::name::SandboxId;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
-use crate::tui::model::{Confirm, Details, Filter, Job, JobId, Model, Overlay, Pane, Purpose, Role, Sort};
+use crate::tui::model::{Confirm, Details, Entry, Filter, Job, JobId, Model, Overlay, Pane, Purpose, Role, Sort};
 
 /// A key was pressed.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -25,6 +28,10 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         (Mode::Filter, None) => filter_text(model, &key),
         (Mode::Confirm, Some(action)) => confirm::act(model, action),
         (Mode::Confirm, None) => confirm::text(model, &key),
+        (Mode::LogField, Some(action)) => logs::field_act(model, action),
+        (Mode::LogField, None) => logs::field_text(model, &key),
+        (Mode::LabelField, Some(action)) => labels::field_act(model, action),
+        (Mode::LabelField, None) => labels::field_text(model, &key),
         (Mode::Palette, Some(action)) => overlay::palette_act(model, action),
         (Mode::Palette, None) => overlay::palette_text(model, &key),
         (_, Some(action)) => act(model, action),
@@ -44,6 +51,8 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
             Vec::new()
         }
         Mode::Palette => overlay::palette_paste(model, text),
+        Mode::LogField => logs::field_paste(model, text),
+        Mode::LabelField => labels::field_paste(model, text),
         // What has to be typed before something destructive is typed, not pasted.
         _ => Vec::new(),
     }
@@ -83,7 +92,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             if !model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Jobs(_))) {
                 model.overlays.push(Overlay::Jobs(0));
             }
-            Vec::new()
+            elsewhere::read(model)
         }
         Action::Palette => {
             model.overlays.push(Overlay::Palette(Input::default(), 0));
@@ -93,6 +102,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Destroy => ask(model, Purpose::Destroy),
         Action::Recreate => ask(model, Purpose::Recreate),
         Action::CancelJob => ask_cancel(model),
+        Action::Logs => logs::open(model),
+        Action::Shell => shell::open(model),
+        Action::Labels => labels::open(model),
         Action::Redraw => {
             let mut effects = data::read_again(model);
             effects.push(Effect::Redraw);
@@ -113,10 +125,15 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Close => close(model),
         Action::Open => open(model),
         _ if model.overlays.is_empty() => pane(model, action),
-        _ => {
-            overlay::scroll(model, action);
-            Vec::new()
-        }
+        _ => match model.mode() {
+            Mode::Logs => logs::act(model, action),
+            Mode::Shell => shell::act(model, action),
+            Mode::Labels => labels::act(model, action),
+            _ => {
+                overlay::scroll(model, action);
+                Vec::new()
+            }
+        },
     }
 }
 
@@ -251,6 +268,29 @@ fn details(model: &mut Model, details: Details) -> Vec<Effect> {
     vec![Effect::Get(id.clone()), Effect::Events(Some(id), None)]
 }
 
+/// The sandbox that a key means which acts on one alone: that of the overlay on top, of the line of activity, or the
+/// one under the cursor. Says so if there is none.
+pub(super) fn subject(model: &mut Model) -> Option<Arc<Entry>> {
+    let of_job = |job: Option<&Job>| job.and_then(|job| job.sandbox.clone());
+    let id = match model.overlays.last() {
+        Some(Overlay::Details(details)) => Some(details.id.clone()),
+        Some(Overlay::Output(job, _)) => of_job(model.jobs.get(*job)),
+        Some(_) => None,
+        None if model.focus == Pane::Activity => {
+            let running = model.jobs.running().count();
+            let line = model.activity.index.checked_sub(running).and_then(|at| model.activity.line(at));
+            of_job(model.jobs.running().nth(model.activity.index))
+                .or_else(|| line.and_then(|line| line.sandbox.clone()))
+        }
+        None => model.sandboxes.selected().map(|entry| entry.record.id.clone()),
+    };
+    let entry = id.and_then(|id| model.sandboxes.get(&id).cloned());
+    if entry.is_none() {
+        model.say(Role::Dim, "there is no sandbox to act on");
+    }
+    entry
+}
+
 /// Opens the question about the marked ones, or the one under the cursor, or the one whose details are open.
 fn ask(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
     let entries = match model.overlays.last() {
@@ -271,24 +311,31 @@ fn ask(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Opens the question whether to roll back the job under the cursor.
+/// Opens the question whether to roll back what is done under the cursor, by this process or by another.
 fn ask_cancel(model: &mut Model) -> Vec<Effect> {
     let id = match model.overlays.last() {
         Some(Overlay::Jobs(at)) => model.jobs.list().nth(*at).map(|job| job.id),
         Some(Overlay::Output(id, _)) => Some(*id),
-        Some(Overlay::Details(details)) => model.jobs.of_sandbox(&details.id).map(|job| job.id),
+        Some(Overlay::Details(details)) => job_on(model, &details.id.clone()),
         Some(_) => None,
         None if model.focus == Pane::Activity => activity_job(model),
-        None => {
-            let selected = model.sandboxes.selected();
-            selected.and_then(|entry| model.jobs.of_sandbox(&entry.record.id)).map(|job| job.id)
-        }
+        None => model.sandboxes.selected().map(|entry| entry.record.id.clone()).and_then(|id| job_on(model, &id)),
     };
     match id.and_then(|id| model.jobs.get(id)).filter(|job| job.is_running()).map(|job| job.id) {
         Some(id) => model.overlays.push(Overlay::Confirm(Confirm::cancel_job(id))),
-        None => model.say(Role::Dim, "no job of this console runs there"),
+        None => model.say(Role::Dim, "nothing is being done there"),
     }
     Vec::new()
+}
+
+/// What is being done to a sandbox.
+fn job_on(model: &mut Model, id: &SandboxId) -> Option<JobId> {
+    if let Some(job) = model.jobs.of_sandbox(id) {
+        return Some(job.id);
+    }
+    let entry = model.sandboxes.get(id).cloned()?;
+    let running = entry.record.operation.as_ref()?;
+    Some(model.jobs.of_running(id, &work::title(&entry.record), running))
 }
 
 fn freeze(model: &mut Model) -> Vec<Effect> {

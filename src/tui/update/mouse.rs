@@ -31,7 +31,7 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
             keys::act(model, action);
         }
         model.focus = focus;
-    } else if matches!(mode, Mode::Paper | Mode::Jobs | Mode::Picker) {
+    } else if matches!(mode, Mode::Paper | Mode::Jobs | Mode::Picker | Mode::Logs | Mode::Shell | Mode::Labels) {
         for _ in 0..NOTCH {
             keys::act(model, action);
         }

@@ -1,7 +1,6 @@
 //! Jobs: begun, under way, ended; and leaving while they run.
 
-use super::data;
-use super::{Effect, open_form};
+use super::{Effect, data, elsewhere, open_form};
 use crate::client::{Problem, Started};
 use crate::domain::fault::Code;
 use crate::domain::sandbox::SandboxRecord;
@@ -78,10 +77,13 @@ pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effe
 pub(super) fn ended(model: &mut Model, job: JobId, answer: Result<Box<SandboxRecord>, Problem>) -> Vec<Effect> {
     match answer {
         Ok(record) => {
+            let host = record.host.clone();
             if model.frozen.is_none() {
                 data::take(model, Entry::new(*record));
             }
-            ended_well(model, job)
+            let mut effects = ended_well(model, job);
+            effects.extend(elsewhere::refresh_services(model, &host));
+            effects
         }
         Err(problem) => ended_badly(model, job, problem),
     }
@@ -172,7 +174,7 @@ pub(super) fn cancel_asked(model: &mut Model, id: JobId, answer: Result<(), Prob
 
 /// Leaves at once, or opens the question what becomes of the running jobs.
 pub(super) fn leave(model: &mut Model) -> Vec<Effect> {
-    if model.jobs.running().next().is_none() {
+    if model.jobs.running_here().next().is_none() {
         return vec![Effect::Quit];
     }
     model.leaving = None;
@@ -186,11 +188,11 @@ pub(super) fn leave_after(model: &mut Model, leaving: Leaving) -> Vec<Effect> {
     if leaving == Leaving::Waiting {
         return Vec::new();
     }
-    let running: Vec<JobId> = model.jobs.running().map(|job: &Job| job.id).collect();
+    let running: Vec<JobId> = model.jobs.running_here().map(|job: &Job| job.id).collect();
     running.into_iter().flat_map(|id| cancel(model, id)).collect()
 }
 
 /// Whether the operator wanted to leave and nothing runs any more.
-pub(super) fn may_leave(model: &Model) -> bool {
-    model.leaving.is_some() && model.jobs.running().next().is_none()
+pub(in crate::tui) fn may_leave(model: &Model) -> bool {
+    model.leaving.is_some() && model.jobs.running_here().next().is_none()
 }

@@ -1,7 +1,7 @@
 //! Running jobs with their bars, then what happened, the newest first.
 
 use super::paint::Paint;
-use crate::tui::model::{ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, bytes, clock};
+use crate::tui::model::{ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, age, bytes, clock};
 
 /// Draws the pane; `title` is the row of its title.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title: u16) {
@@ -49,6 +49,7 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
     let word = match (&job.state, &job.stage) {
         (JobState::Cancelling, _) => "rolling back".to_owned(),
         (_, Some((stage, step, steps))) => format!("[{step}/{steps} {stage}]"),
+        (_, None) if job.elsewhere.is_some() => format!("{} ", age(job.seconds(model.now))),
         (_, None) => "starting".to_owned(),
     };
     let mut x = paint.spans(
@@ -66,6 +67,11 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
     }
     if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
         x += paint.put(x, y, end.saturating_sub(x), &format!("{}/s  ", bytes(rate as u64)), Role::Dim);
+    }
+    if let Some(elsewhere) = &job.elsewhere {
+        let words = format!(" in process {} on {}, for {}", elsewhere.pid, elsewhere.host, elsewhere.actor);
+        paint.put(x, y, end.saturating_sub(x), &words, Role::Dim);
+        return;
     }
     // The stage's own line is no news beside the stage.
     if let Some(line) = job.last_line().filter(|line| !line.starts_with('[')) {

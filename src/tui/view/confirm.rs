@@ -97,11 +97,22 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
                 lines.push(vec![(Role::Good, "it has ended meanwhile".to_owned())]);
             }
             lines.push(vec![(Role::Plain, job.rollback().to_owned())]);
+            if let Some(elsewhere) = &job.elsewhere {
+                let words = format!(
+                    "It runs in process {} on {}, for {}, since {}. That process is asked to roll it back; one that is dead cannot hear it.",
+                    elsewhere.pid,
+                    elsewhere.host,
+                    elsewhere.actor,
+                    age(job.seconds(model.now))
+                );
+                lines.push(Vec::new());
+                lines.push(vec![(Role::Dim, words)]);
+            }
         }
         Purpose::Quit => {
             lines.push(vec![(Role::Dim, "They run in this console. Rolled back means:".to_owned())]);
             lines.push(Vec::new());
-            for job in model.jobs.running() {
+            for job in model.jobs.running_here() {
                 lines.extend(running(model, job));
             }
         }

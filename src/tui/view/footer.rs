@@ -12,9 +12,12 @@ const LIST: &[(Action, &str)] = &[
     (Action::Create, "new"),
     (Action::Open, "details"),
     (Action::Destroy, "destroy"),
+    (Action::Logs, "logs"),
+    (Action::Shell, "shell"),
     (Action::Filter, "filter"),
     (Action::Help, "help"),
     (Action::Mark, "mark"),
+    (Action::Labels, "labels"),
     (Action::Recreate, "rebuild"),
     (Action::Sort, "sort"),
     (Action::CopySsh, "copy ssh"),
@@ -26,7 +29,7 @@ const LIST: &[(Action, &str)] = &[
 /// The footer's keys in the activity.
 const ACTIVITY: &[(Action, &str)] = &[
     (Action::Open, "output or error"),
-    (Action::CancelJob, "cancel job"),
+    (Action::CancelJob, "cancel"),
     (Action::Jobs, "jobs"),
     (Action::NextPane, "sandboxes"),
     (Action::Help, "help"),

@@ -25,7 +25,7 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     let counts = model.sandboxes.counts();
     let mut parts = Vec::new();
     if let Some(leaving) = model.leaving {
-        let running = model.jobs.running().count();
+        let running = model.jobs.running_here().count();
         let word = if leaving == Leaving::Waiting { "leaving after" } else { "rolling back" };
         parts.push((Role::Warn, format!("{word} {running} jobs  ")));
     }

@@ -1,4 +1,4 @@
-//! All operations of this console.
+//! All operations: those of this console, and those of other processes.
 
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
@@ -14,7 +14,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
     let running = model.jobs.running().count();
     paint.overlay(outer, &format!("Jobs  {running} running of {}", model.jobs.list().len()), &hints);
     if model.jobs.list().len() == 0 {
-        paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), "nothing was started here yet", Role::Dim);
+        paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), "nothing was done in the last day", Role::Dim);
         return;
     }
     let height = usize::from(area.height);
@@ -50,6 +50,11 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
         if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
             x += paint.put(x, y, end.saturating_sub(x), &format!("{}/s  ", bytes(rate as u64)), Role::Dim);
         }
+    }
+    if let Some(elsewhere) = &job.elsewhere {
+        let words = format!("{}@{} by {}", elsewhere.pid, elsewhere.host, elsewhere.actor);
+        paint.put(x + 1, y, end.saturating_sub(x + 1), &words, Role::Dim);
+        return;
     }
     // An end speaks for itself.
     if let Some(last) = job.last_line().filter(|line| job.is_running() && !line.starts_with('[')) {

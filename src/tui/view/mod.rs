@@ -17,10 +17,13 @@ mod footer;
 mod form;
 mod header;
 mod jobs;
+mod labels;
+mod logs;
 mod paint;
 mod palette;
 mod paper;
 mod sandboxes;
+mod shell;
 mod theme;
 
 use ratatui::buffer::Buffer;
@@ -105,6 +108,12 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             jobs::draw(model, paint, *at);
             None
         }
+        Overlay::Logs(logs) => logs::draw(model, paint, logs),
+        Overlay::Shell(choice) => {
+            shell::draw(model, paint, choice);
+            None
+        }
+        Overlay::Labels(labels) => labels::draw(model, paint, labels),
         Overlay::Palette(input, at) => Some(palette::draw(model, paint, input, *at)),
     }
 }

@@ -15,9 +15,18 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
     let mut hints = vec![(key(Action::Close), "close")];
     let (title, offset) = match overlay {
         Overlay::Details(details) => {
-            hints.extend([(key(Action::CopyId), "copy id"), (key(Action::CopySsh), "copy ssh")]);
+            hints.extend([
+                (key(Action::Logs), "logs"),
+                (key(Action::CopyId), "copy id"),
+                (key(Action::CopySsh), "copy ssh"),
+            ]);
             if !model.read_only {
-                hints.extend([(key(Action::Destroy), "destroy"), (key(Action::Recreate), "rebuild")]);
+                hints.extend([
+                    (key(Action::Shell), "shell"),
+                    (key(Action::Labels), "labels"),
+                    (key(Action::Destroy), "destroy"),
+                    (key(Action::Recreate), "rebuild"),
+                ]);
             }
             let record = &details.record;
             let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();

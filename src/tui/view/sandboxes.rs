@@ -135,8 +135,13 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
                 paint.put(x, y, 1, if selected { "▌" } else { " " }, Role::Accent);
                 paint.put(x + 1, y, 1, if marked { "✓" } else { " " }, Role::Accent);
                 let degraded = entry.degraded > 0;
-                let role = if degraded && !silent { Role::Warn } else { state };
-                paint.put(x + 2, y, 1, &state_glyph(&record.state).to_string(), role);
+                let busy = job.is_some() || record.operation.is_some();
+                let (glyph, role) = match (busy, degraded) {
+                    (true, _) => ('◐', if silent { Role::Dim } else { Role::Busy }),
+                    (false, true) => ('⚠', if silent { Role::Dim } else { Role::Warn }),
+                    (false, false) => (state_glyph(&record.state), state),
+                };
+                paint.put(x + 2, y, 1, &glyph.to_string(), role);
             }
             Column::Id => {
                 paint.put(x, y, width, record.id.as_str(), if selected { Role::Title } else { plain });
@@ -192,7 +197,8 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     }
     if let Some(running) = &record.operation {
         let since = age(model.now.since(running.started_at).as_secs());
-        return (Role::Busy, format!("{} {since} by {}", running.kind, running.actor.name));
+        let word = if running.cancel_requested { "rolling back " } else { "" };
+        return (Role::Busy, format!("{word}{} {since} by {} on {}", running.kind, running.actor.name, running.host));
     }
     if entry.degraded > 0 {
         let words: Vec<String> = record

@@ -23,6 +23,7 @@ struct Palette {
     bad: Color,
     busy: Color,
     code: Color,
+    other: Color,
     dim: Option<Color>,
     border: Option<Color>,
     selected: Option<Color>,
@@ -43,6 +44,7 @@ impl Theme {
                 bad: Color::Red,
                 busy: Color::Cyan,
                 code: Color::Cyan,
+                other: Color::Magenta,
                 dim: None,
                 border: None,
                 selected: None,
@@ -54,6 +56,7 @@ impl Theme {
                 bad: Color::Rgb(235, 111, 111),
                 busy: Color::Rgb(122, 176, 242),
                 code: Color::Rgb(158, 206, 206),
+                other: Color::Rgb(198, 160, 226),
                 dim: Some(Color::Rgb(128, 134, 148)),
                 border: Some(Color::Rgb(72, 78, 92)),
                 selected: Some(Color::Rgb(44, 50, 62)),
@@ -65,6 +68,7 @@ impl Theme {
                 bad: Color::Rgb(180, 30, 30),
                 busy: Color::Rgb(20, 92, 180),
                 code: Color::Rgb(0, 105, 120),
+                other: Color::Rgb(120, 50, 150),
                 dim: Some(Color::Rgb(105, 105, 112)),
                 border: Some(Color::Rgb(180, 180, 188)),
                 selected: Some(Color::Rgb(222, 230, 242)),
@@ -76,6 +80,7 @@ impl Theme {
                 bad: Color::LightRed,
                 busy: Color::LightCyan,
                 code: Color::LightCyan,
+                other: Color::LightMagenta,
                 dim: Some(Color::White),
                 border: Some(Color::White),
                 selected: None,
@@ -107,6 +112,12 @@ impl Theme {
             },
             Role::Pressed => plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
             Role::Field => plain.add_modifier(Modifier::UNDERLINED),
+            Role::Service(number) => {
+                let colours = [palette.accent, palette.good, palette.warn, palette.code, palette.other];
+                plain.fg(colours[number % colours.len()])
+            }
+            Role::Match => plain.add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
+            Role::Found => plain.add_modifier(Modifier::REVERSED),
         };
         if self.no_color { Style { fg: None, bg: None, ..style } } else { style }
     }

@@ -1,0 +1,597 @@
+//! A log as it is followed: what is kept of it, which part is on the screen, what is searched for.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tui_input::Input;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::client::Problem;
+use crate::domain::name::SandboxId;
+use crate::domain::output::{LogLine, Source};
+use crate::domain::text::{clean_line, columns};
+
+/// How many lines are kept.
+pub const KEPT_LINES: usize = 20_000;
+/// How many bytes of text are kept.
+pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
+/// A line is cut at this many columns.
+const LINE: usize = 8000;
+/// What a line costs beyond its text, about.
+const LINE_COST: usize = 96;
+/// A service's name takes this many columns at most.
+const NAME: usize = 14;
+
+/// One line, cleaned for a screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogText {
+    /// The service; none for what the console itself says.
+    pub service: Option<Arc<str>>,
+    /// Whether it came from stderr.
+    pub stderr: bool,
+    /// Its text.
+    pub text: String,
+}
+
+impl LogText {
+    /// A service's line. Meant for another thread than the UI's: a line may be long.
+    pub fn new(line: &LogLine, service: Arc<str>) -> Self {
+        let printable = line.bytes.len() <= LINE && line.bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
+        let text = String::from_utf8_lossy(&line.bytes);
+        let mut text = if printable { text.into_owned() } else { clean_line(&text, LINE) };
+        if line.cut {
+            text.push_str(" … (cut)");
+        }
+        Self { service: Some(service), stderr: line.source == Source::Stderr, text }
+    }
+
+    /// What the console says in between: lines are missing here.
+    pub fn gap(missed: u64) -> Self {
+        let text = format!("··· {missed} lines came faster than they can be shown and were dropped");
+        Self { service: None, stderr: false, text }
+    }
+
+    fn cost(&self) -> usize {
+        self.text.len() + LINE_COST
+    }
+}
+
+/// The last lines, bounded in number and in bytes.
+#[derive(Debug, Clone, Default)]
+pub struct LogTail {
+    lines: VecDeque<Arc<LogText>>,
+    /// The number of the first line that is kept: how many were dropped before it.
+    first: u64,
+    bytes: usize,
+    /// Lines that were dropped before they came here.
+    missed: u64,
+}
+
+impl LogTail {
+    /// Takes lines, after `missed` ones that were dropped on the way.
+    pub fn extend(&mut self, missed: u64, lines: Vec<Arc<LogText>>) {
+        self.missed += missed;
+        let gap = (missed > 0).then(|| Arc::new(LogText::gap(missed)));
+        for line in gap.into_iter().chain(lines) {
+            self.bytes += line.cost();
+            self.lines.push_back(line);
+        }
+        while self.lines.len() > KEPT_LINES || self.bytes > KEPT_BYTES {
+            let Some(line) = self.lines.pop_front() else { break };
+            self.bytes -= line.cost();
+            self.first += 1;
+        }
+    }
+
+    /// How many lines are kept.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The bytes that they take, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Lines that came and are no longer here, those that were dropped on the way among them.
+    pub fn dropped(&self) -> u64 {
+        self.first + self.missed
+    }
+
+    /// The number behind the last line.
+    pub fn end(&self) -> u64 {
+        self.first + self.lines.len() as u64
+    }
+
+    /// The number of the first line.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The line of a number.
+    pub fn line(&self, number: u64) -> Option<&Arc<LogText>> {
+        self.lines.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// All lines that are kept.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Arc<LogText>> + ExactSizeIterator {
+        self.lines.iter()
+    }
+}
+
+/// How the stream stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LogState {
+    /// It was asked for.
+    Opening,
+    /// Lines come.
+    Open,
+    /// It ended by itself.
+    Ended,
+    /// It could not be opened, or broke.
+    Failed(Problem),
+}
+
+/// A place in a log: a line, and a row of it where it is wrapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line's number.
+    pub line: u64,
+    /// The row within the line.
+    pub row: usize,
+}
+
+/// A text field over the log.
+#[derive(Debug, Clone)]
+pub enum LogField {
+    /// What to search for, and where the search began.
+    Search(Input, Option<Place>),
+    /// Where to save, and what is wrong with it.
+    Save(Input, Option<String>),
+}
+
+/// The overlay.
+#[derive(Debug, Clone)]
+pub struct Logs {
+    /// Which sandbox.
+    pub id: SandboxId,
+    /// What it is called.
+    pub title: String,
+    /// Its services.
+    pub services: Vec<String>,
+    /// The service whose log is shown; none: all.
+    pub service: Option<String>,
+    /// Recognises late answers of an earlier stream.
+    pub generation: u64,
+    /// How the stream stands.
+    pub state: LogState,
+    /// The lines.
+    pub tail: LogTail,
+    /// Whether long lines are wrapped.
+    pub wrap: bool,
+    /// Columns that are left out on the left where lines are cut.
+    pub left: usize,
+    /// The first row on the screen; none: it follows the end.
+    pub top: Option<Place>,
+    /// The end when it stopped following, to count what came since.
+    pub seen: u64,
+    /// What is searched for.
+    pub needle: Needle,
+    /// The line that was found last.
+    pub found: Option<u64>,
+    /// The text field, while one is open.
+    pub field: Option<LogField>,
+    names: usize,
+}
+
+/// A row on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRow<'a> {
+    /// Its line.
+    pub line: &'a LogText,
+    /// Its line's number.
+    pub number: u64,
+    /// The part of the line's text that stands here.
+    pub part: Range<usize>,
+    /// Whether the line begins here.
+    pub begins: bool,
+}
+
+impl Logs {
+    /// Opens the log of all services.
+    pub fn new(id: SandboxId, title: String, services: Vec<String>, generation: u64) -> Self {
+        let names = services.iter().map(|name| columns(name)).max().unwrap_or_default().min(NAME);
+        Self {
+            id,
+            title,
+            services,
+            service: None,
+            generation,
+            state: LogState::Opening,
+            tail: LogTail::default(),
+            wrap: true,
+            left: 0,
+            top: None,
+            seen: 0,
+            needle: Needle::default(),
+            found: None,
+            field: None,
+            names,
+        }
+    }
+
+    /// Begins anew, with another stream.
+    pub fn restart(&mut self, generation: u64) {
+        self.generation = generation;
+        self.state = LogState::Opening;
+        self.tail = LogTail::default();
+        self.top = None;
+        self.found = None;
+    }
+
+    /// Goes to the next service, or back: all of them, then each.
+    pub fn turn(&mut self, by: isize) {
+        let count = self.services.len() + 1;
+        let at = self.service.as_ref().and_then(|name| self.services.iter().position(|other| other == name));
+        let at = at.map_or(0, |at| at + 1);
+        let next = (at + count).saturating_add_signed(by) % count;
+        self.service = next.checked_sub(1).and_then(|at| self.services.get(at).cloned());
+    }
+
+    /// Takes lines.
+    pub fn extend(&mut self, missed: u64, lines: Vec<Arc<LogText>>) {
+        let widest = lines.iter().filter_map(|line| line.service.as_deref()).map(columns).max().unwrap_or_default();
+        self.names = self.names.max(widest.min(NAME));
+        self.tail.extend(missed, lines);
+        // What is looked at may have been dropped.
+        let first = self.tail.first();
+        if let Some(top) = self.top.filter(|top| top.line < first) {
+            self.top = Some(Place { line: first.max(top.line), row: 0 });
+        }
+        self.found = self.found.filter(|line| *line >= first);
+    }
+
+    /// Columns for the service's name and the mark behind it.
+    pub fn prefix(&self) -> usize {
+        if self.service.is_some() { 2 } else { self.names + 3 }
+    }
+
+    /// The place of a service among those that are known, for its colour.
+    pub fn place_of(&self, service: &str) -> usize {
+        let known = self.services.iter().position(|name| name == service);
+        known.unwrap_or_else(|| service.bytes().fold(0, |sum, byte| sum * 31 % 9973 + usize::from(byte)))
+    }
+
+    fn rows_of(&self, line: &LogText, width: usize) -> usize {
+        if self.wrap { rows(&line.text, width).len() } else { 1 }
+    }
+
+    /// The rows on a screen of this size.
+    pub fn window(&self, width: usize, height: usize) -> Vec<LogRow<'_>> {
+        let width = width.saturating_sub(self.prefix()).max(1);
+        let mut place = self.top.unwrap_or_else(|| self.bottom(width, height));
+        let mut window = Vec::with_capacity(height);
+        while window.len() < height {
+            let Some(line) = self.tail.line(place.line) else { break };
+            let parts = if self.wrap { rows(&line.text, width) } else { vec![cut(&line.text, self.left, width)] };
+            for (row, part) in parts.into_iter().enumerate().skip(place.row) {
+                if window.len() < height {
+                    window.push(LogRow { line, number: place.line, part, begins: row == 0 });
+                }
+            }
+            place = Place { line: place.line + 1, row: 0 };
+        }
+        window
+    }
+
+    /// The first row on the screen when the last one is at its bottom.
+    fn bottom(&self, width: usize, height: usize) -> Place {
+        self.back(Place { line: self.tail.end(), row: 0 }, height, width)
+    }
+
+    /// The place some rows above.
+    fn back(&self, from: Place, by: usize, width: usize) -> Place {
+        let Place { mut line, mut row } = from;
+        let mut left = by;
+        while left > row {
+            left -= row;
+            let Some(above) = line.checked_sub(1).and_then(|above| self.tail.line(above)) else {
+                return Place { line: self.tail.first(), row: 0 };
+            };
+            line -= 1;
+            row = self.rows_of(above, width);
+        }
+        Place { line, row: row - left }
+    }
+
+    /// The place some rows below.
+    fn forward(&self, from: Place, by: usize, width: usize) -> Place {
+        let Place { mut line, mut row } = from;
+        let mut left = by;
+        while left > 0 {
+            let Some(here) = self.tail.line(line) else { break };
+            let rest = self.rows_of(here, width).saturating_sub(row);
+            if left < rest {
+                return Place { line, row: row + left };
+            }
+            left -= rest;
+            (line, row) = (line + 1, 0);
+        }
+        Place { line, row }
+    }
+
+    /// Scrolls by rows. Above the end it stops following; back at the end it follows again.
+    pub fn scroll(&mut self, by: isize, (width, height): (usize, usize)) {
+        let width = width.saturating_sub(self.prefix()).max(1);
+        let bottom = self.bottom(width, height);
+        let top = self.top.unwrap_or(bottom);
+        let to =
+            if by < 0 { self.back(top, by.unsigned_abs(), width) } else { self.forward(top, by.unsigned_abs(), width) };
+        self.go(Some(to).filter(|to| *to < bottom));
+    }
+
+    /// Goes to a place; none follows the end.
+    pub fn go(&mut self, top: Option<Place>) {
+        if self.top.is_none() {
+            self.seen = self.tail.end();
+        }
+        self.top = top;
+    }
+
+    /// Stops at what is on the screen now.
+    pub fn hold(&mut self, (width, height): (usize, usize)) {
+        let width = width.saturating_sub(self.prefix()).max(1);
+        let bottom = self.bottom(width, height);
+        self.go(Some(bottom));
+    }
+
+    /// Lines that came since it stopped following.
+    pub fn unseen(&self) -> u64 {
+        if self.top.is_some() { self.tail.end().saturating_sub(self.seen) } else { 0 }
+    }
+
+    /// Finds the next line that matches, from a line on and that one included; round the end once. Whether it went
+    /// round, or none when nothing matches.
+    pub fn find(&mut self, from: u64, down: bool, size: (usize, usize)) -> Option<bool> {
+        if self.needle.is_empty() || self.tail.is_empty() {
+            return None;
+        }
+        let (first, end) = (self.tail.first(), self.tail.end());
+        let from = from.clamp(first, end - 1);
+        let matches = |number: &u64| self.tail.line(*number).is_some_and(|line| self.needle.is_in(&line.text));
+        let found = if down {
+            (from..end).find(matches).map(|at| (at, false)).or_else(|| (first..from).find(matches).map(|at| (at, true)))
+        } else {
+            let above = (first..=from).rev().find(matches).map(|at| (at, false));
+            above.or_else(|| (from + 1..end).rev().find(matches).map(|at| (at, true)))
+        };
+        let (line, round) = found?;
+        self.show(line, size);
+        self.found = Some(line);
+        Some(round)
+    }
+
+    /// Brings a line on the screen, with something above it.
+    fn show(&mut self, line: u64, (width, height): (usize, usize)) {
+        let shown: Vec<u64> = self.window(width, height).iter().map(|row| row.number).collect();
+        let inner = width.saturating_sub(self.prefix()).max(1);
+        if shown.contains(&line) {
+            if self.top.is_none() {
+                self.hold((width, height));
+            }
+        } else {
+            let bottom = self.bottom(inner, height);
+            let to = self.back(Place { line, row: 0 }, height / 3, inner);
+            self.go(Some(to.min(bottom)));
+        }
+        if !self.wrap
+            && let Some(found) = self.tail.line(line).and_then(|line| {
+                self.needle
+                    .next_in(&line.text, 0)
+                    .map(|part| columns(&line.text[..part.start])..columns(&line.text[..part.end]))
+            })
+            && (found.start < self.left || found.end > self.left + inner)
+        {
+            self.left = found.start.saturating_sub(inner / 3);
+        }
+    }
+}
+
+/// What is searched for: without a capital letter, capitals do not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needle {
+    text: String,
+    folded: bool,
+}
+
+impl Needle {
+    /// A text to search for.
+    pub fn new(text: &str) -> Self {
+        // Beyond ASCII only exact matches are found: a fold may change a text's length.
+        let folded = text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        Self { text: text.to_owned(), folded }
+    }
+
+    /// As it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether nothing is searched for.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether a text holds it.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.next_in(text, 0).is_some()
+    }
+
+    /// Its next place in a text, in bytes.
+    pub fn next_in(&self, text: &str, from: usize) -> Option<Range<usize>> {
+        if self.is_empty() {
+            return None;
+        }
+        let at = if self.folded {
+            let (hay, needle) = (text.as_bytes().get(from..)?, self.text.as_bytes());
+            let first = needle[0];
+            let last = hay.len().checked_sub(needle.len())?;
+            (0..=last).find(|at| {
+                hay[*at].eq_ignore_ascii_case(&first) && hay[*at..*at + needle.len()].eq_ignore_ascii_case(needle)
+            })?
+        } else {
+            text.get(from..)?.find(&self.text)?
+        };
+        Some(from + at..from + at + self.text.len())
+    }
+}
+
+/// The rows of a text at a width: broken anywhere between two graphemes. At least one.
+fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
+    let width = width.max(1);
+    if text.is_ascii() {
+        let count = text.len().div_ceil(width).max(1);
+        return (0..count).map(|row| row * width..((row + 1) * width).min(text.len())).collect();
+    }
+    let (mut rows, mut start, mut used) = (Vec::new(), 0, 0);
+    for (at, grapheme) in text.grapheme_indices(true) {
+        let cells = columns(grapheme);
+        if used + cells > width && at > start {
+            rows.push(start..at);
+            (start, used) = (at, 0);
+        }
+        used += cells;
+    }
+    rows.push(start..text.len());
+    rows
+}
+
+/// The part of a text from a column on that fits a width.
+fn cut(text: &str, left: usize, width: usize) -> Range<usize> {
+    if text.is_ascii() {
+        return left.min(text.len())..(left + width).min(text.len());
+    }
+    let (mut used, mut start, mut end) = (0, text.len(), text.len());
+    for (at, grapheme) in text.grapheme_indices(true) {
+        if used >= left {
+            start = start.min(at);
+        }
+        used += columns(grapheme);
+        if used > left + width {
+            end = at;
+            break;
+        }
+    }
+    start.min(end)..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logs(texts: &[&str]) -> Logs {
+        let mut logs = Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1);
+        logs.extend(0, texts.iter().map(|text| line(text)).collect());
+        logs
+    }
+
+    fn line(text: &str) -> Arc<LogText> {
+        let line = LogLine { service: "web".to_owned(), source: Source::Stdout, bytes: text.into(), cut: false };
+        Arc::new(LogText::new(&line, "web".into()))
+    }
+
+    fn shown(logs: &Logs, size: (usize, usize)) -> Vec<String> {
+        logs.window(size.0 + logs.prefix(), size.1)
+            .iter()
+            .map(|row| row.line.text[row.part.clone()].to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn bounded_in_lines_and_in_bytes() {
+        let mut tail = LogTail::default();
+        for _ in 0..30 {
+            tail.extend(0, (0..1000).map(|number| line(&format!("line {number}"))).collect());
+        }
+        assert_eq!((tail.len(), tail.dropped()), (KEPT_LINES, 10_000));
+        let mut tail = LogTail::default();
+        for _ in 0..30 {
+            tail.extend(3, vec![line(&"x".repeat(1_000_000)); 1]);
+            tail.extend(0, vec![line(&"x".repeat(LINE)); 100]);
+        }
+        assert!(tail.bytes() <= KEPT_BYTES, "{}", tail.bytes());
+        assert!(tail.dropped() > 90);
+        assert_eq!(tail.end(), 30 * 102, "a gap is a line");
+    }
+
+    #[test]
+    fn follows_scrolls_and_follows_again() {
+        let mut logs = logs(&["one", "two", "three", "four", "five"]);
+        let size = (20 + logs.prefix(), 2);
+        assert_eq!(shown(&logs, (20, 2)), ["four", "five"]);
+        logs.scroll(-1, size);
+        assert_eq!(shown(&logs, (20, 2)), ["three", "four"]);
+        logs.extend(0, vec![line("six")]);
+        assert_eq!(shown(&logs, (20, 2)), ["three", "four"]);
+        assert_eq!(logs.unseen(), 1);
+        logs.scroll(-100, size);
+        assert_eq!(shown(&logs, (20, 2)), ["one", "two"]);
+        logs.scroll(100, size);
+        assert_eq!(logs.top, None);
+        assert_eq!(shown(&logs, (20, 2)), ["five", "six"]);
+    }
+
+    #[test]
+    fn wrapped_by_columns_and_scrolled_by_rows() {
+        let mut logs = logs(&["abcdefghij", "日本語日本語", ""]);
+        let size = (5 + logs.prefix(), 10);
+        assert_eq!(shown(&logs, (5, 10)), ["abcde", "fghij", "日本", "語日", "本語", ""]);
+        assert_eq!(shown(&logs, (5, 3)), ["語日", "本語", ""]);
+        logs.scroll(-2, (size.0, 3));
+        assert_eq!(shown(&logs, (5, 3)), ["fghij", "日本", "語日"]);
+        logs.wrap = false;
+        logs.top = None;
+        assert_eq!(shown(&logs, (5, 10)), ["abcde", "日本", ""]);
+        logs.left = 3;
+        assert_eq!(shown(&logs, (5, 10)), ["defgh", "語日", ""]);
+        logs.left = 80;
+        assert_eq!(shown(&logs, (5, 10)), ["", "", ""]);
+    }
+
+    #[test]
+    fn what_is_looked_at_stays_until_it_is_dropped() {
+        let mut logs = logs(&["first"]);
+        logs.top = Some(Place { line: 0, row: 0 });
+        logs.extend(0, (0..KEPT_LINES).map(|_| line("x")).collect());
+        assert_eq!(logs.top, Some(Place { line: 1, row: 0 }));
+    }
+
+    #[test]
+    fn found_downwards_upwards_and_round_the_end() {
+        let mut logs = logs(&["GET /a", "error: x", "GET /b", "Error: y", "GET /c"]);
+        let size = (40, 2);
+        logs.needle = Needle::new("error");
+        assert_eq!(logs.find(logs.tail.end(), false, size), Some(false));
+        assert_eq!(logs.found, Some(3));
+        assert_eq!(logs.find(2, false, size), Some(false));
+        assert_eq!(logs.found, Some(1));
+        assert_eq!(logs.find(0, false, size), Some(true));
+        assert_eq!(logs.found, Some(3));
+        logs.needle = Needle::new("Error");
+        assert_eq!(logs.find(0, true, size), Some(false));
+        assert_eq!(logs.found, Some(3));
+        logs.needle = Needle::new("nowhere");
+        assert_eq!(logs.find(0, true, size), None);
+        for (needle, text, found) in
+            [("é", "caé", Some(2..4)), ("b", "aB", Some(1..2)), ("B", "ab", None), ("abc", "ab", None), ("", "a", None)]
+        {
+            assert_eq!(Needle::new(needle).next_in(text, 0), found, "{needle} in {text}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What other processes do, and what became of services while nobody looked.
+
+use super::Effect;
+use crate::client::Problem;
+use crate::domain::name::HostName;
+use crate::domain::operation::Operation;
+use crate::domain::{OperationState, State};
+use crate::tui::model::{Entry, Job, Model};
+
+/// How many ended operations of other processes are listed.
+const ENDED: usize = 50;
+
+/// Reads the operations, unless they are being read: then once more after it.
+pub(super) fn read(model: &mut Model) -> Vec<Effect> {
+    if model.reading_operations.0 {
+        model.reading_operations.1 = true;
+        return Vec::new();
+    }
+    model.reading_operations = (true, false);
+    vec![Effect::Operations]
+}
+
+/// Reads the operations if a record tells of one that is not known here, or does not tell of one that is.
+pub(super) fn read_if_news(model: &mut Model, entry: &Entry) -> Vec<Effect> {
+    let id = &entry.record.id;
+    let told = entry.record.operation.as_ref();
+    let known = |job: &&Job| told.is_some_and(|running| job.operation.as_ref() == Some(&running.id));
+    let ended = |job: &Job| job.elsewhere.is_some() && job.sandbox.as_ref() == Some(id) && !known(&job);
+    let new = told.is_some_and(|running| !is_ours(model, running.pid, &running.host))
+        && model.jobs.list().find(known).is_none();
+    if new || model.jobs.running().any(ended) { read(model) } else { Vec::new() }
+}
+
+fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
+    model.process.0 == pid && model.process.1 == host
+}
+
+/// The operations were read.
+pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Problem>) -> Vec<Effect> {
+    let again = model.reading_operations.1;
+    model.reading_operations = (false, false);
+    // One that cannot be read is read again soon; records tell of those that matter meanwhile.
+    if let Ok(mut operations) = answer {
+        operations.retain(|operation| !is_ours(model, operation.pid, &operation.host));
+        let ended = operations.iter().filter(|operation| operation.state != OperationState::Running).count();
+        let mut skip = ended.saturating_sub(ENDED);
+        operations.retain(|operation| {
+            let old = operation.state != OperationState::Running && skip > 0;
+            skip -= usize::from(old);
+            !old
+        });
+        let sandboxes = &model.sandboxes;
+        model.jobs.take_elsewhere(operations, |operation| {
+            let id = operation.sandbox_id.as_ref();
+            match id.and_then(|id| sandboxes.get(id)) {
+                Some(entry) => super::work::title(&entry.record),
+                None => {
+                    let snapshot = operation.snapshot_id.as_ref().map(ToString::to_string);
+                    id.map(ToString::to_string).or(snapshot).unwrap_or_default()
+                }
+            }
+        });
+    }
+    if again { read(model) } else { Vec::new() }
+}
+
+/// Asks a host for its services: if it answers, has something to ask for, and is not being asked.
+pub(super) fn refresh_services(model: &mut Model, name: &HostName) -> Vec<Effect> {
+    let wanted =
+        model.sandboxes.all().any(|entry| entry.record.state == State::Ready && entry.record.host.same(name.as_str()));
+    match model.hosts.get_mut(name.as_str()) {
+        Some(host) if host.refreshing.0 => {
+            host.refreshing.1 = true;
+            Vec::new()
+        }
+        Some(host) if wanted && host.is_fine() => {
+            host.refreshing = (true, false);
+            vec![Effect::RefreshServices(name.clone())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A host was asked for its services. That it could not be is the host's state, shown where hosts are.
+pub(super) fn services_refreshed(model: &mut Model, name: &HostName, answer: Result<(), Problem>) -> Vec<Effect> {
+    let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
+    let again = std::mem::take(&mut host.refreshing).1;
+    host.services_error = answer.err();
+    if again { refresh_services(model, name) } else { Vec::new() }
+}

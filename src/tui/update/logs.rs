@@ -1,0 +1,283 @@
+//! A log's keys, its lines, its end.
+
+use std::path::PathBuf;
+
+use crossterm::event::KeyEvent;
+use tui_input::Input;
+use tui_input::backend::crossterm::to_input_request;
+
+use super::{Effect, data, keys};
+use crate::client::{LogsRequest, Problem};
+use crate::tui::keymap::Action;
+use crate::tui::message::LogBatch;
+use crate::tui::model::{LogField, LogState, Logs, Model, Needle, Overlay, Role};
+
+/// How many lines of each service are shown at first.
+const TAIL: u64 = 500;
+/// Columns per step to the side.
+const STEP: usize = 16;
+
+/// Opens the log of the sandbox under the cursor, or of the one whose details are open.
+pub(super) fn open(model: &mut Model) -> Vec<Effect> {
+    let Some(entry) = keys::subject(model) else { return Vec::new() };
+    let record = &entry.record;
+    let services = record.services.iter().map(|service| service.name.clone()).collect();
+    model.last_log += 1;
+    let mut logs = Logs::new(record.id.clone(), record.title().to_owned(), services, model.last_log);
+    if logs.services.len() == 1 {
+        logs.service = logs.services.first().cloned();
+    }
+    let effects = follow(model, &logs);
+    model.overlays.push(Overlay::Logs(Box::new(logs)));
+    effects
+}
+
+fn follow(model: &mut Model, logs: &Logs) -> Vec<Effect> {
+    model.followed = Some(logs.generation);
+    let request =
+        LogsRequest { id: logs.id.to_string(), service: logs.service.clone(), tail: Some(TAIL), follow: true };
+    vec![Effect::Follow(logs.generation, request)]
+}
+
+/// The log on top.
+fn top(model: &mut Model) -> Option<&mut Logs> {
+    match model.overlays.last_mut() {
+        Some(Overlay::Logs(logs)) => Some(logs),
+        _ => None,
+    }
+}
+
+/// The log of a stream, wherever it lies.
+fn of(model: &mut Model, generation: u64) -> Option<&mut Logs> {
+    model.overlays.iter_mut().find_map(|overlay| match overlay {
+        Overlay::Logs(logs) if logs.generation == generation => Some(logs.as_mut()),
+        _ => None,
+    })
+}
+
+/// A log that nobody looks at any more is not followed any more.
+pub(super) fn end_when_closed(model: &mut Model) -> Option<Effect> {
+    let followed = model.followed?;
+    if of(model, followed).is_some() {
+        return None;
+    }
+    model.followed = None;
+    Some(Effect::Unfollow)
+}
+
+/// Columns and rows of a log on the screen.
+pub(super) fn size(model: &Model) -> (usize, usize) {
+    let area = model.screen().log_text();
+    (usize::from(area.width), usize::from(area.height))
+}
+
+/// A key of the table.
+pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let size = size(model);
+    let page = isize::try_from(size.1.max(2) - 1).unwrap_or(1);
+    let Some(logs) = top(model) else { return Vec::new() };
+    match action {
+        Action::Down => logs.scroll(1, size),
+        Action::Up => logs.scroll(-1, size),
+        Action::PageDown => logs.scroll(page, size),
+        Action::PageUp => logs.scroll(-page, size),
+        Action::Top => logs.scroll(isize::MIN + 1, size),
+        Action::Bottom => logs.go(None),
+        Action::Follow if logs.top.is_none() => logs.hold(size),
+        Action::Follow => logs.go(None),
+        Action::Wrap => {
+            logs.wrap = !logs.wrap;
+            logs.left = 0;
+            // A row within a line means nothing at another width.
+            if let Some(top) = &mut logs.top {
+                top.row = 0;
+            }
+        }
+        Action::ScrollRight if !logs.wrap => logs.left += STEP,
+        Action::ScrollLeft => logs.left = logs.left.saturating_sub(STEP),
+        Action::ScrollRight => model.say(Role::Dim, "long lines are wrapped: w cuts them"),
+        Action::NextService | Action::PreviousService => {
+            logs.turn(if action == Action::NextService { 1 } else { -1 });
+            return again(model);
+        }
+        Action::Retry => return again(model),
+        Action::Search => {
+            logs.field = Some(LogField::Search(Input::default(), logs.top));
+        }
+        Action::NextFound => return next(model, true),
+        Action::PreviousFound => return next(model, false),
+        Action::Save if logs.tail.is_empty() => model.say(Role::Dim, "there is nothing to save"),
+        Action::Save => {
+            let service = logs.service.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
+            let name = format!("{}{service}.log", logs.id);
+            logs.field = Some(LogField::Save(Input::new(name), None));
+        }
+        Action::Redraw => {
+            let mut effects = data::read_again(model);
+            effects.push(Effect::Redraw);
+            return effects;
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Asks for the stream anew.
+fn again(model: &mut Model) -> Vec<Effect> {
+    model.last_log += 1;
+    let generation = model.last_log;
+    let Some(logs) = top(model) else { return Vec::new() };
+    logs.restart(generation);
+    let logs = logs.clone();
+    follow(model, &logs)
+}
+
+/// Goes to the next line that matches, or the one before.
+fn next(model: &mut Model, down: bool) -> Vec<Effect> {
+    let size = size(model);
+    let Some(logs) = top(model) else { return Vec::new() };
+    if logs.needle.is_empty() {
+        model.say(Role::Dim, "nothing is searched for: / searches");
+        return Vec::new();
+    }
+    let from = match (logs.found, down) {
+        (Some(found), true) => found + 1,
+        (Some(found), false) => found.checked_sub(1).unwrap_or(u64::MAX),
+        (None, true) => logs.top.map_or(0, |top| top.line),
+        (None, false) => u64::MAX,
+    };
+    // Behind the last one it begins at the first one again.
+    let round = down && from >= logs.tail.end();
+    let outcome = logs.find(if round { 0 } else { from }, down, size);
+    let round = round || outcome == Some(true) || (!down && logs.found.is_some() && from == u64::MAX);
+    match outcome {
+        None => {
+            let text = format!("'{}' is not in what is kept", logs.needle.text());
+            model.say(Role::Warn, text);
+        }
+        Some(_) if round => {
+            model.say(Role::Dim, if down { "from the first line again" } else { "from the last line again" });
+        }
+        Some(_) => {}
+    }
+    Vec::new()
+}
+
+/// A key of the table in a text field.
+pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let Some(logs) = top(model) else { return Vec::new() };
+    let Some(field) = logs.field.take() else { return Vec::new() };
+    match (action, field) {
+        (Action::Leave, LogField::Search(_, before)) => {
+            logs.needle = Needle::default();
+            logs.found = None;
+            // Where the eye was before it searched.
+            logs.go(before);
+        }
+        (Action::Submit, LogField::Search(..)) => {
+            if logs.found.is_none() && !logs.needle.is_empty() {
+                let text = format!("'{}' is not in what is kept", logs.needle.text());
+                model.say(Role::Warn, text);
+            }
+        }
+        (Action::Submit, LogField::Save(input, _)) => {
+            let name = input.value().trim();
+            if name.is_empty() {
+                logs.field = Some(LogField::Save(input, Some("a file needs a name".to_owned())));
+                return Vec::new();
+            }
+            let (generation, path) = (logs.generation, PathBuf::from(name));
+            let lines = logs.tail.lines().cloned().collect();
+            logs.field = Some(LogField::Save(input, None));
+            return vec![Effect::SaveLog(generation, path, lines)];
+        }
+        (Action::Leave, LogField::Save(..)) => {}
+        (_, field) => logs.field = Some(field),
+    }
+    Vec::new()
+}
+
+/// A key that is typed into a text field.
+pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else { return Vec::new() };
+    if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
+        input.handle(request);
+    }
+    typed(model)
+}
+
+/// Pasted text goes into the text field.
+pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
+        keys::insert(input, text);
+    }
+    typed(model)
+}
+
+/// Searches for what is typed so far, from where the eye was: upwards from the end where it follows, else downwards.
+fn typed(model: &mut Model) -> Vec<Effect> {
+    let size = size(model);
+    let Some(logs) = top(model) else { return Vec::new() };
+    match &mut logs.field {
+        Some(LogField::Search(input, before)) => {
+            let (needle, before) = (Needle::new(input.value()), *before);
+            if needle != logs.needle {
+                logs.needle = needle;
+                logs.found = None;
+                logs.go(before);
+                match before {
+                    Some(top) => logs.find(top.line, true, size),
+                    None => logs.find(u64::MAX, false, size),
+                };
+            }
+        }
+        Some(LogField::Save(_, error)) => *error = None,
+        None => {}
+    }
+    Vec::new()
+}
+
+/// A stream is open.
+pub(super) fn opened(model: &mut Model, generation: u64) -> Vec<Effect> {
+    if let Some(logs) = of(model, generation) {
+        logs.state = LogState::Open;
+    }
+    Vec::new()
+}
+
+/// Lines came.
+pub(super) fn lines(model: &mut Model, generation: u64, batch: LogBatch) -> Vec<Effect> {
+    if let Some(logs) = of(model, generation) {
+        logs.extend(batch.missed, batch.lines);
+    }
+    Vec::new()
+}
+
+/// A stream ended.
+pub(super) fn ended(model: &mut Model, generation: u64, answer: Result<(), Problem>) -> Vec<Effect> {
+    if let Some(logs) = of(model, generation) {
+        logs.state = answer.map_or_else(LogState::Failed, |()| LogState::Ended);
+    }
+    Vec::new()
+}
+
+/// A log was saved, or not.
+pub(super) fn saved(model: &mut Model, generation: u64, path: &PathBuf, answer: Result<usize, Problem>) -> Vec<Effect> {
+    let open = of(model, generation).and_then(|logs| logs.field.as_mut());
+    match (answer, open) {
+        (Ok(count), open) => {
+            if let Some(LogField::Save(..)) = open
+                && let Some(logs) = of(model, generation)
+            {
+                logs.field = None;
+            }
+            model.say(Role::Good, format!("saved {count} lines to {}", path.display()));
+        }
+        (Err(problem), Some(LogField::Save(_, error))) => {
+            let cause = problem.causes.first().map(|cause| format!(": {cause}")).unwrap_or_default();
+            *error = Some(format!("{}{cause}", problem.message));
+        }
+        (Err(problem), _) => model.say(Role::Bad, problem.message),
+    }
+    Vec::new()
+}

@@ -1,0 +1,178 @@
+//! A log: the rows of its window, how it stands, and a text field while one is open.
+
+use ratatui::layout::Position;
+
+use super::footer::skip_columns;
+use super::paint::Paint;
+use crate::domain::text::columns;
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{Area, LogField, LogRow, LogState, Logs, Model, Role};
+
+/// Draws the overlay; answers where the text cursor is.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<Position> {
+    let screen = model.screen();
+    let (outer, area) = (screen.frame, screen.log_text());
+    let key = |action| model.keymap.first(Mode::Logs, action).unwrap_or_default();
+    let wrap = if logs.wrap { "cut lines" } else { "wrap lines" };
+    let hints = [
+        (key(Action::Close), "close"),
+        (key(Action::Search), "search"),
+        (key(Action::Follow), if logs.top.is_none() { "stop" } else { "follow" }),
+        (key(Action::Save), "save"),
+        (key(Action::Wrap), wrap),
+        (key(Action::NextService), "service"),
+        (key(Action::Retry), "read again"),
+        (key(Action::Help), "help"),
+    ];
+    let which = match &logs.service {
+        Some(service) => service.clone(),
+        None if logs.services.is_empty() => "all services".to_owned(),
+        None => format!("all {} services", logs.services.len()),
+    };
+    paint.overlay(outer, &format!("Log of {}: {which}", logs.title), &hints);
+    let size = (usize::from(area.width), usize::from(area.height));
+    for (y, row) in (area.y..).zip(logs.window(size.0, size.1)) {
+        line(paint, area, y, logs, &row);
+    }
+    if logs.tail.is_empty() {
+        empty(model, paint, area, logs);
+    }
+    let below = Area { y: area.y + area.height, height: 1, ..area };
+    match &logs.field {
+        Some(field) => Some(text_field(paint, below, field)),
+        None => {
+            standing(model, paint, below, logs);
+            None
+        }
+    }
+}
+
+/// `web │ text`, with `!` in place of the bar for stderr.
+fn line(paint: &mut Paint<'_>, area: Area, y: u16, logs: &Logs, row: &LogRow<'_>) {
+    let prefix = u16::try_from(logs.prefix()).unwrap_or(u16::MAX).min(area.width);
+    let end = area.x + area.width;
+    let mut x = area.x + prefix;
+    match &row.line.service {
+        Some(service) => {
+            let role = Role::Service(logs.place_of(service));
+            if row.begins && logs.service.is_none() {
+                paint.put(area.x, y, prefix.saturating_sub(3), service, role);
+            }
+            let (mark, role) = if row.line.stderr { ("!", Role::Warn) } else { ("│", role) };
+            paint.put(x.saturating_sub(2), y, 1, mark, role);
+        }
+        None => {
+            paint.put(area.x, y, area.width, &row.line.text, Role::Warn);
+            return;
+        }
+    }
+    let (text, part) = (row.line.text.as_str(), row.part.clone());
+    let found = if logs.found == Some(row.number) { Role::Found } else { Role::Match };
+    let mut at = part.start;
+    // A match may have begun in the row above.
+    let mut from = part.start.saturating_sub(logs.needle.text().len());
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    while let Some(place) = logs.needle.next_in(text, from).filter(|place| place.start < part.end) {
+        from = place.end;
+        let (start, stop) = (place.start.max(part.start), place.end.min(part.end));
+        if stop <= at {
+            continue;
+        }
+        x += paint.put(x, y, end.saturating_sub(x), &text[at..start.max(at)], Role::Plain);
+        x += paint.put(x, y, end.saturating_sub(x), &text[start.max(at)..stop], found);
+        at = stop;
+    }
+    x += paint.put(x, y, end.saturating_sub(x), &text[at..part.end.max(at)], Role::Plain);
+    if !logs.wrap && part.end < text.len() {
+        paint.put(x.min(end - 1), y, 1, "›", Role::Dim);
+    }
+}
+
+/// Why there are no lines.
+fn empty(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
+    let (x, y, room) = (area.x + 2, area.y + area.height / 3, area.width.saturating_sub(4));
+    let again = model.keymap.first(Mode::Logs, Action::Retry).unwrap_or_default();
+    match &logs.state {
+        LogState::Opening => drop(paint.put(x, y, room, "asking the host…", Role::Dim)),
+        LogState::Open => drop(paint.put(x, y, room, "nothing is written yet", Role::Dim)),
+        LogState::Ended => {
+            let text = if logs.services.is_empty() {
+                "it has no services: there is nothing that writes a log"
+            } else {
+                "the log ended, and nothing was written"
+            };
+            paint.put(x, y, room, text, Role::Plain);
+            paint.spans(x, y + 2, room, &[(Role::Key, &again), (Role::Dim, " asks again")]);
+        }
+        LogState::Failed(problem) => {
+            paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
+            let mut row = y + 1;
+            for cause in problem.causes.iter().take(4) {
+                paint.put(x + 2, row, room.saturating_sub(2), cause, Role::Plain);
+                row += 1;
+            }
+            if let Some(hint) = &problem.hint {
+                paint.put(x + 2, row, room.saturating_sub(2), hint, Role::Key);
+                row += 1;
+            }
+            paint.spans(x, row + 1, room, &[(Role::Key, &again), (Role::Dim, " asks again")]);
+        }
+    }
+}
+
+/// Whether it follows, why not, what came since; on the right what is kept and what is not.
+fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
+    let key = |action| model.keymap.first(Mode::Logs, action).unwrap_or_default();
+    let follow = key(Action::Bottom);
+    let again = key(Action::Retry);
+    let mut right = format!("{} lines", logs.tail.len());
+    if logs.tail.dropped() > 0 {
+        right = format!("{} earlier lines dropped, {right}", logs.tail.dropped());
+    }
+    if !logs.needle.is_empty() {
+        right = format!("/{}  {right}", logs.needle.text());
+    }
+    let taken = u16::try_from(columns(&right)).unwrap_or(u16::MAX).min(area.width);
+    let room = area.width.saturating_sub(taken + 2);
+    let (since, reason);
+    let spans: Vec<(Role, &str)> = match &logs.state {
+        _ if logs.tail.is_empty() => Vec::new(),
+        LogState::Failed(problem) => {
+            reason = format!("✗ {}  ", problem.message);
+            vec![(Role::Bad, &reason), (Role::Key, &again), (Role::Dim, " reads again")]
+        }
+        LogState::Ended => {
+            vec![(Role::Warn, "○ the log ended  "), (Role::Key, &again), (Role::Dim, " reads again")]
+        }
+        _ if logs.top.is_some() => {
+            since = match logs.unseen() {
+                0 => "○ not following  ".to_owned(),
+                count => format!("○ not following, {count} new  "),
+            };
+            vec![(Role::Warn, &since), (Role::Key, &follow), (Role::Dim, " follows")]
+        }
+        _ => vec![(Role::Good, "● following")],
+    };
+    paint.spans(area.x + 1, area.y, room, &spans);
+    paint.put_right(area, area.y, &right, Role::Dim);
+}
+
+fn text_field(paint: &mut Paint<'_>, area: Area, field: &LogField) -> Position {
+    let (prompt, input, error) = match field {
+        LogField::Search(input, _) => ("/", input, None),
+        LogField::Save(input, error) => ("save to a new file: ", input, error.as_deref()),
+    };
+    let x = paint.spans(area.x + 1, area.y, area.width, &[(Role::Accent, prompt)]);
+    let error = error.map(|error| format!("  ✗ {error}")).unwrap_or_default();
+    let end = area.x + area.width;
+    // What is wrong stays readable beside a long name.
+    let wanted = u16::try_from(columns(&error)).unwrap_or(u16::MAX).min(area.width * 2 / 3);
+    let room = end.saturating_sub(x + wanted);
+    let scroll = input.visual_scroll(usize::from(room.saturating_sub(1)));
+    let used = paint.put(x, area.y, room, &skip_columns(input.value(), scroll), Role::Title);
+    paint.put(x + used, area.y, end.saturating_sub(x + used), &error, Role::Bad);
+    let at = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
+    Position::new(x + at.min(room.saturating_sub(1)), area.y)
+}

@@ -1,0 +1,35 @@
+//! Where in a sandbox a shell is opened.
+
+use super::paint::Paint;
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{Area, Model, Role, ShellChoice};
+
+/// Draws the overlay.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
+    let whole = model.screen().whole;
+    let rows = u16::try_from(choice.services.len() + 1).unwrap_or(u16::MAX);
+    let outer = whole.centred(72, rows.saturating_add(2).min(whole.height.saturating_sub(4)));
+    let key = |action| model.keymap.first(Mode::Shell, action).unwrap_or_default();
+    let hints = [(key(Action::Choose), "open the shell"), (key(Action::Close), "leave")];
+    paint.overlay(outer, &format!("A shell in {}: where?", choice.title), &hints);
+    let area = outer.inner(1);
+    let height = usize::from(area.height);
+    let offset = choice.at.saturating_sub(height.saturating_sub(1));
+    for (row, y) in (offset..=choice.services.len()).zip(area.y..area.y + area.height) {
+        let (name, role, about) = match row.checked_sub(1).and_then(|at| choice.services.get(at)) {
+            None => ("workspace", Role::Title, choice.workdir.clone()),
+            Some(service) if service.state == "running" => (service.name.as_str(), Role::Plain, "running".to_owned()),
+            Some(service) => {
+                let code = service.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
+                (service.name.as_str(), Role::Dim, format!("{}{code}", service.state))
+            }
+        };
+        paint.put(area.x + 2, y, 20, name, role);
+        paint.put(area.x + 23, y, area.width.saturating_sub(24), &about, Role::Dim);
+        if row == choice.at {
+            paint.put(area.x, y, 1, "▌", Role::Accent);
+            let style = paint.style(Role::Selected);
+            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+        }
+    }
+}
