@@ -42,6 +42,7 @@ fn target(record: &Value) -> Target {
         handle: record.handle,
         workdir: record.workdir,
         host_identity: record.host_identity,
+        counter: None,
     }
 }
 
