@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::domain::extension::{
     ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
+use crate::domain::fault::{Code, Fault};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{failed, root};
 use crate::failpoint;
@@ -13,6 +14,8 @@ use crate::transport::{Command, Transports};
 const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
+    include_str!("scripts/place.sh"),
+    include_str!("scripts/behind.sh"),
     include_str!("scripts/teardown.sh")
 );
 
@@ -35,6 +38,8 @@ pub(crate) async fn teardown(
     let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(TEARDOWN_SH)
+        .arg(target.counter.map(|counter| counter.to_string()).unwrap_or_default())
+        .arg(owners.last().copied().unwrap_or_default())
         .arg(root)
         .arg(target.id.as_str())
         .arg(owners.join(" "))
@@ -55,12 +60,23 @@ pub(crate) async fn teardown(
     failpoint::reached("compose.torn_down");
     let text = output.text();
     let said = Said::read(&text);
+    if let Some(counter) = said.text("words").filter(|_| said.value("error") == Some("behind")) {
+        return Err(behind(transport.spec().name.as_str(), &counter).into());
+    }
     said.check("teardown", transport, root)?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("teardown", message, &output));
     }
     Ok(read(&said))
+}
+
+/// The host has seen more of this installation than the records here say: they are an old copy.
+fn behind(host: &str, counter: &str) -> Fault {
+    Fault::new(Code::Conflict, format!("host {host} knows a later state of this data directory"))
+        .hint("nothing was touched; is this a copy or a restored backup? `sandboxer doctor` says more")
+        .detail("kind", "behind")
+        .detail("counter", counter.parse::<u64>().ok())
 }
 
 fn read(said: &Said<'_>) -> TeardownReport {
