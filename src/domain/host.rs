@@ -93,6 +93,20 @@ impl HostSpec {
         (!self.name.is_local()).then(|| self.ssh.as_deref().unwrap_or(self.name.as_str()))
     }
 
+    /// The machine's name or alias in that: `ops@box`, `ssh://ops@box:22` and `box` are the same machine.
+    pub fn ssh_host(&self) -> Option<&str> {
+        let target = self.ssh_target()?;
+        let uri = target.strip_prefix("ssh://");
+        let rest = uri.unwrap_or(target);
+        let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        match (uri, rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))) {
+            (_, Some((address, _))) => Some(address),
+            // Only a URI has a port; an IPv6 address has colons of its own.
+            (Some(_), None) => Some(rest.split([':', '/']).next().unwrap_or(rest)),
+            (None, None) => Some(rest),
+        }
+    }
+
     /// Whether it is out of bounds.
     pub fn is_forbidden(&self) -> bool {
         self.forbid.is_some()

@@ -91,7 +91,11 @@ impl SandboxManager {
                 self.transition(&record.id, Guard::Any, Vec::new(), |_| {}).await?;
             }
         }
-        self.parts.sandboxes.archive(day_ago).await.map(|_| ())
+        if self.parts.sandboxes.archive(day_ago).await? > 0 {
+            let live = self.parts.sandboxes.list().await?.into_iter().map(|record| record.id).collect();
+            self.parts.locks.tidy(live).await?;
+        }
+        Ok(())
     }
 
     /// Waits for the end of an operation that another process runs.

@@ -229,6 +229,8 @@ impl SandboxManager {
             record.message = Some(message);
             record.expires_at = None;
             record.operation = None;
+            record.reachability = None;
+            record.services.clear();
             note_teardown(record, Some(report));
         })
         .await?;

@@ -3,6 +3,7 @@
 //! They are the kernel's: a process that dies frees its own. A lock file that stays is harmless, and so is one that
 //! somebody deletes.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -155,5 +156,29 @@ impl Locks for LockFolder {
         })
         .await?;
         Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
+    }
+
+    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Fault> {
+        let folder = self.dir.join(FOLDER);
+        blocking(move || {
+            let failed = |error| io_fault("read", &folder, error);
+            let entries = match fs::read_dir(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                entries => entries.map_err(failed)?,
+            };
+            for entry in entries {
+                let path = entry.map_err(failed)?.path();
+                let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".lock"));
+                // Names with `_` in front are the files' own locks.
+                let over = |id: &SandboxId| !live.contains(id);
+                if id.and_then(|id| SandboxId::parse(id).ok()).is_some_and(|id| over(&id))
+                    && let Some(_held) = try_take(&path)?
+                {
+                    fs::remove_file(&path).map_err(|error| io_fault("remove", &path, error))?;
+                }
+            }
+            Ok(())
+        })
+        .await
     }
 }

@@ -156,6 +156,8 @@ pub trait Held: Send + Sync {}
 pub trait Locks: Send + Sync {
     /// Takes the sandbox's operation lock if it is free. `None`: somebody holds it.
     async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Fault>;
+    /// Drops what is kept for locks of sandboxes that are not among `live`, unless somebody holds them.
+    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Fault>;
 }
 
 /// This installation: its owner ids, its machine, its counter.

@@ -62,10 +62,21 @@ impl Pool {
     fn permitted(&self, host: &HostName) -> Result<Way, Fault> {
         // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
         let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
-        match &spec.forbid {
-            Some(why) => Err(forbidden(&spec, why)),
+        match self.out_of_bounds(&spec) {
+            Some((bound, why)) => Err(forbidden(bound, why)),
             None => Ok(self.shared(spec)),
         }
+    }
+
+    /// The forbidden host that this one is, under whatever spelling, and why it is forbidden.
+    fn out_of_bounds<'a>(&'a self, spec: &'a HostSpec) -> Option<(&'a HostSpec, &'a str)> {
+        let same = |bound: &HostSpec| {
+            let machine = spec.ssh_host();
+            bound.name.same(spec.name.as_str())
+                || machine.is_some_and(|machine| bound.name.same(machine))
+                || machine.zip(bound.ssh_host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        self.hosts.iter().filter(|bound| same(bound)).find_map(|bound| Some((bound, bound.forbid.as_deref()?)))
     }
 }
 
@@ -157,8 +168,10 @@ mod tests {
     #[tokio::test]
     async fn a_forbidden_host_is_refused_before_anything_is_tried() {
         let (home, pool) = pool("");
-        let fault = pool.open(&HostName::new("RAILIANCE01")).await.map(drop).unwrap_err();
-        assert_eq!(fault.code, Code::Forbidden);
+        for spelling in ["RAILIANCE01", "root@railiance01", "ssh://ops@Railiance01:2222"] {
+            let fault = pool.open(&HostName::new(spelling)).await.map(drop).unwrap_err();
+            assert_eq!(fault.code, Code::Forbidden, "{spelling}");
+        }
         assert!(!home.path().join("sbx").exists());
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
-use sandboxer::domain::extension::{Inspection, SandboxExtension, Target};
+use sandboxer::domain::extension::{Inspection, Report, Reporter, SandboxExtension, Target};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
@@ -13,7 +13,7 @@ use sandboxer::extensions::compose_ssh::ComposeSsh;
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::transport::Transports;
 use sandboxer::transport::pool::Pool;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, engine, lab, on_host, text};
 
@@ -42,7 +42,15 @@ fn target(record: &Value) -> Target {
         handle: record.handle,
         workdir: record.workdir,
         host_identity: record.host_identity,
+        counter: None,
     }
+}
+
+/// Nobody listens.
+struct Silent;
+
+impl Reporter for Silent {
+    fn report(&self, _: Report) {}
 }
 
 fn kinds(seen: &Inspection) -> BTreeMap<&str, usize> {
@@ -115,6 +123,16 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         let seen = compose.inspect(&room).await.unwrap();
         assert!(!seen.ready && kinds(&seen) == BTreeMap::from([("directory", 1)]), "{host}: {seen:#?}");
         fs::write(&manifest, ours).unwrap();
+
+        // Records that are an older copy remove nothing.
+        let before = bench.snapshot(host);
+        let old = Target { counter: Some(1), ..stack.clone() };
+        let error = compose.teardown(&old, &Silent).await.unwrap_err();
+        assert_eq!((error.fault.code, &error.fault.details["kind"]), (Code::Conflict, &json!("behind")), "{host}");
+        assert_eq!(error.fault.details["counter"], json!(2), "{host}");
+        bench.assert_unchanged(host, &before);
+        let gone = compose.teardown(&Target { counter: Some(2), ..stack.clone() }, &Silent).await.unwrap();
+        assert!(gone.is_clean(), "{host}: {gone:#?}");
 
         bench.run(["destroy", &text(&record["id"]), &text(&canary["id"])]).ok();
         let seen = compose.inspect(&stack).await.unwrap();

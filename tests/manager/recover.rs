@@ -179,6 +179,7 @@ async fn a_recreate_that_died_half_way_leaves_a_failed_one_that_can_be_made_agai
     assert!(item.ok && item.message.contains("sandboxer recreate"), "{item:?}");
     let record = house.only().await;
     assert_eq!((&record.state, &record.reason), (&State::Failed, &Some(Reason::CrashRecovered)));
+    assert!(record.reachability.is_none(), "what is not there is not reached");
     house.in_order().await;
     let started = house.manager.recreate(&RecreateRequest { id, ..RecreateRequest::default() }).await.unwrap();
     let (_, again) = house.manager.finish(&started.operation.unwrap()).await.unwrap();

@@ -183,7 +183,11 @@ pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxSto
     assert_eq!(store.get(&id("gone")).await.unwrap(), None);
     assert_eq!(store.list().await.unwrap().len(), 4);
     assert_eq!(store.archive(moment(60)).await.unwrap(), 0);
-    set(store, "pending", |record| record.pending.clear()).await;
+    let told = derived_event_id("pending", 4, &EventKind::SandboxDestroyed);
+    let before = store.get(&id("pending")).await.unwrap().unwrap();
+    store.told(&[told].into()).await.unwrap();
+    let after = store.get(&id("pending")).await.unwrap().unwrap();
+    assert_eq!((after.pending.len(), after.revision), (0, before.revision), "what is told is no change to decide on");
     assert_eq!(store.archive(moment(61)).await.unwrap(), 2);
     assert_eq!(store.history().await.unwrap().len(), 3);
 }

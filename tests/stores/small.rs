@@ -80,6 +80,26 @@ async fn an_operation_lock_has_one_holder_and_no_heir() {
 }
 
 #[tokio::test]
+async fn lock_files_of_sandboxes_that_are_over_go_unless_somebody_holds_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = stores(dir.path());
+    all.sandboxes.insert(record("alive", 1)).await.unwrap();
+    for name in ["alive", "gone"] {
+        drop(all.locks.try_lock(&id(name)).await.unwrap().unwrap());
+    }
+    let _held = all.locks.try_lock(&id("busy")).await.unwrap().unwrap();
+    all.locks.tidy([id("alive")].into()).await.unwrap();
+    let mut left: Vec<String> = fs::read_dir(dir.path().join("locks"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with('_'))
+        .collect();
+    left.sort();
+    assert_eq!(left, ["alive.lock", "busy.lock"]);
+    assert!(all.locks.try_lock(&id("gone")).await.unwrap().is_some(), "it can be made again");
+}
+
+#[tokio::test]
 async fn a_host_that_saw_more_than_we_know_makes_us_an_old_copy_until_we_are_claimed() {
     let dir = tempfile::tempdir().unwrap();
     let open = || JsonStores::open_on(dir.path(), "m1").unwrap().installation;

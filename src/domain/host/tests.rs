@@ -29,3 +29,22 @@ fn the_target_is_what_ssh_gets() {
     let named = HostSpec { ssh: Some("ops@far".to_owned()), ..HostSpec::named("alias") };
     assert_eq!(named.ssh_target(), Some("ops@far"));
 }
+
+#[test]
+fn however_a_machine_is_spelled_it_is_the_same_machine() {
+    let cases = [
+        ("box", "box"),
+        ("ops@box", "box"),
+        ("a@b@box", "box"),
+        ("ssh://box", "box"),
+        ("ssh://ops@box:2222", "box"),
+        ("ssh://ops@[::1]:22", "::1"),
+        ("fe80::1", "fe80::1"),
+    ];
+    for (ssh, host) in cases {
+        let spec = HostSpec { ssh: Some(ssh.to_owned()), ..HostSpec::named("other") };
+        assert_eq!(spec.ssh_host(), Some(host), "{ssh}");
+    }
+    assert_eq!(HostSpec::named("box").ssh_host(), Some("box"));
+    assert_eq!(HostSpec::local().ssh_host(), None);
+}

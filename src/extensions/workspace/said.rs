@@ -43,7 +43,11 @@ impl<'a> Said<'a> {
         }
         let Some(kind) = self.value("error") else { return Ok(()) };
         let words = self.text("words").unwrap_or_default();
-        let fault = describe(kind, host.as_str(), root);
+        let mut fault = describe(kind, host.as_str(), root);
+        if kind == "behind" {
+            let counter = self.value("counter").and_then(|text| text.parse::<u64>().ok());
+            fault = fault.detail("kind", kind).detail("counter", counter);
+        }
         let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
         let fault = fault.detail("step", step);
         let fault = if words.is_empty() { fault } else { fault.because(words) };
@@ -63,6 +67,9 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
             .hint(format!("is the disk of {host} full, or {root} not writable?")),
         "identity" => Fault::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
             .hint("nothing was touched; check what the host's name points to"),
+        "behind" => {
+            Fault::new(Code::Conflict, format!("host {host} has seen more of this installation than is known here"))
+        }
         "engine" => Fault::new(Code::OperationFailed, format!("the container engine of {host} does not answer"))
             .hint("start it, then try again"),
         other => Fault::new(Code::OperationFailed, format!("host {host} reported {other:?}")),

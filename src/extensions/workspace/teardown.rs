@@ -13,6 +13,7 @@ use crate::transport::{Command, Transports};
 const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
+    include_str!("scripts/place.sh"),
     include_str!("scripts/teardown.sh")
 );
 
@@ -42,6 +43,7 @@ pub(crate) async fn teardown(
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string())
+        .arg(target.counter.map_or_else(String::new, |counter| counter.to_string()))
         .args(built);
     let mut on_line = |_: crate::transport::Source, line: &[u8]| {
         if let Some(done) = line.strip_prefix(b"done=") {
