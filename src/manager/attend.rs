@@ -126,3 +126,53 @@ impl LogSink for LogPieces {
         self.0.send(Ok(line)).await.is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Tells when it is dropped.
+    struct Work(Arc<AtomicUsize>);
+
+    impl Drop for Work {
+        fn drop(&mut self) {
+            self.0.fetch_add(100, Ordering::Relaxed);
+        }
+    }
+
+    fn counting(of: usize) -> (BoxStream<'static, usize>, Arc<AtomicUsize>) {
+        let (sender, receiver) = mpsc::channel(BETWEEN);
+        let sent = Arc::new(AtomicUsize::new(0));
+        let work = Work(sent.clone());
+        let all = async move {
+            for number in 0..of {
+                if sender.send(number).await.is_err() {
+                    return;
+                }
+                work.0.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        (driven(all.boxed(), receiver), sent)
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_before_the_end_is_read_after_it() {
+        for of in [0, 1, BETWEEN - 1, BETWEEN, BETWEEN + 1, 10 * BETWEEN] {
+            let (stream, _) = counting(of);
+            assert_eq!(stream.collect::<Vec<_>>().await, (0..of).collect::<Vec<_>>());
+        }
+    }
+
+    #[tokio::test]
+    async fn the_work_waits_for_a_slow_reader_and_ends_with_it() {
+        let (mut stream, sent) = counting(1000);
+        assert_eq!(stream.next().await, Some(0));
+        tokio::task::yield_now().await;
+        assert!(sent.load(Ordering::Relaxed) <= BETWEEN + 1);
+        drop(stream);
+        assert!(sent.load(Ordering::Relaxed) >= 100);
+    }
+}

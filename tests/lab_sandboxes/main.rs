@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod attend;
 mod bad_days;
 mod bad_input;
 mod broken;

@@ -56,6 +56,12 @@ impl Bench {
         processes(|line| line.starts_with("ssh") && line.contains("-M") && line.contains(&*control.to_string_lossy()))
     }
 
+    /// The control sockets that are there.
+    pub(crate) fn sockets(&self) -> usize {
+        let entries = fs::read_dir(self.control()).into_iter().flatten().filter_map(Result::ok);
+        entries.filter(|entry| entry.path().extension().is_none()).count()
+    }
+
     pub(crate) async fn kill_masters(&self) {
         for master in self.masters() {
             signal("-KILL", master);
@@ -122,8 +128,13 @@ pub(crate) fn kind(fault: &Fault) -> String {
 
 /// A console of its own on the same control folder; [`Bench::config`] first. It sleeps twice for `nap` seconds.
 pub(crate) fn another_process(bench: &Bench, host: &str, nap: &str) -> Child {
+    another_process_that(bench, host, "sleeps", nap)
+}
+
+/// The same for another of the things that `as_another_process` can do.
+pub(crate) fn another_process_that(bench: &Bench, host: &str, what: &str, nap: &str) -> Child {
     let mut program = Program::new(std::env::current_exe().unwrap());
     program.args(["--ignored", "--exact", "as_another_process"]);
-    program.env("SBX_BENCH", bench.dir.path()).env("SBX_NAP", nap).env("SBX_HOST", host);
+    program.env("SBX_BENCH", bench.dir.path()).env("SBX_NAP", nap).env("SBX_HOST", host).env("SBX_WHAT", what);
     program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }

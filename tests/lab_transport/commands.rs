@@ -73,7 +73,7 @@ async fn every_exit_status_comes_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the lab (tests/lab/up)"]
-async fn thirty_at_once_are_served_by_ten_sessions() {
+async fn thirty_at_once_are_served() {
     let bench = Bench::new();
     let (pool, way) = bench.open().await;
     let work = (0..30).map(|n: i32| {
@@ -90,7 +90,8 @@ async fn thirty_at_once_are_served_by_ten_sessions() {
     for (n, done) in work.collect::<Vec<_>>().into_iter().enumerate() {
         assert_eq!(done.await.unwrap().trim(), n.to_string());
     }
-    // Three pools stand for three processes: more sessions are wanted than sshd gives.
+    assert_eq!(bench.masters().len(), 1, "one process keeps within what sshd allows");
+    // Three pools stand for three processes: more sessions are wanted than sshd gives on one connection.
     let (second, third) = (bench.pool(""), bench.pool(""));
     let host = HostName::new(HOST);
     let ways = [way, second.open(&host).await.unwrap(), third.open(&host).await.unwrap()];
@@ -103,7 +104,7 @@ async fn thirty_at_once_are_served_by_ten_sessions() {
     for done in work.collect::<Vec<_>>() {
         assert_eq!(done.await.unwrap(), 0);
     }
-    assert_eq!(bench.masters().len(), 1);
+    assert!(bench.masters().len() <= 3, "{:?}", bench.masters());
     for pool in [pool, second, third] {
         pool.close().await;
     }

@@ -168,13 +168,9 @@ async fn processes_share_one_connection() {
 
     // A socket that nobody listens on any more is no obstacle.
     bench.kill_masters().await;
-    let sockets = || {
-        let entries = fs::read_dir(bench.control()).unwrap().filter_map(Result::ok);
-        entries.filter(|entry| entry.path().extension().is_none()).count()
-    };
-    assert_eq!(sockets(), 1);
+    assert_eq!(bench.sockets(), 1);
     assert!(another_process(&bench, HOST, "0.1").wait().unwrap().success());
-    assert_eq!((sockets(), bench.masters().len()), (1, 1));
+    assert_eq!((bench.sockets(), bench.masters().len()), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

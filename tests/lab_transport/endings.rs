@@ -7,7 +7,7 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::HostName;
 use sandboxer::transport::{Command, Source, Transports};
 
-use crate::bench::{Bench, GONE, HOST, SOON, another_process, processes, signal, sleeps, until};
+use crate::bench::{Bench, GONE, HOST, SOON, another_process, another_process_that, processes, signal, sleeps, until};
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -81,4 +81,71 @@ async fn a_killed_console_leaves_no_process() {
     }
     assert!(until(GONE, || !sleeps("314.003")).await, "the shared connection was killed");
     assert!(!console.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn a_console_that_is_killed_while_it_sends_or_watches_leaves_no_process() {
+    let bench = Bench::new();
+    bench.config("");
+    for (host, what, nap) in [
+        (HOST, "feeds", "315.001"),
+        ("local", "feeds", "315.002"),
+        (HOST, "attends", "315.003"),
+        ("local", "attends", "315.004"),
+    ] {
+        let mut console = another_process_that(&bench, host, what, nap);
+        assert!(until(SOON, || sleeps(nap)).await, "{host} {what}");
+        console.kill().unwrap();
+        console.wait().unwrap();
+        assert!(until(GONE, || !sleeps(nap)).await, "{host} {what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn a_copy_that_stands_still_ends_with_its_console() {
+    let bench = Bench::new();
+    bench.config("");
+    let (source, dest) = (bench.dir.path().join("source"), bench.dir.path().join("315.005"));
+    fs::create_dir(&source).unwrap();
+    fs::create_dir(&dest).unwrap();
+    let noise: Vec<u8> = (0..300_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(source.join("large"), noise).unwrap();
+    let mut console = another_process_that(&bench, HOST, "copies", "315.005");
+    let dest = dest.to_string_lossy().into_owned();
+    let there = || processes(|line| line.contains("rsync") && line.contains("--server") && !line.contains("ssh -F"));
+    let here = || processes(|line| line.contains("rsync") && line.contains(&dest) && !line.contains("--server"));
+    let receiving = || fs::read_dir(&dest).unwrap().count() > 0;
+    assert!(until(SOON, || !here().is_empty() && receiving()).await);
+    let stopped = there();
+    for pid in &stopped {
+        signal("-STOP", *pid);
+    }
+    console.kill().unwrap();
+    console.wait().unwrap();
+    let gone = until(GONE, || here().is_empty()).await;
+    for pid in &stopped {
+        signal("-CONT", *pid);
+    }
+    assert!(gone, "the local rsync and its ssh: {:?}", here());
+    assert!(until(GONE, || there().intersection(&stopped).next().is_none()).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the lab (tests/lab/up)"]
+async fn no_master_and_no_socket_outlives_a_killed_console_by_90_seconds() {
+    let bench = Bench::new();
+    bench.config("");
+    let mut work = another_process(&bench, HOST, "315.006");
+    let mut watch = another_process_that(&bench, HOST, "attends", "315.007");
+    assert!(until(SOON, || sleeps("315.006") && sleeps("315.007")).await);
+    assert_eq!(bench.masters().len(), 2);
+    for console in [&mut work, &mut watch] {
+        console.kill().unwrap();
+        console.wait().unwrap();
+    }
+    assert!(until(Duration::from_secs(90), || bench.masters().is_empty() && bench.sockets() == 0).await);
+    let logs = fs::read_dir(bench.control()).unwrap().filter_map(Result::ok);
+    assert_eq!(logs.filter(|entry| entry.path().extension().is_some_and(|end| end == "log")).count(), 0);
 }

@@ -12,9 +12,13 @@ sbx_moved() {
 sbx_beat() {
   exec </dev/null 2>/dev/null
   trap '' PIPE TERM HUP INT
+  trap 'kill -KILL $sbx_nap; exit' USR1
   read -r sbx_me sbx_rest </proc/self/stat
   sbx_last= sbx_still=0
-  while sleep 2 && printf '\036H%s\n' "$sbx_nonce"; do
+  while :; do
+    sleep 2 >/dev/null & sbx_nap=$!
+    wait $sbx_nap
+    printf '\036H%s\n' "$sbx_nonce" || break
     sbx_moved
     if [ -n "$sbx_sum" ] && [ "$sbx_sum" = "$sbx_last" ]; then sbx_still=$((sbx_still + 2)); else sbx_still=0; fi
     [ "$sbx_still" -lt "$sbx_idle" ] || break
@@ -32,6 +36,6 @@ case $sbx_form in
   *) (exec "$@") ;;
 esac
 sbx_status=$?
-{ kill -KILL $sbx_beater; wait $sbx_beater; } 2>/dev/null
+{ kill -USR1 $sbx_beater; wait $sbx_beater; } 2>/dev/null
 printf '\036E%s %d\n' "$sbx_nonce" "$sbx_status" >&2
 printf '\036E%s %d\n' "$sbx_nonce" "$sbx_status"

@@ -24,7 +24,12 @@ const REFUSED_FOR: Duration = Duration::from_mins(1);
 const RSYNC_SH: &str = r#"sbx_beat() {
   exec </dev/null 2>/dev/null
   trap '' PIPE TERM
-  while sleep 2 && echo; do :; done
+  trap 'kill -KILL $sbx_nap; exit' USR1
+  while :; do
+    sleep 2 >/dev/null & sbx_nap=$!
+    wait $sbx_nap
+    echo || break
+  done
   kill -TERM 0
   sleep 5
   kill -KILL 0
@@ -32,7 +37,7 @@ const RSYNC_SH: &str = r#"sbx_beat() {
 sbx_beat & sbx_beater=$!
 rsync "$@"
 sbx_status=$?
-{ kill -KILL $sbx_beater; wait $sbx_beater; } 2>/dev/null
+{ kill -USR1 $sbx_beater; wait $sbx_beater; } 2>/dev/null
 exit $sbx_status"#;
 
 pub(super) async fn send(
