@@ -67,7 +67,7 @@ fn configuration(config: &Result<Config, Fault>) -> Check {
             let file = &config.paths.config_file;
             let hosts = config.hosts.len();
             let message = if file.exists() {
-                format!("{}, {} with local", file.display(), counted(hosts, "host"))
+                format!("{}, {}, local among them", file.display(), counted(hosts, "host"))
             } else {
                 format!("there is no {}; the defaults hold", file.display())
             };
@@ -86,10 +86,12 @@ fn data_directory(dir: &Path) -> Check {
         return check(name, CheckState::Ok, dir.display().to_string());
     };
     let free = system.f_bavail.saturating_mul(system.f_frsize);
-    let state = match free {
-        ..FULL => CheckState::Failed,
-        ..SCARCE => CheckState::Warning,
-        _ => CheckState::Ok,
+    let state = if free < FULL {
+        CheckState::Failed
+    } else if free < SCARCE {
+        CheckState::Warning
+    } else {
+        CheckState::Ok
     };
     let made = if there == dir { "" } else { ", which the first write makes" };
     check(name, state, format!("{}{made}, {} free", dir.display(), Bytes(free)))

@@ -1,5 +1,7 @@
 //! `exec`, `shell`, `logs`, `label`: the verbs that work in a sandbox.
 
+#![allow(clippy::unnecessary_wraps, reason = "an item of a stream that may fail")]
+
 use std::io;
 
 use insta::assert_snapshot;

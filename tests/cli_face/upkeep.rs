@@ -165,6 +165,58 @@ async fn the_manual_in_one_page_or_a_folder_of_them() {
     assert_eq!(ran.status, 2, "{ran}");
 }
 
+/// The program itself, with this environment alone.
+fn program(args: &[&str], environment: &[(&str, &std::path::Path)]) -> std::process::Output {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sandboxer"));
+    command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.envs(environment.iter().copied()).output().unwrap()
+}
+
+#[test]
+fn what_needs_no_configuration_works_without_one() {
+    // Without HOME nobody knows where anything is.
+    for args in [["completions", "zsh"].as_slice(), &["man"], &["exec", "--help"]] {
+        let output = program(args, &[]);
+        assert!(
+            output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty(),
+            "{args:?}: {output:?}"
+        );
+    }
+    for (args, status) in [(["list"].as_slice(), 2), (&["exec", "x", "--", "ls"], 125), (&["doctor"], 1)] {
+        let output = program(args, &[]);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {output:?}");
+        assert!(
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).contains("HOME is not set"),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn doctor_looks_on_where_a_store_is_broken_and_makes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let (data, config) = (home.path().join("data"), home.path().join("config.yaml"));
+    // Nothing of this machine is to be looked at, which takes its time.
+    std::fs::write(&config, "hosts: {local: {forbid: not here}}").unwrap();
+    let environment =
+        [("HOME", home.path()), ("SANDBOXER_CONFIG", config.as_path()), ("SANDBOXER_DATA_DIR", data.as_path())];
+    let checks = |output: &std::process::Output| -> Value { serde_json::from_slice(&output.stdout).unwrap() };
+    let state = |checks: &Value, name: &str| -> Value {
+        checks.as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()["state"].clone()
+    };
+    let output = program(&["doctor", "--json"], &environment);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(state(&checks(&output), "sandboxes"), "ok");
+    assert!(!data.exists());
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("sandboxes.json"), "{").unwrap();
+    let output = program(&["doctor", "--json"], &environment);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(state(&checks(&output), "sandboxes"), "failed");
+    assert_eq!(state(&checks(&output), "events"), "ok");
+    assert_eq!(std::fs::read(data.join("sandboxes.json")).unwrap(), b"{");
+}
+
 #[tokio::test]
 async fn forgetting_says_that_nobody_will_look() {
     let forgotten = |id: &str| End::Well(Box::new(record(id, State::Forgotten)));
