@@ -8,6 +8,7 @@ use std::io::{self, BufRead, Write};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
@@ -99,7 +100,8 @@ fn stdin_is_readable() -> bool {
     !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 
-/// A closed one takes bytes: the write then says so. So does one that cannot be asked.
+/// A closed one takes bytes: the write then says so. So does one that cannot be asked. A signal ends the poll early,
+/// and it is for signals that it is asked.
 fn output_takes(source: Source) -> bool {
     const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
     let (stdout, stderr) = (io::stdout(), io::stderr());
@@ -107,7 +109,7 @@ fn output_takes(source: Source) -> bool {
         Source::Stdout => PollFd::new(&stdout, PollFlags::OUT),
         Source::Stderr => PollFd::new(&stderr, PollFlags::OUT),
     }];
-    !matches!(poll(&mut fds, Some(&MOMENT)), Ok(0))
+    !matches!(poll(&mut fds, Some(&MOMENT)), Ok(0) | Err(Errno::INTR))
 }
 
 fn stdout_is_closed() -> bool {
