@@ -6,6 +6,7 @@
 mod bad_days;
 mod bad_input;
 mod broken;
+mod commands;
 mod crowd;
 mod faults;
 mod kills;
