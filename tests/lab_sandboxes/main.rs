@@ -7,6 +7,7 @@ mod attend;
 mod bad_days;
 mod bad_input;
 mod broken;
+mod commands;
 mod copies;
 mod crowd;
 mod faults;
