@@ -3,16 +3,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod accounts;
 mod bad_days;
 mod bad_input;
 mod broken;
 mod crowd;
 mod faults;
+mod flavours;
 mod kills;
 mod lab;
 mod lifecycle;
 mod looks;
 mod neighbours;
+mod races;
 mod rollback;
 mod stacks;
 mod stores;
