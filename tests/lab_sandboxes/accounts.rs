@@ -128,8 +128,8 @@ fn an_image_without_rm_gets_the_hosts() {
     let repo = bench.repository(
         "bare",
         &[
-            ("Dockerfile", "FROM scratch\nCOPY busybox /tool\n"),
-            ("docker-compose.yml", "services:\n  bare:\n    build: .\n    command: [\"/tool\", \"sh\", \"-c\", \"/tool mkdir /w/d && echo x >/w/d/f && /tool chmod 700 /w/d && : >/w/written && exec /tool sleep 600\"]\n    stop_signal: SIGKILL\n    volumes: [\"./out:/w\"]\n"),
+            ("Dockerfile", "FROM scratch\nCOPY busybox /here/busybox\n"),
+            ("docker-compose.yml", "services:\n  bare:\n    build: .\n    command: [\"/here/busybox\", \"sh\", \"-c\", \"/here/busybox mkdir /w/d && echo x >/w/d/f && /here/busybox chmod 700 /w/d && : >/w/written && exec /here/busybox sleep 600\"]\n    stop_signal: SIGKILL\n    volumes: [\"./out:/w\"]\n"),
             ("out/here", ""),
         ],
     );

@@ -107,6 +107,15 @@ fn fill(folder: &Path, files: usize) {
     }
 }
 
+/// Gives a folder and what is in it to the user of the container that owns `like`: not the account's, so that it needs
+/// its further means.
+fn give_to_the_container(like: &Path, folder: &Path) {
+    let owner = fs::metadata(like).unwrap();
+    let given =
+        Command::new("chown").args(["-hR", &format!("{}:{}", owner.uid(), owner.gid())]).arg(folder).status().unwrap();
+    assert!(given.success());
+}
+
 fn folders_become_links(host: &'static str) {
     let bench = if host == DOCKER { Bench::new() } else { Bench::with(std::slice::from_ref(&host)) };
     let canary = Canary::beside_the_sandboxes_of(&bench, host);
@@ -116,8 +125,9 @@ fn folders_become_links(host: &'static str) {
     wait_for_writer(&bench, host, &id);
     let workspace = bench.directory(host, &id).join("workspace");
     for folder in 0..30 {
-        // Owned by root: the account needs its further means for them.
-        fill(&workspace.join(format!("d{folder}")), 100);
+        let folder = workspace.join(format!("d{folder}"));
+        fill(&folder, 100);
+        give_to_the_container(&workspace.join("deep/er"), &folder);
     }
     let racer = swapper(&workspace, 30, &canary.folder);
     // While it goes on this may fail, as things come back behind its back.
@@ -218,6 +228,7 @@ fn a_workspace_that_is_a_link_is_removed_as_one() {
         fs::rename(directory.join("workspace"), directory.join("elsewhere")).unwrap();
         fs::create_dir(directory.join("closed")).unwrap();
         symlink(&canary.folder, directory.join("closed/link")).unwrap();
+        give_to_the_container(&directory.join("elsewhere/deep/er"), &directory.join("closed"));
         symlink(&canary.folder, directory.join("workspace")).unwrap();
         bench.run(["destroy", &id, "--yes"]).ok();
         canary.assert_untouched();

@@ -188,6 +188,12 @@ fn v1(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
             bind.shift_remove("create_host_path");
         }
     }
+    // It stops where both are set.
+    if service.contains_key("scale") {
+        if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) {
+            deploy.shift_remove("replicas");
+        }
+    }
     // It takes limits from the keys of version 2 only.
     let limits = service.get("deploy").and_then(|deploy| deploy.pointer("/resources/limits")).cloned();
     for (from, to) in [("memory", "mem_limit"), ("cpus", "cpus"), ("pids", "pids_limit")] {

@@ -332,6 +332,9 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
     sbx_done directory "$sbx_where" failed "$(cd -P -- "$sbx_dir" 2>&1)"
   elif [ "$(env pwd -P)" != "$sbx_where" ]; then
     sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
+  elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
+    # A removal that was cut off before its last step; nobody loses an empty folder.
+    sbx_done directory "$sbx_where" removed
   elif ! sbx_ours; then
     sbx_done directory "$sbx_where" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
   elif sbx_mount=$(sbx_mounts "$sbx_where"); then

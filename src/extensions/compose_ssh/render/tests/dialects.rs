@@ -77,13 +77,14 @@ fn what_a_service_cannot_do_without_is_refused() {
 fn docker_compose_1_29_gets_the_words_of_its_time() {
     let web = with(
         Dialect::V1,
-        "pull_policy: missing\ndeploy: {resources: {limits: {cpus: '0.5', memory: 64M, pids: 9}}}\n\
+        "pull_policy: missing\ndeploy: {replicas: 2, resources: {limits: {cpus: '0.5', memory: 64M, pids: 9}}}\n\
          volumes: [{type: bind, source: ./d, target: /d, bind: {create_host_path: true}}]\n\
          healthcheck: {test: [CMD, x], start_interval: 1s}",
     )
     .file("d/x", "")
     .web_service();
     assert_eq!(web["pull_policy"], "if_not_present");
+    assert_eq!((&web["scale"], web["deploy"].get("replicas")), (&json!(2), None), "it stops where both are set");
     assert_eq!((&web["cpus"], &web["mem_limit"], &web["pids_limit"]), (&json!(0.5), &json!("64M"), &json!(9)));
     assert_eq!(web["volumes"][0]["bind"], json!({}));
     assert!(web["healthcheck"].get("start_interval").is_none());
