@@ -171,3 +171,124 @@ fn without_a_terminal_and_a_command_it_prints_help_and_ends_with_2() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: sandboxer"), "{output:?}");
 }
+
+// ---- shells --------------------------------------------------------------------------------------------------------
+
+/// A place with a canary, and a dashboard that has it under the cursor. The shell is a plain one: it waits for line
+/// ends and translates nothing.
+fn with_a_canary() -> (Place, Console) {
+    let place = Place::new();
+    let made = place.sandboxer(&["create", "--name", "box", "--ttl", "none"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let env: [(&str, &Path); 2] = [("HOME", place.home()), ("SHELL", Path::new("/bin/sh"))];
+    let console = Console::start(&[], &env, 120, 36);
+    console.wait_until("the canary", |text| text.contains("box") && text.contains("ready"));
+    (place, console)
+}
+
+fn leave(mut console: Console) {
+    console.keys("q");
+    assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
+    assert_restored(&console);
+}
+
+#[test]
+fn not_one_key_typed_behind_the_shells_key_is_lost() {
+    let (place, mut console) = with_a_canary();
+    // In one write: nobody types faster. The digits tell what the shell did from what the terminal echoed.
+    let out = place.home().join("out");
+    let line = |number: u32| format!("echo {number}-$((40+2)) >> '{}'\r", out.display());
+    console.keys(&format!("!{}", (0..50).map(line).collect::<String>()));
+    let expected: String = (0..50).map(|number| format!("{number}-42\n")).collect();
+    console.wait_until("all lines", |_| std::fs::read_to_string(&out).is_ok_and(|text| text == expected));
+    // Nor any while it runs, nor behind its end: `d` is no key of ours.
+    console.keys("pwd\rexit\rd\rd\r");
+    console.wait_for("the shell in box ended");
+    assert!(console.raw().contains("/sandboxes/sbx-"), "it was in the workspace");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!console.text().contains("Destroy"), "{}", console.text());
+    leave(console);
+}
+
+#[test]
+fn a_shell_has_the_keyboards_signals_and_the_screens_size() {
+    let (place, mut console) = with_a_canary();
+    console.keys("!");
+    console.wait_until("a prompt", |text| text.contains('$') || text.contains('#'));
+    console.keys("sleep 1000; echo broke-$((40+1))\r");
+    std::thread::sleep(Duration::from_millis(300));
+    console.keys("\u{3}");
+    console.keys("echo after-$((40+2))\r");
+    console.wait_for("after-42");
+    console.keys("sleep 1001\r");
+    std::thread::sleep(Duration::from_millis(300));
+    console.keys("\u{1a}");
+    console.wait_for("Stopped");
+    console.resize(100, 30);
+    console.keys("kill %1; stty size\r");
+    console.wait_for("30 100");
+    // Meanwhile somebody else makes a sandbox: the dashboard has heard of it when it is back.
+    let made = place.sandboxer(&["create", "--name", "meanwhile"]);
+    assert!(made.status.success());
+    console.keys("exit 0\rexit 0\r");
+    let shown = console.wait_for("the shell in box ended");
+    assert!(shown.contains("meanwhile"), "{shown}");
+    let last = shown.lines().count();
+    assert_eq!(last, 30, "drawn anew at the new size:\n{shown}");
+    leave(console);
+}
+
+#[test]
+fn a_shell_that_fails_at_once_leaves_its_words_until_a_key() {
+    let (place, mut console) = with_a_canary();
+    let workspace = place.home().join("sandboxes").join(format!("sbx-{}", place.only_id())).join("workspace");
+    std::fs::remove_dir_all(&workspace).unwrap();
+    // What is typed ahead of it was meant for the shell: it neither answers the question nor reaches the dashboard.
+    console.keys("!d\r");
+    console.wait_for("enter goes back to the dashboard");
+    console.keys("\r");
+    let shown = console.wait_for("ended with status");
+    assert!(shown.contains("Sandboxes") && !shown.contains("Destroy"), "{shown}");
+    leave(console);
+}
+
+#[test]
+fn a_dashboard_that_is_ended_ends_its_shell() {
+    let (_place, mut console) = with_a_canary();
+    console.keys("!echo $$-pid\r");
+    let shown = console.wait_until("its number", |text| text.lines().any(|line| pid_of(line).is_some()));
+    let shell = shown.lines().find_map(pid_of).unwrap();
+    let dashboard = console.child.process_id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &dashboard]).status().unwrap().success());
+    console.ended_within(Duration::from_secs(20));
+    let until = Instant::now() + Duration::from_secs(10);
+    while Path::new("/proc").join(&shell).exists() {
+        assert!(Instant::now() < until, "the shell {shell} outlived the dashboard");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The number in `4711-pid`.
+fn pid_of(line: &str) -> Option<String> {
+    let number = line.trim().strip_suffix("-pid")?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.to_owned())
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_draws_it_anew() {
+    let place = Place::new();
+    let mut shell = Console::start_program("/bin/sh", &["-i"], &[("HOME", place.home())], 100, 30);
+    shell.keys(&format!("'{}'\r", env!("CARGO_BIN_EXE_sandboxer")));
+    shell.wait_for("Sandboxes");
+    shell.keys("\u{1a}");
+    shell.wait_for("Stopped");
+    assert_restored(&shell);
+    shell.keys("echo here-$((40+2))\r");
+    shell.wait_for("here-42");
+    shell.keys("fg\r");
+    shell.wait_until("the dashboard", |text| text.contains("no sandboxes") && !text.contains("here-42"));
+    shell.keys("q");
+    shell.wait_until("the shell", |text| !text.contains("no sandboxes"));
+    shell.keys("exit\r");
+    shell.ended_within(Duration::from_secs(20));
+}

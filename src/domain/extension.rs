@@ -158,7 +158,7 @@ pub struct Target {
     /// Our counter (contract 1, `owner`). A host with a higher one has seen more than our records say: a teardown
     /// then touches nothing and fails with `conflict` (`details.kind` is `behind`, `details.counter` the host's).
     /// `None`: the host is not asked, as in a rollback of what was made just now.
-    pub counter: Option<u64>,
+    pub stamp: Option<OwnerStamp>,
 }
 
 /// What `provision` made.

@@ -11,11 +11,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::extension::{
-    Capabilities, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
-    SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Report,
+    Reporter, SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
 use crate::domain::sandbox::{Reachability, Service};
 use crate::domain::time::Time;
@@ -23,7 +24,7 @@ use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, deadline, repo, teardown, workdir, workspace,
+    Steps, before_anything, configured_root, deadline, exec, repo, teardown, workdir, workspace,
 };
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
@@ -61,8 +62,8 @@ impl SandboxExtension for VmPacker {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // Making and removing; the rest of what the manifest names comes with the verbs that use it.
-        Capabilities::new()
+        // The rest of what the manifest names comes with the verbs that use it.
+        Capabilities::from([Capability::Exec])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -136,6 +137,26 @@ impl SandboxExtension for VmPacker {
         let census = look::census(transport.as_ref(), targets).await?;
         let there = targets.iter().filter(|target| census.is_of(target) && census.has_directory(target));
         Ok(there.map(|target| (target.id.clone(), Vec::new())).collect())
+    }
+
+    async fn exec(
+        &self,
+        target: &Target,
+        command: &[String],
+        service: Option<&str>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, ExtensionError> {
+        if service.is_some() {
+            return Err(exec::no_services(target).into());
+        }
+        exec::exec(self.transports.way(&target.host).await?.as_ref(), target, command, sink).await
+    }
+
+    async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, ExtensionError> {
+        if service.is_some() {
+            return Err(exec::no_services(target).into());
+        }
+        exec::shell(self.transports.way(&target.host).await?.as_ref(), target).await
     }
 }
 

@@ -201,14 +201,14 @@ impl SandboxManager {
         reporter: &JobReporter,
     ) -> Result<TeardownReport, Fault> {
         let mut target = self.target(record).await?;
-        target.counter = Some(self.parts.installation.counter().await?);
+        target.stamp = Some(self.parts.installation.stamp().await?);
         match self.tear_down_target(record, target.clone(), reporter).await {
             Err(fault) if fault.details["kind"] == "behind" => {
                 let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
                 self.parts.installation.seen_on(&record.host, counter).await?;
                 self.ensure_own().await?;
                 // Another process of ours told the host a moment ago.
-                target.counter = Some(counter);
+                target.stamp = Some(self.parts.installation.stamp().await?);
                 self.tear_down_target(record, target, reporter).await
             }
             outcome => outcome,

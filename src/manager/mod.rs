@@ -272,7 +272,7 @@ impl SandboxManager {
             handle: record.handle.clone(),
             workdir: record.workdir.clone(),
             host_identity: record.host_identity.clone(),
-            counter: None,
+            stamp: None,
         })
     }
 }

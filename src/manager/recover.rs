@@ -163,6 +163,7 @@ impl SandboxManager {
     }
 
     async fn inspect(&self, extension: &dyn SandboxExtension, target: &Target) -> Result<Inspection, Fault> {
+        let target = &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
         let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
         if let Some(counter) = seen.counter {
             self.parts.installation.seen_on(&target.host, counter).await?;
@@ -186,6 +187,12 @@ impl SandboxManager {
         let expires_at = if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
         if expires_at != record.expires_at {
             extension.set_deadline(target, expires_at).await.map_err(|error| error.fault)?;
+        }
+        let mut seen = seen;
+        if let Some(there) = &mut seen.reachability
+            && let Some(why) = self.attach(&record.id, there).await
+        {
+            tracing::warn!(sandbox = %record.id, why, "recovered");
         }
         let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
         let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});

@@ -87,6 +87,12 @@ impl OwnerFile {
         .await
     }
 
+    fn stamp_of(&self, owner: Owner) -> Result<OwnerStamp, Fault> {
+        let first = owner.owners.into_iter().next();
+        let id = first.ok_or_else(|| Fault::internal("the owner file names nobody"))?;
+        Ok(OwnerStamp { owner: id, machine_id: self.machine_id.to_string(), counter: owner.counter })
+    }
+
     fn judge(&self, owner: &Owner) -> Standing {
         match &owner.behind {
             _ if owner.machine_id != *self.machine_id => Standing::Copied,
@@ -126,9 +132,7 @@ fn read(path: &Path) -> Result<Option<Owner>, Fault> {
 impl Installation for OwnerFile {
     async fn next_stamp(&self) -> Result<OwnerStamp, Fault> {
         let (owner, ()) = self.change(|owner| owner.counter = owner.counter.saturating_add(1)).await?;
-        let first = owner.owners.into_iter().next();
-        let id = first.ok_or_else(|| Fault::internal("the owner file names nobody"))?;
-        Ok(OwnerStamp { owner: id, machine_id: self.machine_id.to_string(), counter: owner.counter })
+        self.stamp_of(owner)
     }
 
     async fn owners(&self) -> Result<Vec<OwnerId>, Fault> {
@@ -138,8 +142,11 @@ impl Installation for OwnerFile {
         Ok(self.change(|_| ()).await?.0.owners)
     }
 
-    async fn counter(&self) -> Result<u64, Fault> {
-        Ok(self.read().await?.map_or(0, |owner| owner.counter))
+    async fn stamp(&self) -> Result<OwnerStamp, Fault> {
+        match self.read().await? {
+            Some(owner) => self.stamp_of(owner),
+            None => self.stamp_of(self.change(|_| ()).await?.0),
+        }
     }
 
     async fn standing(&self) -> Result<Standing, Fault> {

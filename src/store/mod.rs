@@ -167,8 +167,8 @@ pub trait Installation: Send + Sync {
     async fn next_stamp(&self) -> Result<OwnerStamp, Fault>;
     /// The owner ids that count as ours, the one for new sandboxes first. The first one is made when asked for.
     async fn owners(&self) -> Result<Vec<OwnerId>, Fault>;
-    /// The counter as it is now, written by whichever process.
-    async fn counter(&self) -> Result<u64, Fault>;
+    /// What the last prepare call wrote to its host, by whichever process.
+    async fn stamp(&self) -> Result<OwnerStamp, Fault>;
     /// Whether this directory may act for what its records name.
     async fn standing(&self) -> Result<Standing, Fault>;
     /// Notes the counter that a host has. Higher than ours, it says that we are an old copy, until `claim`.

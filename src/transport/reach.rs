@@ -118,7 +118,7 @@ async fn end(child: &mut Child, exchange: impl Future<Output = ()>) -> std::io::
 
 /// Reads to the end. One byte more than the limit is kept, so that too much can be told from just enough.
 async fn keep(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>, limit: usize) {
-    let mut chunk = [0; 8192];
+    let mut chunk = vec![0; 8192];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {
         let room = (limit + 1).saturating_sub(into.len());
         into.extend_from_slice(&chunk[..count.min(room)]);

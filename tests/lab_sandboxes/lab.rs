@@ -17,6 +17,8 @@ use serde_json::Value;
 pub(crate) const DOCKER: &str = "sandboxer01";
 /// The host with podman and podman-compose 1.0.3.
 pub(crate) const PODMAN: &str = "coulombcore";
+/// Accounts that are not root; they cannot enter the lab's own folder.
+const ACCOUNTS: [&str; 3] = ["sandboxer01-dev", "sandboxer01-sudo", "coulombcore-ops"];
 /// The image that both engines have; no registry is ever asked.
 pub(crate) const IMAGE: &str = "localhost/sbx-lab:1";
 
@@ -44,6 +46,8 @@ pub(crate) struct Bench {
     dir: tempfile::TempDir,
     /// The folder of this bench's workspace roots, one below each host's folder.
     root: String,
+    /// The lab's hosts in its configuration.
+    hosts: Vec<&'static str>,
 }
 
 /// How ssh reaches a host that a test adds.
@@ -74,9 +78,18 @@ pub(crate) struct Ran {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With further names of the lab's hosts: other accounts, other compose tools.
+    pub(crate) fn with(more: &[&'static str]) -> Self {
+        for host in more {
+            let reason = fs::read_to_string(lab().join("missing").join(host)).unwrap_or_default();
+            assert!(reason.is_empty(), "the lab has no {host}: {reason}");
+        }
         let dir = tempfile::Builder::new().prefix("sbx-e2e-").tempdir_in("/tmp").unwrap();
         let root = dir.path().file_name().unwrap().to_str().unwrap().to_owned();
-        let bench = Self { dir, root };
+        let bench = Self { dir, root, hosts: [&[DOCKER, PODMAN], more].concat() };
         for folder in ["home", "profiles", "repos"] {
             fs::create_dir(bench.path(folder)).unwrap();
         }
@@ -99,19 +112,31 @@ impl Bench {
 
     /// The workspace root of this bench on a host.
     pub(crate) fn workspace_root(&self, host: &str) -> PathBuf {
-        lab().join("hosts").join(host).join(&self.root)
+        let folder = if ACCOUNTS.contains(&host) { folder(host).join("sandboxes") } else { folder(host) };
+        folder.join(&self.root)
+    }
+
+    /// A sandbox's directory on a host.
+    pub(crate) fn directory(&self, host: &str, id: &str) -> PathBuf {
+        self.workspace_root(host).join(format!("sbx-{id}"))
     }
 
     fn hosts(&self) -> String {
-        let of = |host: &str| {
+        let of = |host: &&str| {
             let (config, root) = (lab().join("ssh_config"), self.workspace_root(host));
+            let compose = match *host {
+                "coulombcore-new" => {
+                    format!("    compose_cmd: {}\n", folder(PODMAN).join("podman-compose-new").display())
+                }
+                _ => String::new(),
+            };
             format!(
-                "  {host}:\n    ssh: {host}\n    ssh_config: {}\n    workspace_root: {}\n",
+                "  {host}:\n    ssh: {host}\n    ssh_config: {}\n    workspace_root: {}\n{compose}",
                 config.display(),
                 root.display()
             )
         };
-        format!("hosts:\n{}{}", of(DOCKER), of(PODMAN))
+        format!("hosts:\n{}", self.hosts.iter().map(of).collect::<String>())
     }
 
     /// Adds a host to the configuration: reached as `way` says, with sandboxes below `root`.
@@ -317,9 +342,9 @@ impl Drop for Bench {
             finish(self.command(args));
         }
         let owner = fs::read_to_string(self.data().join("owner")).unwrap_or_default();
-        for host in [DOCKER, PODMAN] {
+        for host in &self.hosts {
             let _ = fs::remove_dir(self.workspace_root(host));
-            let counters = lab().join("hosts").join(host).join("home/.local/state/sandboxer/owners");
+            let counters = folder(host).join("home/.local/state/sandboxer/owners");
             for entry in fs::read_dir(counters).into_iter().flatten().filter_map(Result::ok) {
                 if owner.contains(&*entry.file_name().to_string_lossy()) {
                     let _ = fs::remove_file(entry.path());
@@ -468,9 +493,14 @@ pub(crate) fn lab() -> PathBuf {
 
 /// The port of a host's sshd.
 pub(crate) fn port_of(host: &str) -> u16 {
+    lab_state(&format!("PORT_{host}")).parse().unwrap()
+}
+
+/// What the lab wrote down about itself.
+fn lab_state(name: &str) -> String {
     let state = fs::read_to_string(lab().join("state")).unwrap();
-    let wanted = format!("PORT_{host}=");
-    state.lines().find_map(|line| line.strip_prefix(&wanted)).unwrap().parse().unwrap()
+    let wanted = format!("{name}=");
+    state.lines().find_map(|line| line.strip_prefix(&wanted)).unwrap().to_owned()
 }
 
 /// A port of this machine that nothing listens on.
@@ -502,9 +532,18 @@ pub(crate) fn on_host(host: &str, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Where a host or account of the lab has its home.
+fn folder(host: &str) -> PathBuf {
+    match host {
+        "coulombcore-new" => folder(PODMAN),
+        _ if ACCOUNTS.contains(&host) => PathBuf::from(lab_state("OPEN")).join(host),
+        _ => lab().join("hosts").join(host),
+    }
+}
+
 /// The program of a host's engine.
 pub(crate) fn engine(host: &str) -> &'static str {
-    if host == PODMAN { "podman" } else { "docker" }
+    if host.starts_with(PODMAN) { "podman" } else { "docker" }
 }
 
 /// One line per thing that a host has. Images without a name belong to whoever builds at the moment, and the counters
@@ -518,7 +557,7 @@ $engine volume ls --format 'volume {{.Name}}' || exit
 $engine images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | grep -v '<none>'
 [ $engine = docker ] || podman pod ls --format 'pod {{.Name}}' || exit
 for folder in "$HOME" "$1"; do
-  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache/*' | sed 's/^/file /'
+  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' | sed 's/^/file /'
 done
 echo end
 "#;

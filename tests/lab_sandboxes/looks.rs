@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
-use sandboxer::domain::extension::{Inspection, Report, Reporter, SandboxExtension, Target};
+use sandboxer::domain::extension::{Inspection, OwnerStamp, Report, Reporter, SandboxExtension, Target};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
@@ -31,6 +31,7 @@ fn extension(bench: &Bench) -> (ComposeSsh, Arc<dyn Transports>) {
 
 fn target(record: &Value) -> Target {
     let record: SandboxRecord = serde_json::from_value(record.clone()).unwrap();
+    let owner = record.owner.clone();
     let all = BTreeSet::from(["ext.compose-ssh"]);
     Target {
         id: record.id,
@@ -42,7 +43,7 @@ fn target(record: &Value) -> Target {
         handle: record.handle,
         workdir: record.workdir,
         host_identity: record.host_identity,
-        counter: None,
+        stamp: Some(OwnerStamp { owner, machine_id: String::new(), counter: 2 }),
     }
 }
 
@@ -126,12 +127,14 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
 
         // Records that are an older copy remove nothing.
         let before = bench.snapshot(host);
-        let old = Target { counter: Some(1), ..stack.clone() };
+        let stamp =
+            |counter| OwnerStamp { owner: stack.owners.last().unwrap().clone(), machine_id: String::new(), counter };
+        let old = Target { stamp: Some(stamp(1)), ..stack.clone() };
         let error = compose.teardown(&old, &Silent).await.unwrap_err();
         assert_eq!((error.fault.code, &error.fault.details["kind"]), (Code::Conflict, &json!("behind")), "{host}");
         assert_eq!(error.fault.details["counter"], json!(2), "{host}");
         bench.assert_unchanged(host, &before);
-        let gone = compose.teardown(&Target { counter: Some(2), ..stack.clone() }, &Silent).await.unwrap();
+        let gone = compose.teardown(&Target { stamp: Some(stamp(2)), ..stack.clone() }, &Silent).await.unwrap();
         assert!(gone.is_clean(), "{host}: {gone:#?}");
 
         bench.run(["destroy", &text(&record["id"]), &text(&canary["id"])]).ok();

@@ -3,17 +3,22 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod accounts;
 mod attend;
 mod bad_days;
 mod bad_input;
 mod broken;
+mod commands;
+mod copies;
 mod crowd;
 mod faults;
+mod flavours;
 mod kills;
 mod lab;
 mod lifecycle;
 mod looks;
 mod neighbours;
+mod races;
 mod rollback;
 mod stacks;
 mod stores;

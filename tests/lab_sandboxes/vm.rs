@@ -117,8 +117,12 @@ fn two_workspaces_stand_side_by_side_and_the_vm_stays_as_it_was() {
     assert_eq!((&manifest["id"], &manifest["expires_at"]), (&with["id"], &with["expires_at"]));
 
     // Somebody works there, as the account and with files that only their owner may see.
-    let work = "cd \"$1\" && umask 077 && mkdir -p dist/a && echo x >dist/a/b && ln -s / out";
-    on_host(VM, &[work, workspace(&with).to_str().unwrap()]);
+    let work = "umask 077 && mkdir -p dist/a && echo x >dist/a/b && ln -s / out && ls && id -un && exit 7";
+    let ran = vm.bench.run(["exec", &text(&with["id"]), "--", "sh", "-c", work]);
+    assert_eq!(ran.status, Some(7), "{ran:#?}");
+    assert_eq!(ran.json()["stdout"], "Main.hs\ndist\nout\nbuild\n", "{ran:#?}");
+    let ran = vm.bench.run(["exec", &text(&with["id"]), "--service", "web", "--", "true"]);
+    assert!(ran.status == Some(125) && ran.stderr.contains("has no services"), "{ran:#?}");
     vm.bench.run(["destroy", &text(&with["id"])]).ok();
     let gone = vm.bench.get(&text(&with["id"]));
     assert_eq!(gone["state"], "destroyed");

@@ -129,7 +129,7 @@ impl SandboxExtension for Shared {
 
     async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         let host = *self.0.host_counter.lock().unwrap();
-        if target.counter.is_some_and(|ours| host > ours) {
+        if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Fault::new(Code::Conflict, "an old copy").detail("kind", "behind").detail("counter", host);
             return Err(fault.into());
         }

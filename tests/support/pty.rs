@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Console {
     pub(crate) child: Box<dyn Child + Send + Sync>,
     /// Kept open: closing it would hang the terminal up.
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
     raw: Arc<Mutex<Vec<u8>>>,
@@ -23,8 +23,13 @@ pub(crate) struct Console {
 impl Console {
     /// Starts the binary with these arguments and this environment alone.
     pub(crate) fn start(args: &[&str], env: &[(&str, &Path)], columns: u16, rows: u16) -> Self {
+        Self::start_program(env!("CARGO_BIN_EXE_sandboxer"), args, env, columns, rows)
+    }
+
+    /// Starts another program, such as a shell.
+    pub(crate) fn start_program(program: &str, args: &[&str], env: &[(&str, &Path)], columns: u16, rows: u16) -> Self {
         let pair = native_pty_system().openpty(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_sandboxer"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap());
@@ -51,7 +56,15 @@ impl Console {
             }
         });
         let writer = pair.master.take_writer().unwrap();
-        Self { child, _master: pair.master, writer, screen, raw }
+        Self { child, master: pair.master, writer, screen, raw }
+    }
+
+    /// Gives the terminal another size.
+    #[allow(dead_code, reason = "not everyone needs it")]
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        self.master.resize(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
+        let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
+        self.screen.lock().unwrap().screen_mut().set_size(rows, columns);
     }
 
     /// What the screen shows.

@@ -49,7 +49,7 @@ pub(super) async fn certify(
         Some(true) => format!("`up` with an image that is not there ended with status {}", up.unwrap_or_default()),
         _ => "`up` with an image that is not there ended with status 0: its exit status says nothing".to_owned(),
     }];
-    findings.push(match format.as_str() {
+    findings.push(match format {
         "none" => "`ps --format json` does not work: the engine is asked instead".to_owned(),
         format => format!("`ps --format json` prints {format}"),
     });
@@ -60,21 +60,48 @@ pub(super) async fn certify(
         at: facts.at,
         runtime: Some(runtime),
         exit_codes_trusted: trusted,
-        ps_format: Some(format),
+        ps_format: Some(format.to_owned()),
         findings,
     })
 }
 
-/// An array, or an object a line since compose 2.21; without containers both may print nothing at all.
-fn ps_format(status: Option<i32>, text: &str, version: &str) -> String {
+/// An array, or an object a line since compose 2.21, which prints nothing at all without containers.
+/// docker-compose 1.29 prints its usage and ends with 0.
+fn ps_format(status: Option<i32>, text: &str, version: &str) -> &'static str {
     let text = text.trim_start();
-    if status != Some(0) {
-        return "none".to_owned();
-    }
-    if text.starts_with('[') {
-        return "json-array".to_owned();
-    }
     let mut numbers = version.split(['.', '-', '+']).map(|part| part.parse::<u64>().unwrap_or(0));
     let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if text.starts_with('{') || (major, minor) >= (2, 21) { "json-lines" } else { "json-array" }.to_owned()
+    match text.chars().next() {
+        _ if status != Some(0) => "none",
+        Some('[') => "json-array",
+        Some('{') => "json-lines",
+        // Before 2.21 an empty list.
+        Some(_) if text.starts_with("null") => "json-array",
+        None if (major, minor) >= (2, 21) => "json-lines",
+        _ => "none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_ps_is_what_was_printed() {
+        for (status, text, version, format) in [
+            (0, "", "2.26.1-4", "json-lines"),
+            (0, "", "5.6.1", "json-lines"),
+            (0, "{\"Name\":1}\n", "2.26.1", "json-lines"),
+            (0, "[]\n", "1.6.0", "json-array"),
+            (0, "[]", "2.20.0", "json-array"),
+            (0, "null\n", "2.3.3", "json-array"),
+            // docker-compose 1.29 says how it is used, on stderr.
+            (0, "", "1.29.2", "none"),
+            (2, "", "1.0.3", "none"),
+            (1, "[]", "2.26.1", "none"),
+        ] {
+            assert_eq!(ps_format(Some(status), text, version), format, "{version} {text:?}");
+        }
+        assert_eq!(ps_format(None, "[]", "2.26.1"), "none");
+    }
 }

@@ -33,10 +33,7 @@ pub(super) fn engine(target: &Target) -> Result<Engine, Fault> {
         return Err(Fault::new(Code::Conflict, format!("nothing of sandbox {} was started", target.id)));
     };
     let Some(runtime) = stack.runtime else {
-        return Err(Fault::new(
-            Code::Unsupported,
-            format!("sandbox {} has no services: {} makes a workspace only", target.id, target.profile.id),
-        ));
+        return Err(exec::no_services(target));
     };
     let services = stack.services.into_iter().map(|service| service.name).collect();
     Ok(Engine { program: runtime.engine, services })

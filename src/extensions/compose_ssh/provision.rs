@@ -1,7 +1,7 @@
 //! provision: one prepare call, the transfer, and `up`.
 
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Provisioned, Report, Reporter};
-use crate::domain::facts::{Flavour, HostFacts, Runtime};
+use crate::domain::facts::HostFacts;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
@@ -114,7 +114,7 @@ async fn up(
     steps: &Steps<'_>,
 ) -> Result<(Stack, Rendered), ExtensionError> {
     let Some(runtime) = prepared.runtime.clone() else { return Err(no_runtime(request.host.as_str(), &[]).into()) };
-    let rendered = source::render(request, &workspace::workspace(&prepared.workdir), dialect(&runtime))
+    let rendered = source::render(request, &workspace::workspace(&prepared.workdir), Dialect::of(&runtime))
         .await?
         .map_err(|error| {
             let list = source::refusals(&error);
@@ -174,12 +174,6 @@ fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
     let message =
         format!("the stack was not started within the profile's ready_timeout of {}", request.profile.ready_timeout);
     Fault::new(Code::Timeout, message).hint("what it was doing is in the record's failure").because(fault)
-}
-
-/// What the compose tool understands (crates' and lab's findings on podman-compose 1.0.x).
-fn dialect(runtime: &Runtime) -> Dialect {
-    let old = runtime.flavour == Flavour::PodmanCompose && runtime.version.starts_with("1.0.");
-    if old { Dialect::Narrow } else { Dialect::Full }
 }
 
 /// Splits a text so that each piece fits an argument, at character boundaries.

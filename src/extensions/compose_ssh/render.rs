@@ -7,6 +7,7 @@
 
 mod anchor;
 mod builds;
+mod dialect;
 mod document;
 mod dotenv;
 mod engine;
@@ -38,6 +39,7 @@ use serde_json::{Map, Value};
 use crate::domain::profile::{Allowance, Compose};
 use crate::domain::sandbox::Rewrite;
 
+pub use dialect::Dialect;
 pub use findings::{Place, Refusal};
 pub use ports::ContainerPort;
 pub use services::ServicePlan;
@@ -50,16 +52,6 @@ use paths::{Target, Workspace};
 
 /// Most services of one sandbox.
 const MAX_SERVICES: usize = 500;
-
-/// What the compose on the host understands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// `docker compose`, `docker-compose` 1.29, podman-compose from 1.1 on.
-    #[default]
-    Full,
-    /// podman-compose 1.0: no aliases, no configs, no `network_mode`.
-    Narrow,
-}
 
 /// Everything that decides what is rendered, beside the workspace.
 #[derive(Clone, Copy, Debug)]

@@ -81,6 +81,12 @@ pub(crate) async fn shell(transport: &dyn Transport, target: &Target) -> Result<
     Ok(Interactive { words, folder: None })
 }
 
+/// A service was named where there are none.
+pub(crate) fn no_services(target: &Target) -> Fault {
+    let profile = &target.profile.id;
+    Fault::new(Code::Unsupported, format!("sandbox {} has no services: {profile} makes a workspace only", target.id))
+}
+
 /// The workspace is not there any more.
 fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Fault {
     let host = &transport.spec().name;

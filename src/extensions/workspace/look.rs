@@ -60,7 +60,7 @@ pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<F
         .arg(root)
         .arg(target.id.as_str())
         .arg(owners.join(" "))
-        .arg(owners.last().copied().unwrap_or_default())
+        .arg(target.stamp.as_ref().map_or("", |ours| ours.owner.as_str()))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default());

@@ -59,7 +59,7 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
     match kind {
         "root" => Fault::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))
             .hint("set the host's workspace_root to a directory that the account can write"),
-        "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has not enough room"))
+        "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the sandbox"))
             .hint("destroy something there, exclude files, or use another host"),
         "taken" => Fault::new(Code::Conflict, format!("something with this sandbox's id is on {host} already"))
             .hint("choose another id, or remove what is there by hand"),

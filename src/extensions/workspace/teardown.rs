@@ -43,7 +43,7 @@ pub(crate) async fn teardown(
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string())
-        .arg(target.counter.map_or_else(String::new, |counter| counter.to_string()))
+        .arg(target.stamp.as_ref().map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)))
         .args(built);
     let mut on_line = |_: crate::transport::Source, line: &[u8]| {
         if let Some(done) = line.strip_prefix(b"done=") {

@@ -9,7 +9,7 @@ use crate::domain::profile::Allowance;
 use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::scalar;
-use super::{Pass, RenderError, anchor, labels, mounts};
+use super::{Pass, RenderError, anchor, dialect, labels, mounts};
 
 /// Renders the networks that services use. (podman-compose 1.0.3 stops at one that none uses.)
 pub(super) fn networks(
@@ -81,6 +81,7 @@ pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Resu
                 );
             }
             driver_options(&mut volume, &child(&path, "driver_opts"), pass)?;
+            dialect::volume(&mut volume, &path, pass);
         }
         rendered.insert(name, Value::Object(volume));
     }

@@ -8,7 +8,7 @@ use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::{list, scalar};
 use super::ports::ContainerPort;
-use super::{Dialect, Pass, RenderError, builds, environment, mounts, policy, ports};
+use super::{Dialect, Pass, RenderError, builds, dialect, environment, mounts, policy, ports};
 
 /// Most containers one service is scaled to.
 const MAX_REPLICAS: u32 = 64;
@@ -89,6 +89,7 @@ pub(super) fn render(
         }
     }
     uniform(&mut service);
+    dialect::adapt(&mut service, &path, pass);
     let restart = service.get("restart").map_or_else(|| "no".to_owned(), scalar);
     let plan = ServicePlan {
         name: name.to_owned(),
@@ -301,13 +302,6 @@ fn references(service: &Map<String, Value>, path: &str, declared: &Declared, pas
                     format!("`{name}` is not declared; add it under `{key}:`"),
                 );
             }
-        }
-        if key == "configs" && !items.is_empty() && pass.input.dialect == Dialect::Narrow {
-            pass.findings().refuse(
-                &child(path, key),
-                None,
-                "podman-compose 1.0 knows no configs; mount the file under `volumes:`",
-            );
         }
     }
     for (index, link) in list(service.get("links").cloned().unwrap_or_default()).iter().map(scalar).enumerate() {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod dialects;
 mod projects;
 mod refusals;
 mod replaced;

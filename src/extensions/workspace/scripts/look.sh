@@ -5,7 +5,7 @@ umask 077
 sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_owner=$4 sbx_want_machine=$5 sbx_engine=$6 sbx_want_engine=$7
 sbx_project=sbx-$sbx_id
 sbx_prove_machine "$sbx_want_machine"
-sbx_number=$(sbx_counter_of "$sbx_owner")
+sbx_number=$([ -z "$sbx_owner" ] || sbx_counter_of "$sbx_owner")
 [ -z "$sbx_number" ] || printf 'counter=%s\n' "$sbx_number"
 
 if cd -P -- "$sbx_root" 2>/dev/null; then

@@ -1,24 +1,20 @@
 # Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), the expected machine,
-# the engine's program (empty: none is known), its expected id, the grace in seconds, our counter (empty: not to be held
-# against the host's), then the names of built images.
+# the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
+# counter (empty: not to be held against the host's), then the names of built images.
 # Prints `done=KIND OUTCOME` with the resource beneath, `why=` with the reason beneath it, and at last `left=KIND`.
 umask 077
 sbx_root=$1 sbx_id=$2 sbx_owners=$3 sbx_want_machine=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
 sbx_ours=$8 sbx_project=sbx-$sbx_id
 shift 8
 
-sbx_is=$(sbx_machine)
-printf 'machine=%s\n' "$sbx_is"
-if [ -n "$sbx_want_machine" ] && [ "$sbx_want_machine" != "$sbx_is" ]; then
-  sbx_fail identity "this is machine ${sbx_is:-(without an id)}, the sandbox was made on $sbx_want_machine"
-fi
+sbx_prove_machine "$sbx_want_machine"
 
 # A host that has heard of more than the console knows: the console's records are an old copy.
 if [ -n "$sbx_ours" ]; then
-  sbx_number=$(sbx_counter_of "${sbx_owners##* }")
-  if [ "${sbx_number:-0}" -gt "$sbx_ours" ]; then
+  sbx_number=$(sbx_counter_of "${sbx_ours% *}")
+  if [ "${sbx_number:-0}" -gt "${sbx_ours#* }" ]; then
     printf 'counter=%s\n' "$sbx_number"
-    sbx_fail behind "the host counts $sbx_number, the console $sbx_ours"
+    sbx_fail behind "the host counts $sbx_number, the console ${sbx_ours#* }"
   fi
 fi
 
@@ -332,6 +328,9 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
     sbx_done directory "$sbx_where" failed "$(cd -P -- "$sbx_dir" 2>&1)"
   elif [ "$(env pwd -P)" != "$sbx_where" ]; then
     sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
+  elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
+    # A removal that was cut off before its last step; nobody loses an empty folder.
+    sbx_done directory "$sbx_where" removed
   elif ! sbx_ours; then
     sbx_done directory "$sbx_where" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
   elif sbx_mount=$(sbx_mounts "$sbx_where"); then

@@ -1,0 +1,126 @@
+//! The compose tools: each is found, certified for what it is, and runs a stack that is gone afterwards.
+
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, DOCKER, PODMAN, Started, WEB_STACK, http_get, stack_args, text};
+
+const V1: &str = "sandboxer01-v1";
+const V5: &str = "sandboxer01-v5";
+const NEW: &str = "coulombcore-new";
+
+/// A one-shot, a service that waits for its end, two containers of one service, and a port.
+fn stack() -> String {
+    format!(
+        "name: shop\n{WEB_STACK}    depends_on: {{init: {{condition: service_completed_successfully, required: true}}}}\n  init:\n    image: localhost/sbx-lab:1\n    pull_policy: missing\n    command: [\"sh\", \"-c\", \"echo done > /data/word\"]\n    volumes: [\"data:/data\"]\n  twice:\n    image: localhost/sbx-lab:1\n    command: [\"sleep\", \"600\"]\n    stop_signal: SIGKILL\n    deploy: {{replicas: 2}}\nvolumes:\n  data: {{}}\n"
+    )
+}
+
+fn a_stack_runs(host: &'static str) {
+    let bench = Bench::with(&[host]);
+    let before = bench.snapshot(host);
+    let repo = bench.repository("shop", &[("docker-compose.yml", &stack()), ("www/index.html", "any flavour")]);
+    let made = bench.create_stack(host, &repo, &[]);
+    let id = text(&made["id"]);
+    let url = text(&made["reachability"]["endpoints"][0]["url"]);
+    assert!(http_get(&url).contains("any flavour"));
+    let mut states: Vec<(String, String)> =
+        made["services"].as_array().unwrap().iter().map(|s| (text(&s["name"]), text(&s["state"]))).collect();
+    states.sort();
+    let want = [("init", "exited"), ("twice", "running"), ("web", "running")];
+    assert_eq!(states, want.map(|(name, state)| (name.to_owned(), state.to_owned())));
+    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.assert_unchanged(host, &before);
+
+    // Whatever its exit status is worth, a stack that did not start is not called started, and is gone.
+    let broken = bench.stack("broken", "services:\n  a: {image: 'localhost/no-such-image:0', pull_policy: never}\n");
+    let failed = bench.run(stack_args("profile.compose-e2e", host, &broken, &[]));
+    assert_eq!(failed.error("operation_failed")["details"]["leftovers"], json!([]));
+    bench.assert_unchanged(host, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn docker_compose_1_29_runs_a_stack() {
+    a_stack_runs(V1);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn docker_compose_5_runs_a_stack() {
+    a_stack_runs(V5);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn podman_compose_1_6_runs_a_stack() {
+    a_stack_runs(NEW);
+}
+
+/// The certificate of a canary made with these variables set.
+fn certificate(bench: &Bench, host: &str, variables: &[(&str, &str)]) -> Value {
+    let mut command = bench.command(["create", "--profile", "profile.sandbox-canary", "--host", host]);
+    command.envs(variables.iter().copied());
+    let made = Started::spawn(command).finish().ok();
+    bench.run(["destroy", &text(&made["id"]), "--yes"]).ok();
+    made["certificate"].clone()
+}
+
+#[track_caller]
+fn assert_certified(certificate: &Value, runtime: [&str; 4], trusted: bool, ps: &str) {
+    let [flavour, version, engine, chosen] = runtime;
+    let found = &certificate["runtime"];
+    assert_eq!(found["flavour"], flavour, "{certificate:#}");
+    assert!(text(&found["version"]).starts_with(version), "{certificate:#}");
+    assert_eq!((&found["engine"], &found["chosen"]), (&json!(engine), &json!(chosen)), "{certificate:#}");
+    assert_eq!(certificate["exit_codes_trusted"], trusted, "{certificate:#}");
+    assert_eq!(certificate["ps_format"], ps, "{certificate:#}");
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn each_docker_compose_is_detected_and_certified() {
+    let bench = Bench::with(&[V1, V5]);
+    let before = bench.snapshot(V1);
+    for (host, flavour, version, ps) in [
+        (V1, "docker-compose-v1", "1.29.", "none"),
+        (DOCKER, "docker-compose-v2", "2.26.", "json-lines"),
+        (V5, "docker-compose-v2", "5.", "json-lines"),
+    ] {
+        let certificate = certificate(&bench, host, &[]);
+        assert_certified(&certificate, [flavour, version, "docker", "detected"], true, ps);
+    }
+    bench.assert_unchanged(V1, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn each_podman_compose_is_certified() {
+    let bench = Bench::with(&[NEW, "coulombcore-ops"]);
+    let before = bench.snapshot(NEW);
+    let new = certificate(&bench, NEW, &[]);
+    assert_certified(&new, ["podman-compose", "1.6.", "podman", "override"], true, "json-array");
+    for (host, rootless) in [(PODMAN, false), ("coulombcore-ops", true)] {
+        let old = certificate(&bench, host, &[]);
+        assert_certified(&old, ["podman-compose", "1.0.", "podman", "detected"], false, "none");
+        assert_eq!(old["runtime"]["rootless"], rootless);
+        assert!(old["findings"].to_string().contains("network"), "{old:#}");
+    }
+    bench.assert_unchanged(NEW, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn the_environment_chooses_before_detection_and_after_the_host() {
+    let bench = Bench::with(&[NEW]);
+    let named = [("SANDBOXER_COMPOSE_CMD", "docker-compose")];
+    let chosen = certificate(&bench, DOCKER, &named);
+    assert_certified(&chosen, ["docker-compose-v1", "1.29.", "docker", "override"], true, "none");
+    let named = [("SANDBOXER_COMPOSE_CMD", "podman-compose")];
+    let chosen = certificate(&bench, NEW, &named);
+    assert_certified(&chosen, ["podman-compose", "1.6.", "podman", "override"], true, "json-array");
+    // A command that is not there is not quietly replaced by one that is.
+    let mut command = bench.command(stack_args("profile.compose-e2e", DOCKER, &bench.web_stack("x"), &[]));
+    command.env("SANDBOXER_COMPOSE_CMD", "no-such-compose");
+    Started::spawn(command).finish().error_with_hint("missing_dependency");
+}
