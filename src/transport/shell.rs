@@ -84,23 +84,28 @@ impl Shells {
         opener: &dyn Opener,
         command: &Command,
     ) -> Result<(Output, Option<Duration>), Fault> {
-        let (lease, idle) = self.lease().await;
-        let mut channel = match idle {
-            Some(channel) => channel,
-            None => opener.open_shell().await?,
-        };
-        // The first answer of a shell includes the account's start-up.
-        let fresh = !channel.prepared;
-        match exchange::run(&mut channel, command, false).await? {
-            (Answer::Done { round_trip, .. }, output) => {
-                lease.give_back(channel);
-                Ok((output, (!fresh).then_some(round_trip)))
-            }
-            (Answer::Broken(broken), _) => {
-                let link = channel.link();
-                drop(channel);
-                drop(lease);
-                Err(opener.explain(link, broken).await)
+        loop {
+            let (lease, idle) = self.lease().await;
+            let reused = idle.is_some();
+            let mut channel = match idle {
+                Some(channel) => channel,
+                None => opener.open_shell().await?,
+            };
+            // The first answer of a shell includes the account's start-up.
+            let fresh = !channel.prepared;
+            match exchange::run(&mut channel, command, false).await? {
+                (Answer::Done { round_trip, .. }, output) => {
+                    lease.give_back(channel);
+                    return Ok((output, (!fresh).then_some(round_trip)));
+                }
+                // It had ended while it was idle, and its end had not been heard of yet.
+                (Answer::Broken(broken), _) if reused && broken.unsent => {}
+                (Answer::Broken(broken), _) => {
+                    let link = channel.link();
+                    drop(channel);
+                    drop(lease);
+                    return Err(opener.explain(link, broken).await);
+                }
             }
         }
     }

@@ -67,6 +67,8 @@ impl Bench {
             signal("-KILL", master);
         }
         assert!(until(SOON, || self.masters().is_empty()).await);
+        // A process that ends has no command line a moment before its pipes are closed.
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

@@ -24,10 +24,10 @@ impl Held {
             program.args(&shell.command[1..]).arg(&shell.target).arg(format!("exec sleep {nap}"));
             program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         };
-        let held = Self((0..12).map(|_| hold()).collect(), nap.to_owned());
+        let taken = Self((0..12).map(|_| hold()).collect(), nap.to_owned());
         let count = || processes(|line| line.trim_end() == format!("sleep {nap}")).len();
         assert!(until(SOON, || count() >= 9).await, "{} sessions", count());
-        held
+        taken
     }
 }
 

@@ -89,6 +89,8 @@ impl Channel {
 pub(crate) struct Broken {
     /// Whether the command had begun.
     pub(crate) begun: bool,
+    /// Whether the request could not be sent whole; a shell runs nothing of one that is not.
+    pub(crate) unsent: bool,
     /// What the shell or the login wrote instead.
     pub(crate) words: String,
     /// The error of the stream, if there was one.

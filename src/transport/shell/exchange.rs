@@ -111,6 +111,7 @@ struct Exchange<'a> {
     err_open: bool,
     started: Instant,
     round_trip: Option<Duration>,
+    unsent: bool,
     error: Option<io::Error>,
 }
 
@@ -132,6 +133,7 @@ impl<'a> Exchange<'a> {
             err_open: true,
             started: Instant::now(),
             round_trip: None,
+            unsent: false,
             error: None,
         })
     }
@@ -170,7 +172,7 @@ impl<'a> Exchange<'a> {
                 match written {
                     Ok(length) => self.sent += length,
                     // Not the end yet: what the shell said before it died is still to be read.
-                    Err(fault) => (self.sent, self.error) = (self.text.len(), Some(fault)),
+                    Err(fault) => (self.sent, self.unsent, self.error) = (self.text.len(), true, Some(fault)),
                 }
                 Some(Source::Stdout)
             }
@@ -180,7 +182,7 @@ impl<'a> Exchange<'a> {
     fn answer(self) -> Answer {
         match (self.out.status(), self.round_trip) {
             (Some(status), Some(round_trip)) => Answer::Done { status, round_trip },
-            _ => Answer::Broken(broken(&self.out, &self.err, self.error)),
+            _ => Answer::Broken(Broken { unsent: self.unsent, ..broken(&self.out, &self.err, self.error) }),
         }
     }
 }
@@ -191,5 +193,5 @@ pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<io::Error>) -> Brok
     let said =
         |frame: &Frame| if begun { String::new() } else { String::from_utf8_lossy(frame.noise()).trim().to_owned() };
     let words = [said(err), said(out)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
-    Broken { begun, words, error }
+    Broken { begun, unsent: false, words, error }
 }
