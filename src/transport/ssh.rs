@@ -77,17 +77,6 @@ impl SshTransport {
         Ok((slot, self.work.open(line, Some(&self.shells)).await?))
     }
 
-    /// The ssh that runs something over a connection of ours, and over no other.
-    fn over(&self, socket: PathBuf) -> Vec<OsString> {
-        let mut words: Vec<OsString> = ["ssh", "-F", "none", "-S"].map(Into::into).into();
-        words.push(socket.into_os_string());
-        // Over a dead socket ssh would connect by itself, past every setting: it must not be able to.
-        for option in ["ControlMaster=no", "BatchMode=yes", "ProxyCommand=false"] {
-            words.extend(["-o", option].map(Into::into));
-        }
-        words
-    }
-
     fn label(&self) -> String {
         label(self.target.spec.name.as_str())
     }
@@ -175,7 +164,7 @@ impl Transport for SshTransport {
         let line = watchdog::login_line(&watchdog::bare_words(command)?)?;
         self.trips.fetch_add(1, Ordering::Relaxed);
         self.followers.make_room(None).await?;
-        let mut words = self.over(self.followers.socket());
+        let mut words = over(self.followers.socket());
         // Without "Shared connection closed" at its end.
         words.extend(["-o", "LogLevel=ERROR", "-t", "--"].map(Into::into));
         words.extend([self.label().into(), OsString::from_vec(line)]);
@@ -183,7 +172,7 @@ impl Transport for SshTransport {
     }
 
     fn remote_shell(&self) -> RemoteShell {
-        RemoteShell { command: self.over(self.work.socket()), target: self.label() }
+        RemoteShell { command: over(self.work.socket()), target: self.label() }
     }
 
     async fn make_room(&self) -> Result<(), Fault> {
@@ -202,6 +191,17 @@ impl Transport for SshTransport {
     async fn close(&self) {
         self.shells.close().await;
     }
+}
+
+/// The ssh that runs something over a connection of ours, and over no other.
+fn over(socket: PathBuf) -> Vec<OsString> {
+    let mut words: Vec<OsString> = ["ssh", "-F", "none", "-S"].map(Into::into).into();
+    words.push(socket.into_os_string());
+    // Over a dead socket ssh would connect by itself, past every setting: it must not be able to.
+    for option in ["ControlMaster=no", "BatchMode=yes", "ProxyCommand=false"] {
+        words.extend(["-o", option].map(Into::into));
+    }
+    words
 }
 
 /// A name that rsync takes for a host's, whatever ours is called; over the control socket it is not looked up.

@@ -40,7 +40,7 @@ pub(crate) struct Lane {
 
 /// What came of asking one connection for a session.
 enum Asked {
-    Opened(Channel),
+    Opened(Box<Channel>),
     Refused,
     /// A further connection that has ended since.
     Gone,
@@ -81,7 +81,7 @@ impl Lane {
                 match self.ask(index, session, line).await? {
                     Asked::Opened(channel) => {
                         self.last.store(index, Ordering::Relaxed);
-                        return Ok(channel);
+                        return Ok(*channel);
                     }
                     Asked::Refused => there += 1,
                     Asked::Gone => {}
@@ -126,7 +126,7 @@ impl Lane {
             let mut command = session.clone().arc_raw_command(OsStr::from_bytes(line));
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             match timeout(OPEN, command.spawn()).await {
-                Ok(Ok(child)) => return channel(child, index).map(Asked::Opened),
+                Ok(Ok(child)) => return Ok(Asked::Opened(Box::new(channel(child, index)?))),
                 Ok(Err(error)) if refused(&error) => return Ok(Asked::Refused),
                 Ok(Err(_)) if again && !alive(&session).await => {
                     self.links[index].forget(&session).await;

@@ -79,12 +79,11 @@ impl Lines {
     }
 
     fn line(&self, bytes: Vec<u8>, cut: bool) -> Option<Line> {
-        let (at, mut bytes) = match self.stamped {
-            true => {
-                let (at, length) = stamp(&bytes)?;
-                (Some(at), joined(&bytes[length..], at))
-            }
-            false => (None, bytes),
+        let (at, mut bytes) = if self.stamped {
+            let (at, length) = stamp(&bytes)?;
+            (Some(at), joined(&bytes[length..], at))
+        } else {
+            (None, bytes)
         };
         let cut = cut || bytes.len() > LOG_LINE_LIMIT;
         bytes.truncate(LOG_LINE_LIMIT);
