@@ -328,7 +328,8 @@ fn the_documented_keys_are_the_tables() {
     let mut text = "# Keys of the dashboard\n\nPrinted from its table of keys. An action is put on other keys in the configuration, by its name:\n`dashboard: {keys: {destroy: \"ctrl-x\"}}`.\n".to_owned();
     for mode in Mode::ALL {
         write!(text, "\n## {}\n\n| key | action | does |\n| --- | --- | --- |\n", mode.title()).unwrap();
-        for row in sandboxer::tui::keymap::TABLE.iter().filter(|row| row.modes.contains(mode) && !row.action.is_later()) {
+        for row in sandboxer::tui::keymap::TABLE.iter().filter(|row| row.modes.contains(mode) && !row.action.is_later())
+        {
             let keys = map.spelled(*mode, row.action).replace('|', "\\|");
             let keys = keys.split(' ').map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" ");
             writeln!(text, "| {keys} | `{}` | {} |", row.action.name(), row.help).unwrap();
