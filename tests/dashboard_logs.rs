@@ -268,8 +268,8 @@ async fn a_flood_keeps_keys_quick_and_memory_bounded() {
     assert!(logs.tail.len() <= KEPT_LINES && logs.tail.bytes() <= KEPT_BYTES);
     assert!(logs.tail.dropped() > 0, "what is dropped is counted");
     println!("{} MB in {:?}, {turns} turns, the longest {worst:?}", flooded / 1_000_000, began.elapsed());
-    assert!(flooded > 20_000_000, "it was a flood: {flooded}");
-    // Unoptimised and among other tests; a release build takes a tenth of it (docs say what was measured).
+    assert!(flooded > 4_000_000, "it was a flood: {flooded}");
+    // Unoptimised, and among other tests; a release build takes a small part of it.
     assert!(worst < Duration::from_millis(400), "{worst:?}");
-    assert!(drive.screen((120, 36)).contains("earlier lines dropped"));
+    assert!(drive.screen((120, 36)).contains("earlier lines dropped"), "counted on the screen");
 }

@@ -129,7 +129,9 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
     let again = key(Action::Retry);
     let mut right = format!("{} lines", logs.tail.len());
     if logs.tail.dropped() > 0 {
-        right = format!("{} earlier lines dropped, {right}", logs.tail.dropped());
+        // Where there is little room, whether it follows matters more.
+        let words = if area.width < 90 { "dropped" } else { "earlier lines dropped" };
+        right = format!("{} {words}, {right}", logs.tail.dropped());
     }
     if !logs.needle.is_empty() {
         right = format!("/{}  {right}", logs.needle.text());
