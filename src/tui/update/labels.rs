@@ -82,8 +82,11 @@ fn look_again(model: &mut Model) -> Vec<Effect> {
         model.say(Role::Dim, "none was refused");
         return Vec::new();
     }
-    let records: Vec<SandboxRecord> =
-        refused.iter().filter_map(|id| model.sandboxes.get(id)).map(|entry| entry.record.clone()).collect();
+    let records: Vec<SandboxRecord> = refused
+        .iter()
+        .filter_map(|id| model.sandboxes.get(id))
+        .map(|entry| SandboxRecord::clone(&entry.record))
+        .collect();
     if let Some(labels) = top(model) {
         records.iter().for_each(|record| labels.look_again(record));
     }
