@@ -74,7 +74,7 @@ impl SandboxManager {
     /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
     pub async fn settle(&self) -> Result<(), Fault> {
         let records = self.parts.sandboxes.list().await?;
-        let pending: Vec<PendingEvent> = records.iter().flat_map(|record| record.pending.clone()).collect();
+        let pending: Vec<PendingEvent> = records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
         if !pending.is_empty() {
             let told = pending.iter().map(|event| event.id.clone()).collect();
             self.parts.events.append(pending).await?;

@@ -239,7 +239,7 @@ impl SandboxStore for SandboxFile {
         for entry in &mut entries {
             let Ok(record) = entry.read() else { continue };
             if record.pending.iter().any(|event| events.contains(&event.id)) {
-                let mut record = SandboxRecord::clone(&record);
+                let mut record = SandboxRecord::clone(record);
                 record.pending.retain(|event| !events.contains(&event.id));
                 *entry = Arc::new(Entry::new(record, Some(entry))?);
                 changed = true;
