@@ -54,7 +54,8 @@ impl<R: Record> Content<R> {
     /// What a record means. Errors: `store_corrupt`, with its number, its key and the place.
     pub(super) fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a Arc<R>, Fault> {
         entry.read().map_err(|broken| {
-            let number = 1 + self.entries.iter().position(|one| std::ptr::eq(&**one, entry)).unwrap_or_default();
+            let number =
+                1 + self.entries.iter().position(|one| std::ptr::eq(Arc::as_ptr(one), entry)).unwrap_or_default();
             let key = entry.key();
             let name = key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
             let what = format!("record {number}{name}");

@@ -59,10 +59,10 @@ struct Racer {
 impl Racer {
     fn start(mut step: impl FnMut() + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let end = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut rounds = 0;
-            while !stopped.load(Ordering::Relaxed) {
+            while !end.load(Ordering::Relaxed) {
                 step();
                 rounds += 1;
             }

@@ -204,7 +204,7 @@ mod tests {
                 given.extend(lines.push(Source::Stdout, b"2026-11-28T04:01:42.389910741Z "));
             }
             for _ in 0..10 {
-                given.extend(lines.push(Source::Stdout, &[b'x'; 40_000]));
+                given.extend(lines.push(Source::Stdout, &vec![b'x'; 40_000]));
             }
             let stamp: &[u8] = if stamped { b"\n2026-11-28T04:01:42.389910742Z next\n" } else { b"\nnext\n" };
             given.extend(lines.push(Source::Stdout, stamp));
