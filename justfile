@@ -29,6 +29,6 @@ lab-up:
 lab-down:
     tests/lab/down
 
-# the measured figures
+# the measured figures; with the lab up and `. .lab/env` also those that need a host. `just bench -- list frame`: some
 bench *ARGS:
-    cargo bench {{ARGS}}
+    cargo bench --bench figures {{ARGS}}

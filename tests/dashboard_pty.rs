@@ -178,7 +178,7 @@ fn without_a_terminal_and_a_command_it_prints_help_and_ends_with_2() {
 /// ends and translates nothing.
 fn with_a_canary() -> (Place, Console) {
     let place = Place::new();
-    let made = place.sandboxer(&["create", "--name", "box", "--ttl", "none"]);
+    let made = place.sandboxer(&["create", "--name", "box"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let env: [(&str, &Path); 2] = [("HOME", place.home()), ("SHELL", Path::new("/bin/sh"))];
     let console = Console::start(&[], &env, 120, 36);
@@ -247,7 +247,7 @@ fn a_shell_that_fails_at_once_leaves_its_words_until_a_key() {
     console.keys("!d\r");
     console.wait_for("enter goes back to the dashboard");
     console.keys("\r");
-    let shown = console.wait_for("ended with status");
+    let shown = console.wait_for("the shell in box ended with status 2");
     assert!(shown.contains("Sandboxes") && !shown.contains("Destroy"), "{shown}");
     leave(console);
 }
@@ -268,9 +268,9 @@ fn a_dashboard_that_is_ended_ends_its_shell() {
     }
 }
 
-/// The number in `4711-pid`.
+/// The number in `# 4711-pid`.
 fn pid_of(line: &str) -> Option<String> {
-    let number = line.trim().strip_suffix("-pid")?;
+    let number = line.split_whitespace().last()?.strip_suffix("-pid")?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.to_owned())
 }
 

@@ -416,7 +416,7 @@ fn the_quit_guard() {
 fn help_and_palette() {
     let mut model = world_model();
     press(&mut model, "?");
-    insta::assert_snapshot!("help", text(&draw(&mut model, (100, 130))));
+    insta::assert_snapshot!("help", text(&draw(&mut model, (100, 190))));
     insta::assert_snapshot!("help_80x24", text(&draw(&mut model, (80, 24))));
     press(&mut model, "esc :");
     type_text(&mut model, "re");

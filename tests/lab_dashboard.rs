@@ -20,13 +20,18 @@ use serde_json::{Value, json};
 const DOWN: &str = "\u{1b}[B";
 
 fn console(bench: &Bench) -> Console {
+    let mut console = plain_console(bench);
+    console.keys("n");
+    console.wait_for("which profile?");
+    console
+}
+
+fn plain_console(bench: &Bench) -> Console {
     let (config, data, home) = (bench.path("config.yaml"), bench.data(), bench.home());
     let profiles = bench.path("profiles");
     let env: [(&str, &Path); 3] = [("SANDBOXER_CONFIG", &config), ("SANDBOXER_DATA_DIR", &data), ("HOME", &home)];
-    let mut console = Console::start(&["--profiles-dir", profiles.to_str().unwrap()], &env, 140, 44);
+    let console = Console::start(&["--profiles-dir", profiles.to_str().unwrap()], &env, 140, 44);
     console.wait_for("Sandboxes");
-    console.keys("n");
-    console.wait_for("which profile?");
     console
 }
 
@@ -166,4 +171,75 @@ fn a_running_create_is_cancelled_from_the_jobs() {
     console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("q");
     assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn logs_shells_labels_and_a_dead_service_on_docker() {
+    logs_shells_labels_and_a_dead_service(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn logs_shells_labels_and_a_dead_service_on_podman() {
+    logs_shells_labels_and_a_dead_service(PODMAN);
+}
+
+fn logs_shells_labels_and_a_dead_service(host: &str) {
+    let bench = Bench::new();
+    let record = bench.create_stack(host, &example(), &["--name", "app"]);
+    let id = text(&record["id"]);
+    let mut console = plain_console(&bench);
+    console.wait_until("the row", |text| text.contains("app") && text.contains("ready"));
+
+    // The worker says something every five seconds: more than was there at first must come.
+    console.keys("l");
+    console.wait_for("● following");
+    let lines = |text: &str| text.lines().filter(|line| line.contains("worker")).count();
+    let first = lines(&console.wait_until("a line", |text| lines(text) > 1));
+    console.wait_until("another line", |text| lines(text) > first);
+    console.keys("\u{1b}");
+    console.wait_until("the list", |text| !text.contains("following"));
+
+    // Over ssh, all in one write: the key, the place, and what the shell is to do.
+    console.keys("!\recho here-$((40+2)) in $OLDPWD; exit\r");
+    console.wait_for("the shell in app ended");
+    // The lab's `.bashrc` goes elsewhere; it came from the workspace.
+    let came_from = format!("here-42 in {}", text(&record["reachability"]["workdir"]));
+    assert!(console.raw().contains(&came_from), "{came_from}: {}", console.raw());
+
+    // In a container.
+    let services = record["services"].as_array().unwrap();
+    let web = services.iter().position(|service| service["name"] == "web").unwrap();
+    console.keys("!");
+    console.wait_for("where?");
+    console.keys(&format!("{}\r", "j".repeat(web + 1)));
+    console.keys("echo inside-$((40+2)) $(ls /www)\r");
+    console.wait_until("the container's answer", |_| console_has(&console, "inside-42 index.html"));
+    console.keys("exit\r");
+    console.wait_for("the shell in app web ended");
+
+    console.keys("La");
+    console.wait_for("key=value:");
+    console.keys("team=core\r");
+    console.wait_for("+ team = core");
+    console.keys("\r");
+    console.wait_for("are written");
+    assert_eq!(bench.get(&id)["labels"]["team"], "core");
+
+    let engine = lab::engine(host);
+    let script = format!(
+        "{engine} kill $({engine} ps -q --filter label=com.docker.compose.project=sbx-$1 --filter label=com.docker.compose.service=web)"
+    );
+    on_host(host, &[&script, &id]);
+    let shown = console.wait_until("the mark", |text| text.contains("1 degraded"));
+    let row = shown.lines().find(|line| line.contains("app")).unwrap();
+    assert!(row.contains('⚠') && row.contains("web exit 137"), "{row}");
+    console.keys("q");
+    assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
+    bench.run(["destroy", &id]).ok();
+}
+
+fn console_has(console: &Console, what: &str) -> bool {
+    console.raw().contains(what)
 }

@@ -17,6 +17,7 @@ use super::args::Global;
 use crate::client::{Client, Problem};
 use crate::domain::output::Source;
 use crate::domain::text::clean_line;
+use crate::domain::verbatim::JsonText;
 use crate::domain::{Code, Progress, Time};
 
 /// The longest sentence of an error that is shown to a person, in columns; `--json` has all of it.
@@ -246,6 +247,20 @@ impl<C: ?Sized> Face<'_, C> {
         let text =
             if self.io.terminals.stdout { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
         self.line(&text.map_err(|error| encoding(&error))?)
+    }
+
+    /// One JSON document: an array of these, on one line.
+    pub(super) fn array(&mut self, items: &[JsonText]) -> Result<(), Stop> {
+        // Large pieces: standard output by itself writes each of them out.
+        let mut out = io::BufWriter::with_capacity(1 << 16, &mut self.io.stdout);
+        let mut before = "[";
+        for item in items {
+            out.write_all(before.as_bytes())?;
+            out.write_all(item.as_str().as_bytes())?;
+            before = ",";
+        }
+        out.write_all(if items.is_empty() { b"[]\n" } else { b"]\n" })?;
+        Ok(out.flush()?)
     }
 
     /// One JSON object on one line, written out at once.

@@ -14,10 +14,16 @@ pub(super) async fn list(face: &mut Face<'_>, args: &ListArgs) -> Outcome {
         labels: values::map_of("--label", args.labels.clone())?,
         all: args.all,
     };
+    // For a program that reads it the records go from the store to the pipe as they are; a person gets them indented.
+    if face.look.json && !face.io.terminals.stdout {
+        let records = face.client.list_json(query).await?;
+        face.array(&records)?;
+        return Ok(0);
+    }
     let everything = query == ListQuery::default();
     let records = face.client.list(query).await?;
     if face.look.json {
-        face.document(&records)?;
+        face.document(&records.iter().map(|record| &**record).collect::<Vec<_>>())?;
     } else if records.is_empty() && everything {
         face.remark("no sandboxes; create one: sandboxer create --profile sandbox-canary");
     } else if records.is_empty() {

@@ -1,5 +1,7 @@
 //! The client over the manager of this process.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures_util::stream::{BoxStream, StreamExt};
 
@@ -15,6 +17,7 @@ use crate::domain::request::{
     LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::verbatim::JsonText;
 use crate::manager::SandboxManager;
 
 /// Every verb, done by this process.
@@ -39,8 +42,12 @@ impl Client for LocalClient {
         Ok(self.manager.plan_create(&request).await?)
     }
 
-    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem> {
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem> {
         Ok(self.manager.list(&query).await?)
+    }
+
+    async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Problem> {
+        Ok(self.manager.list_json(&query).await?)
     }
 
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {

@@ -6,6 +6,8 @@
 pub mod local;
 pub mod problem;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
@@ -19,10 +21,12 @@ pub use crate::domain::request::{
 
 use crate::domain::event::{Actor, Event};
 use crate::domain::facts::HostView;
+use crate::domain::fault::Code;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::verbatim::JsonText;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
 #[async_trait]
@@ -32,7 +36,12 @@ pub trait Client: Send + Sync {
     /// What a create would do; touches nothing.
     async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Problem>;
     /// Sandboxes, oldest first.
-    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem>;
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem>;
+    /// As [`Self::list`], each as JSON: for a face that only hands them on.
+    async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Problem> {
+        let texts: Result<_, _> = self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
+        texts.map_err(|error| Problem::new(Code::Internal, format!("a record cannot be written as JSON: {error}")))
+    }
     /// The sandbox that an exact id, an exact name or a unique prefix of an id (4 or more) means, destroyed ones
     /// and the history included. `not_found`, or `conflict` for an ambiguous prefix, naming the matches.
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem>;

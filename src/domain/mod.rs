@@ -18,6 +18,7 @@ pub mod sandbox;
 pub mod text;
 pub mod time;
 pub mod usd;
+pub mod verbatim;
 pub mod words;
 
 pub use event::{Actor, ActorType, Event, EventKind, Progress};

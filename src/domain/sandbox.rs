@@ -10,6 +10,7 @@ use crate::domain::extension::{Handle, Resource, TeardownLine};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId};
 use crate::domain::operation::OperationKind;
+use crate::domain::verbatim::Kept;
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
 
@@ -380,9 +381,9 @@ pub struct SandboxRecord {
     #[serde(default)]
     pub not_preserved: BTreeMap<String, u64>,
     /// The host's facts when the sandbox was made (the canary's inventory).
-    pub telemetry: Option<HostFacts>,
+    pub telemetry: Option<Kept<HostFacts>>,
     /// What the host's compose runtime was found to be worth (the canary's).
-    pub certificate: Option<Certificate>,
+    pub certificate: Option<Kept<Certificate>>,
     /// Who asked for it.
     pub actor: Actor,
     /// The installation that made it.

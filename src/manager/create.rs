@@ -217,7 +217,7 @@ impl SandboxManager {
         // Whoever worked on it may have died: then the sandbox is returned as it is, and there is nothing to wait for.
         let dead = self.parts.locks.try_lock(&record.id).await?.is_some();
         let operation = record.operation.as_ref().filter(|_| !dead).map(|running| running.id.clone());
-        Ok(Some(Started { operation, sandbox: record }))
+        Ok(Some(Started { operation, sandbox: SandboxRecord::clone(&record) }))
     }
 
     /// Writes the record before the first remote command, under the sandbox's lock.

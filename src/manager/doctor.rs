@@ -1,5 +1,7 @@
 //! What somebody should look at: the stores, the installation, what dead processes left, the hosts.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 
 use crate::domain::facts::{HostState, HostView};
@@ -88,7 +90,7 @@ impl SandboxManager {
     }
 
     /// What waits on records: events, removals, tombstones.
-    async fn check_work(&self, records: &[SandboxRecord]) -> Vec<Check> {
+    async fn check_work(&self, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
         let ids = |wanted: &dyn Fn(&SandboxRecord) -> bool| -> Vec<String> {
             records.iter().filter(|record| wanted(record)).map(|record| record.id.to_string()).collect()
         };

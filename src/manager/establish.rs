@@ -14,6 +14,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::operation::Operation;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
+use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::{Guard, JobReporter};
@@ -286,8 +287,9 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     record.workdir = Some(made.workdir);
     record.host_identity = Some(made.identity);
     record.rewrites = made.rewrites;
-    record.telemetry = made.facts;
-    record.certificate = made.certificate;
+    // Plain data with strings for keys: it is always JSON.
+    record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
+    record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

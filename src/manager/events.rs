@@ -74,7 +74,7 @@ impl SandboxManager {
     /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
     pub async fn settle(&self) -> Result<(), Fault> {
         let records = self.parts.sandboxes.list().await?;
-        let pending: Vec<PendingEvent> = records.into_iter().flat_map(|record| record.pending).collect();
+        let pending: Vec<PendingEvent> = records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
         if !pending.is_empty() {
             let told = pending.iter().map(|event| event.id.clone()).collect();
             self.parts.events.append(pending).await?;
@@ -92,7 +92,7 @@ impl SandboxManager {
             }
         }
         if self.parts.sandboxes.archive(day_ago).await? > 0 {
-            let live = self.parts.sandboxes.list().await?.into_iter().map(|record| record.id).collect();
+            let live = self.parts.sandboxes.list().await?.iter().map(|record| record.id.clone()).collect();
             self.parts.locks.tidy(live).await?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Forget: give a sandbox up without looking at its host. What is there is removed when the host is next reached.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +51,8 @@ impl SandboxManager {
             Ok(records) => records,
             Err(fault) => return tracing::warn!(%fault, "tombstones could not be looked for"),
         };
-        let waiting = |record: &&SandboxRecord| record.state == State::Forgotten && record.host.same(host.as_str());
+        let waiting =
+            |record: &&Arc<SandboxRecord>| record.state == State::Forgotten && record.host.same(host.as_str());
         let ids = records.iter().filter(waiting).map(|record| &record.id);
         for (id, collected) in join_all(ids.map(async |id| (id, self.collect(id).await))).await {
             if let Err(fault) = collected {

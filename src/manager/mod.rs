@@ -34,6 +34,7 @@ use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::nearest;
 use crate::domain::time::Time;
+use crate::domain::verbatim::JsonText;
 use crate::manager::jobs::Jobs;
 use crate::manager::ledger::Ledger;
 use crate::store::catalogue::Catalogue;
@@ -142,38 +143,44 @@ impl SandboxManager {
     }
 
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
-    pub async fn list(&self, query: &ListQuery) -> Result<Vec<SandboxRecord>, Fault> {
-        let over = query.all || query.states.iter().any(State::is_over);
-        let mut records = if over { self.parts.sandboxes.history().await? } else { Vec::new() };
+    pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
+        refuse_unknown_states(query)?;
+        let mut records = if with_over(query) { self.parts.sandboxes.history().await? } else { Vec::new() };
         records.extend(self.parts.sandboxes.list().await?);
-        if let Some(state) = query.states.iter().find(|state| matches!(state, State::Other(_))) {
-            return Err(unknown_state(state));
-        }
-        let profile = query.profile.as_deref().map(|id| id.strip_prefix("profile.").unwrap_or(id));
-        records.retain(|record| {
-            (over || !record.state.is_over())
-                && (query.states.is_empty() || query.states.contains(&record.state))
-                && query.host.as_deref().is_none_or(|host| record.host.same(host))
-                && profile.is_none_or(|id| record.profile.id.as_str().trim_start_matches("profile.") == id)
-                && query.labels.iter().all(|(key, value)| record.labels.get(key) == Some(value))
-        });
+        records.retain(|record| passes(query, record));
         records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         Ok(records)
     }
 
+    /// As [`Self::list`], for whoever only hands the records on.
+    pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Fault> {
+        if !with_over(query) {
+            refuse_unknown_states(query)?;
+            let query = query.clone();
+            return self.parts.sandboxes.list_json(Arc::new(move |record| passes(&query, record))).await;
+        }
+        let texts: Result<_, _> = self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
+        texts.map_err(|error| Fault::internal("a record cannot be written as JSON").because(error))
+    }
+
     /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
     pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Fault> {
+        if let Ok(id) = SandboxId::parse(reference)
+            && let Some(found) = self.parts.sandboxes.get(&id).await?
+        {
+            return Ok(found);
+        }
         let live = self.parts.sandboxes.list().await?;
         if let Some(found) = exact(&live, reference) {
-            return Ok(found.clone());
+            return Ok(SandboxRecord::clone(found));
         }
         let history = self.parts.sandboxes.history().await?;
         if let Some(found) = exact(&history, reference) {
-            return Ok(found.clone());
+            return Ok(SandboxRecord::clone(found));
         }
         for records in [&live, &history] {
             if let Some(found) = by_prefix(records, reference)? {
-                return Ok(found.clone());
+                return Ok(SandboxRecord::clone(found));
             }
         }
         Err(not_found(reference, &live))
@@ -277,8 +284,29 @@ impl SandboxManager {
     }
 }
 
+/// Whether a list also shows what is over.
+fn with_over(query: &ListQuery) -> bool {
+    query.all || query.states.iter().any(State::is_over)
+}
+
+fn passes(query: &ListQuery, record: &SandboxRecord) -> bool {
+    let profile = query.profile.as_deref().map(|id| id.strip_prefix("profile.").unwrap_or(id));
+    (with_over(query) || !record.state.is_over())
+        && (query.states.is_empty() || query.states.contains(&record.state))
+        && query.host.as_deref().is_none_or(|host| record.host.same(host))
+        && profile.is_none_or(|id| record.profile.id.as_str().trim_start_matches("profile.") == id)
+        && query.labels.iter().all(|(key, value)| record.labels.get(key) == Some(value))
+}
+
+fn refuse_unknown_states(query: &ListQuery) -> Result<(), Fault> {
+    match query.states.iter().find(|state| matches!(state, State::Other(_))) {
+        Some(state) => Err(unknown_state(state)),
+        None => Ok(()),
+    }
+}
+
 /// The record with exactly this id or, if there is none, this name.
-fn exact<'a>(records: &'a [SandboxRecord], reference: &str) -> Option<&'a SandboxRecord> {
+fn exact<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Option<&'a Arc<SandboxRecord>> {
     if let Some(record) = records.iter().find(|record| record.id.as_str() == reference) {
         return Some(record);
     }
@@ -288,11 +316,11 @@ fn exact<'a>(records: &'a [SandboxRecord], reference: &str) -> Option<&'a Sandbo
     named(false).or_else(|| named(true))
 }
 
-fn by_prefix<'a>(records: &'a [SandboxRecord], reference: &str) -> Result<Option<&'a SandboxRecord>, Fault> {
+fn by_prefix<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Result<Option<&'a Arc<SandboxRecord>>, Fault> {
     if reference.len() < 4 {
         return Ok(None);
     }
-    let matches: Vec<&SandboxRecord> =
+    let matches: Vec<&Arc<SandboxRecord>> =
         records.iter().filter(|record| record.id.as_str().starts_with(reference)).collect();
     match matches.as_slice() {
         [] => Ok(None),
@@ -306,7 +334,7 @@ fn by_prefix<'a>(records: &'a [SandboxRecord], reference: &str) -> Result<Option
     }
 }
 
-fn not_found(reference: &str, live: &[SandboxRecord]) -> Fault {
+fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Fault {
     let shown: String = reference.chars().take(80).collect();
     let fault = Fault::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
     let known = live.iter().flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));

@@ -1,5 +1,6 @@
 //! Which host takes a sandbox, and why each other one does not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -83,7 +84,7 @@ impl SandboxManager {
         Ok((vec![settings.default_host.clone()], Named::Default))
     }
 
-    async fn examine(&self, host: &HostName, tried_anyway: bool, live: &[SandboxRecord], weigh: bool) -> Finding {
+    async fn examine(&self, host: &HostName, tried_anyway: bool, live: &[Arc<SandboxRecord>], weigh: bool) -> Finding {
         let spec = self.parts.transports.spec(host);
         // As configured, whatever case it was typed in: records and scripts compare names.
         let host = spec.as_ref().map_or(host, |spec| &spec.name);
@@ -102,7 +103,7 @@ impl SandboxManager {
                     .hint("choose another with --host; `sandboxer hosts list` shows them");
                 return no(reason, Some(fault));
             }
-            if let Some(full) = fullness(spec, live.iter()) {
+            if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
                 let fault = host_full(spec, &full);
                 return no(full, Some(fault));
             }

@@ -48,7 +48,8 @@ impl SandboxManager {
             tracing::warn!(%fault, "pending events could not be settled");
         }
         let records = self.parts.sandboxes.list().await?;
-        let stuck: Vec<SandboxId> = records.into_iter().filter(|record| left(record).is_some()).map(|r| r.id).collect();
+        let stuck = records.iter().filter(|record| left(record).is_some());
+        let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
         let done: Vec<Result<Option<Recovered>, Fault>> =
             stream::iter(stuck).map(|id| self.recover_one(id)).buffer_unordered(AT_ONCE).collect().await;
         let mut items = Vec::new();

@@ -8,72 +8,19 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::domain::fault::Fault;
+use crate::domain::verbatim::JsonText;
 use crate::store::damage::{self, Foreign, Place, START};
+use crate::store::entry::{Entry, Record};
 use crate::store::files::{self, DataDir, Stamp, blocking};
 use crate::store::lock::{Gate, Turn};
-use crate::store::merge::merge_unknown;
 
 /// The schema this version reads and writes.
 const SCHEMA: u64 = 1;
-
-/// What a document can hold.
-pub(super) trait Record: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// Its key in the document.
-    fn key(&self) -> &str;
-}
-
-/// One record: its bytes as they are in the file, and what they mean.
-pub(super) struct Entry<R> {
-    raw: Box<RawValue>,
-    read: Result<R, Broken>,
-}
-
-/// Why a record has no meaning for this version.
-struct Broken {
-    key: Option<String>,
-    number: usize,
-    place: Place,
-    why: String,
-}
-
-impl<R: Record> Entry<R> {
-    /// A record to write. What it replaces may hold fields of a newer version: they stay.
-    pub(super) fn new(record: R, replaces: Option<&Self>) -> Result<Self, Fault> {
-        let unfit = |error| Fault::internal("a record cannot be written as JSON").because(error);
-        let mut value = serde_json::to_value(&record).map_err(unfit)?;
-        if let Some(old) = replaces
-            && let Ok(known) = &old.read
-        {
-            let raw = serde_json::from_str(old.raw.get()).map_err(unfit)?;
-            let known = serde_json::to_value(known).map_err(unfit)?;
-            value = merge_unknown(&raw, &known, value);
-        }
-        Ok(Self { raw: serde_json::value::to_raw_value(&value).map_err(unfit)?, read: Ok(record) })
-    }
-
-    /// What it means; `None` if this version cannot read it.
-    pub(super) fn record(&self) -> Option<&R> {
-        self.read.as_ref().ok()
-    }
-
-    /// Its key, as far as it can be told.
-    pub(super) fn key(&self) -> Option<&str> {
-        match &self.read {
-            Ok(record) => Some(record.key()),
-            Err(broken) => broken.key.as_deref(),
-        }
-    }
-
-    /// Its bytes.
-    pub(super) fn raw(&self) -> &str {
-        self.raw.get()
-    }
-}
 
 /// A version of the document.
 pub(super) struct Content<R> {
@@ -92,68 +39,63 @@ impl<R: Record> Content<R> {
     }
 
     /// All records. A list that left one out would make what it has on a host look like nobody's.
-    pub(super) fn records(&self) -> Result<Vec<&R>, Fault> {
+    pub(super) fn records(&self) -> Result<Vec<&Arc<R>>, Fault> {
         self.entries.iter().map(|entry| self.meaning(entry)).collect()
     }
 
     /// The record with this key and where it is.
-    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &R)>, Fault> {
-        let Some(index) = self.entries.iter().position(|entry| entry.key() == Some(key)) else { return Ok(None) };
+    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &Arc<R>)>, Fault> {
+        let Some(index) = self.entries.iter().position(|entry| entry.key().as_deref() == Some(key)) else {
+            return Ok(None);
+        };
         Ok(Some((index, self.meaning(&self.entries[index])?)))
     }
 
-    fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a R, Fault> {
-        entry.read.as_ref().map_err(|broken| {
-            let name = broken.key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
-            let fault = damage::corrupt(
-                &self.path,
-                &format!("record {}{name}", broken.number),
-                broken.place,
-                broken.why.as_str(),
-            )
-            .detail("record", broken.number);
-            match &broken.key {
-                Some(key) => fault.detail("id", key.as_str()),
+    /// What a record means. Errors: `store_corrupt`, with its number, its key and the place.
+    pub(super) fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a Arc<R>, Fault> {
+        entry.read().map_err(|broken| {
+            let number =
+                1 + self.entries.iter().position(|one| std::ptr::eq(Arc::as_ptr(one), entry)).unwrap_or_default();
+            let key = entry.key();
+            let name = key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
+            let what = format!("record {number}{name}");
+            let fault =
+                damage::corrupt(&self.path, &what, entry.place_of(broken), broken.why()).detail("record", number);
+            match key {
+                Some(key) => fault.detail("id", key.as_ref()),
                 None => fault,
             }
         })
     }
 
-    /// Reads a file's text. Records whose bytes did not change since `before` are not parsed again.
-    fn parse(path: &Path, text: &str, stamp: Stamp, before: Option<&Self>) -> Result<Self, Fault> {
-        let shape: Shape<'_> = serde_json::from_str(text).map_err(|error| misfit(path, text, &error))?;
-        let entries = shape
-            .records
-            .iter()
-            .enumerate()
-            .map(|(index, raw)| {
-                if let Some(same) = before.and_then(|old| old.entries.get(index))
-                    && same.raw.get() == raw.get()
-                    && same.read.is_ok()
-                {
-                    return Arc::clone(same);
-                }
-                Arc::new(Entry { raw: (*raw).to_owned(), read: read_record(text, index, raw) })
-            })
-            .collect();
+    /// Takes a file's text apart: is it whole, and where are its records? What they mean is found out when somebody
+    /// asks; for those whose text did not change since `before` it is known already.
+    fn parse(path: &Path, text: String, stamp: Stamp, before: Option<&Self>) -> Result<Self, Fault> {
+        let text = Arc::new(text);
+        let shape: Shape<'_> = serde_json::from_str(&text).map_err(|error| misfit(path, &text, &error))?;
+        let entries = shape.records.iter().enumerate().map(|(index, raw)| {
+            let begin = offset_in(&text, raw);
+            let piece = JsonText::within(&text, begin..begin + raw.get().len());
+            let same = before.and_then(|old| old.entries.get(index));
+            Arc::new(Entry::found(piece, same.map(|same| &**same)))
+        });
+        let entries = entries.collect();
         let extra = shape.extra.into_iter().map(|(key, raw)| (key, raw.to_owned())).collect();
         let content = Self { path: path.to_owned(), stamp: Some(stamp), revision: shape.revision, extra, entries };
-        content.refuse_twins(text, &shape.records)?;
+        content.refuse_twins()?;
         Ok(content)
     }
 
     /// Two records with one key cannot be told apart: no write could be right.
-    fn refuse_twins(&self, text: &str, raws: &[&RawValue]) -> Result<(), Fault> {
+    fn refuse_twins(&self) -> Result<(), Fault> {
         let mut seen = std::collections::HashSet::with_capacity(self.entries.len());
         for (index, entry) in self.entries.iter().enumerate() {
-            if let Some(key) = entry.key()
-                && !seen.insert(key)
-            {
-                let place = Place::of(text.as_bytes(), offset_in(text, raws[index]));
+            let Some(key) = entry.key() else { continue };
+            let id = key.to_string();
+            if !seen.insert(key) {
                 let why = "another record has the same id";
-                return Err(
-                    damage::corrupt(&self.path, &format!("record {} ({key})", index + 1), place, why).detail("id", key)
-                );
+                let what = format!("record {} ({id})", index + 1);
+                return Err(damage::corrupt(&self.path, &what, entry.begins(), why).detail("id", id));
             }
         }
         Ok(())
@@ -161,7 +103,7 @@ impl<R: Record> Content<R> {
 
     fn render(&self) -> Result<Vec<u8>, Fault> {
         let unfit = |error| Fault::internal("a document cannot be written as JSON").because(error);
-        let size: usize = self.entries.iter().map(|entry| entry.raw.get().len() + 2).sum();
+        let size: usize = self.entries.iter().map(|entry| entry.text().len() + 2).sum();
         let mut out = Vec::with_capacity(size + 128);
         // The revision stands within the first bytes: a reader's stamp of the file relies on it.
         out.extend_from_slice(format!("{{\"schema\":{SCHEMA},\"revision\":{},", self.revision).as_bytes());
@@ -174,7 +116,7 @@ impl<R: Record> Content<R> {
         out.extend_from_slice(b"\"records\":[");
         for (index, entry) in self.entries.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-            out.extend_from_slice(entry.raw.get().as_bytes());
+            out.extend_from_slice(entry.text().as_bytes());
         }
         out.extend_from_slice(b"\n]}\n");
         Ok(out)
@@ -294,7 +236,10 @@ fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R
         return Ok(Arc::clone(content));
     }
     let Some((bytes, stamp)) = files::read_whole(path)? else { return load(path, cache) };
-    let text = utf8(path, &bytes)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let place = Place::of(error.as_bytes(), error.utf8_error().valid_up_to());
+        damage::corrupt(path, "its text", place, error.utf8_error())
+    })?;
     let content = Arc::new(Content::parse(path, text, stamp, before.as_deref())?);
     lock(cache).content = Some(Arc::clone(&content));
     Ok(content)
@@ -308,19 +253,6 @@ pub(super) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Fault> {
 
 fn offset_in(text: &str, raw: &RawValue) -> usize {
     raw.get().as_ptr() as usize - text.as_ptr() as usize
-}
-
-fn read_record<R: Record>(text: &str, index: usize, raw: &RawValue) -> Result<R, Broken> {
-    #[derive(Deserialize)]
-    struct OnlyId {
-        id: String,
-    }
-    serde_json::from_str(raw.get()).map_err(|error| Broken {
-        key: serde_json::from_str(raw.get()).ok().map(|OnlyId { id }| id),
-        number: index + 1,
-        place: Place::of_json(&error, Place::of(text.as_bytes(), offset_in(text, raw))),
-        why: damage::words(&error),
-    })
 }
 
 /// Says why a text is no document of ours: broken JSON, or whole JSON of another kind.

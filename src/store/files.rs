@@ -251,13 +251,12 @@ pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
         .because(error)
 }
 
-/// Runs file work on a thread that may wait. It runs to its end even if the caller is dropped.
-pub(super) async fn blocking<T, F>(work: F) -> Result<T, Fault>
+/// Runs file work on a thread that may wait. It begins at once, and runs to its end even if the caller is dropped.
+pub(super) fn blocking<T, F>(work: F) -> impl Future<Output = Result<T, Fault>> + Send
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, Fault> + Send + 'static,
 {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(Fault::internal("the work on a file ended early").because(error)))
+    let task = tokio::task::spawn_blocking(work);
+    async move { task.await.unwrap_or_else(|error| Err(Fault::internal("the work on a file ended early").because(error))) }
 }

@@ -1,5 +1,6 @@
 //! `history.jsonl`: destroyed sandboxes, a line each, only ever appended to.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -7,10 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Deserialize;
-
 use crate::domain::SandboxRecord;
 use crate::domain::fault::Fault;
+use crate::store::entry::key_of;
 use crate::store::files::{DataDir, io_fault, open_private, open_stamped, sync_folder};
 
 /// The history. Whoever appends holds the lock of `sandboxes.json`.
@@ -89,7 +89,7 @@ impl History {
     }
 
     /// All records in it, in its order, each id once. Lines that cannot be read are passed over.
-    pub(super) fn read(&self) -> Result<Vec<SandboxRecord>, Fault> {
+    pub(super) fn read(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
         let Some((mut file, _)) = open_stamped(&self.path)? else { return Ok(Vec::new()) };
         let mut bytes = Vec::new();
         file.rewind()
@@ -100,7 +100,7 @@ impl History {
         let mut records = Vec::new();
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match serde_json::from_slice::<SandboxRecord>(line) {
-                Ok(record) if seen.insert(record.id.clone()) => records.push(record),
+                Ok(record) if seen.insert(record.id.clone()) => records.push(Arc::new(record)),
                 Ok(_) => {}
                 Err(_) => unreadable += 1,
             }
@@ -123,17 +123,7 @@ pub(super) fn ends_torn(file: &mut File, len: u64) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// The id of a line; quick where the line is as we write it.
+/// The id of a line.
 fn id_of(line: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct OnlyId {
-        id: String,
-    }
-    if let Some(rest) = line.strip_prefix(b"{\"id\":\"") {
-        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-        if rest[end] == b'"' {
-            return std::str::from_utf8(&rest[..end]).ok().map(ToOwned::to_owned);
-        }
-    }
-    serde_json::from_slice::<OnlyId>(line).ok().map(|OnlyId { id }| id)
+    key_of(std::str::from_utf8(line).ok()?).map(Cow::into_owned)
 }

@@ -7,6 +7,7 @@
 pub mod catalogue;
 mod damage;
 mod document;
+mod entry;
 pub mod event_file;
 mod event_window;
 mod files;
@@ -21,6 +22,7 @@ pub mod sandboxes;
 mod segments;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -30,6 +32,7 @@ use crate::domain::fault::Fault;
 use crate::domain::name::{EventId, HostName, OperationId, OwnerId, SandboxId};
 use crate::domain::operation::Operation;
 use crate::domain::profile::Profile;
+use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, Time};
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
@@ -37,6 +40,9 @@ pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a
 
 /// Says whether a record may join the live ones. An error keeps it out.
 pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Fault> + Send + Sync);
+
+/// Says whether a record is asked for.
+pub type Wanted = Arc<dyn Fn(&SandboxRecord) -> bool + Send + Sync>;
 
 /// Whether this data directory may act for what its records name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +77,17 @@ pub trait SandboxStore: Send + Sync {
     async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault>;
 
     /// All live records, oldest first. Those moved to the history are not among them.
-    async fn list(&self) -> Result<Vec<SandboxRecord>, Fault>;
+    async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault>;
+
+    /// The live records that pass, oldest first, as JSON: for whoever only hands them on. `wanted` is asked once for
+    /// each. A store that has the text at hand need not keep what it means.
+    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Fault> {
+        let records = self.list().await?;
+        let texts = records.iter().filter(|record| wanted(record)).map(|record| JsonText::of(&**record));
+        texts
+            .collect::<Result<_, _>>()
+            .map_err(|error| Fault::internal("a record cannot be written as JSON").because(error))
+    }
 
     /// Changes the record if its revision is still `expected` (`None`: whatever it is); raises the revision, which
     /// `change` sees as it was. `conflict` for another revision (`details.expected`), a move that its state may not
@@ -92,7 +108,7 @@ pub trait SandboxStore: Send + Sync {
     async fn archive(&self, before: Time) -> Result<usize, Fault>;
 
     /// The records in the history, oldest first.
-    async fn history(&self) -> Result<Vec<SandboxRecord>, Fault>;
+    async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault>;
 
     /// A number that changes whenever any record changed, by whichever process; cheap.
     async fn version(&self) -> Result<u64, Fault>;

@@ -8,17 +8,14 @@ use crate::domain::fault::Fault;
 use crate::domain::name::OperationId;
 use crate::domain::{Operation, OperationState, Time};
 use crate::store::OperationStore;
-use crate::store::document::{Document, Entry, Record};
+use crate::store::document::Document;
+use crate::store::entry::{Entry, Record};
 use crate::store::files::DataDir;
 
 /// How long an ended operation is kept, in seconds.
 const KEPT_S: u64 = 24 * 3600;
 
-impl Record for Operation {
-    fn key(&self) -> &str {
-        self.id.as_str()
-    }
-}
+impl Record for Operation {}
 
 /// The operations, in a file.
 pub struct OperationFile {
@@ -51,17 +48,18 @@ impl OperationStore for OperationFile {
         } else {
             entries.push(Arc::new(Entry::new(operation, None)?));
         }
-        entries.retain(|entry| entry.record().is_none_or(|record| is_kept(record, now)));
+        entries.retain(|entry| entry.read().ok().is_none_or(|record| is_kept(record, now)));
         self.document.commit(writing, entries).await
     }
 
     async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
-        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, operation)| operation.clone()))
+        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, operation)| Operation::clone(operation)))
     }
 
     async fn list(&self) -> Result<Vec<Operation>, Fault> {
         let content = self.document.read().await?;
-        let mut operations: Vec<Operation> = content.records()?.into_iter().cloned().collect();
+        let mut operations: Vec<Operation> =
+            content.records()?.into_iter().map(|operation| Operation::clone(operation)).collect();
         operations.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
         Ok(operations)
     }

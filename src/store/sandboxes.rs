@@ -1,24 +1,22 @@
 //! `sandboxes.json`, and the history its records go to.
 
-use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
+use std::slice::SliceIndex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, SandboxId};
+use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, State, Time};
-use crate::store::document::{Content, Document, Entry, Record};
+use crate::store::document::{Content, Document};
+use crate::store::entry::{Entry, Record};
 use crate::store::files::{DataDir, blocking};
 use crate::store::history::History;
-use crate::store::{Admit, Change, SandboxStore};
+use crate::store::{Admit, Change, SandboxStore, Wanted};
 
-impl Record for SandboxRecord {
-    fn key(&self) -> &str {
-        self.id.as_str()
-    }
-}
+impl Record for SandboxRecord {}
 
 /// The sandboxes, in files.
 pub struct SandboxFile {
@@ -103,21 +101,57 @@ fn is_archivable(record: &SandboxRecord, before: Time) -> bool {
     record.state == State::Destroyed && record.since < before && record.pending.is_empty() && record.operation.is_none()
 }
 
+/// A record to be handed on, and what it is sorted by.
+struct Shown {
+    created_at: Time,
+    id: SandboxId,
+    text: JsonText,
+}
+
+/// Those records of a part that pass: the file's text as it is, unless another version of us would have written it
+/// otherwise.
+fn shown(
+    content: &Content<SandboxRecord>,
+    part: impl SliceIndex<[Arc<Entry<SandboxRecord>>], Output = [Arc<Entry<SandboxRecord>>]>,
+    wanted: &Wanted,
+) -> Result<Vec<Shown>, Fault> {
+    let mut found = Vec::new();
+    let mut ours = Vec::new();
+    for entry in &content.entries[part] {
+        let look = |record: &SandboxRecord| {
+            if !wanted(record) {
+                return Ok(None);
+            }
+            ours.clear();
+            serde_json::to_writer(&mut ours, record)?;
+            let text = if ours == entry.text().as_bytes() { entry.share() } else { JsonText::of(record)? };
+            Ok(Some(Shown { created_at: record.created_at, id: record.id.clone(), text }))
+        };
+        match entry.glance(look) {
+            Some(one) => found.extend(one.map_err(not_json)?),
+            // Read as others read it, it says what is wrong with it.
+            None => drop(content.meaning(entry)?),
+        }
+    }
+    Ok(found)
+}
+
+fn not_json(error: serde_json::Error) -> Fault {
+    Fault::internal("a record cannot be written as JSON").because(error)
+}
+
 /// The bytes of a record on one line.
 fn on_one_line(entry: &Entry<SandboxRecord>) -> Result<String, Fault> {
-    if !entry.raw().contains(['\n', '\r']) {
-        return Ok(entry.raw().to_owned());
+    if !entry.text().contains(['\n', '\r']) {
+        return Ok(entry.text().to_owned());
     }
-    let value: serde_json::Value = serde_json::from_str(entry.raw())
+    let value: serde_json::Value = serde_json::from_str(entry.text())
         .map_err(|error| Fault::internal("a record cannot be put on one line").because(error))?;
     Ok(value.to_string())
 }
 
-fn oldest_first<R: Borrow<SandboxRecord>>(records: &mut [R]) {
-    records.sort_by(|a, b| {
-        let (a, b) = (a.borrow(), b.borrow());
-        (a.created_at, &a.id).cmp(&(b.created_at, &b.id))
-    });
+fn oldest_first(records: &mut [Arc<SandboxRecord>]) {
+    records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
 }
 
 #[async_trait]
@@ -125,7 +159,7 @@ impl SandboxStore for SandboxFile {
     async fn insert_if(&self, mut record: SandboxRecord, admit: Admit<'_>) -> Result<SandboxRecord, Fault> {
         let writing = self.document.write().await?;
         {
-            let others = writing.content.records()?;
+            let others: Vec<&SandboxRecord> = writing.content.records()?.into_iter().map(|other| &**other).collect();
             refuse_taken(&record, &others)?;
             admit(&others)?;
         }
@@ -143,14 +177,26 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault> {
-        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, record)| record.clone()))
+        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, record)| SandboxRecord::clone(record)))
     }
 
-    async fn list(&self) -> Result<Vec<SandboxRecord>, Fault> {
+    async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
         let content = self.document.read().await?;
-        let mut records = content.records()?;
+        let mut records: Vec<_> = content.records()?.into_iter().cloned().collect();
         oldest_first(&mut records);
-        Ok(records.into_iter().cloned().collect())
+        Ok(records)
+    }
+
+    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Fault> {
+        let content = self.document.read().await?;
+        let half = content.entries.len() / 2;
+        // Reading 1,000 records takes a processor 10 ms: where there are two, each takes a half.
+        let (second, asked) = (Arc::clone(&content), Arc::clone(&wanted));
+        let second = blocking(move || shown(&second, half.., &asked));
+        let mut found = shown(&content, ..half, &wanted)?;
+        found.extend(second.await?);
+        found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(found.into_iter().map(|shown| shown.text).collect())
     }
 
     async fn update(
@@ -171,12 +217,13 @@ impl SandboxStore for SandboxFile {
                 .hint("look at it again, then decide")
                 .detail("expected", expected));
         }
-        let mut new = old.clone();
+        let mut new = SandboxRecord::clone(old);
         change(&mut new)?;
         new.revision = old.revision + 1;
         refuse_illegal(old, &new)?;
         if new.name != old.name || new.idempotency_key != old.idempotency_key {
-            let others: Vec<_> = content.records()?.into_iter().filter(|other| other.id != old.id).collect();
+            let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
+            let others: Vec<_> = others.collect();
             refuse_taken(&new, &others)?;
         }
         let mut entries = content.entries.clone();
@@ -190,9 +237,9 @@ impl SandboxStore for SandboxFile {
         let mut entries = writing.content.entries.clone();
         let mut changed = false;
         for entry in &mut entries {
-            let Some(record) = entry.record() else { continue };
+            let Ok(record) = entry.read() else { continue };
             if record.pending.iter().any(|event| events.contains(&event.id)) {
-                let mut record = record.clone();
+                let mut record = SandboxRecord::clone(record);
                 record.pending.retain(|event| !events.contains(&event.id));
                 *entry = Arc::new(Entry::new(record, Some(entry))?);
                 changed = true;
@@ -203,7 +250,7 @@ impl SandboxStore for SandboxFile {
 
     async fn archive(&self, before: Time) -> Result<usize, Fault> {
         let due = |content: &Content<SandboxRecord>| {
-            let due = |entry: &Entry<_>| entry.record().is_some_and(|record| is_archivable(record, before));
+            let due = |entry: &Entry<_>| entry.read().is_ok_and(|record| is_archivable(record, before));
             content.entries.iter().cloned().partition::<Vec<_>, _>(|entry| due(entry))
         };
         // Mostly nothing is due: that needs no lock.
@@ -221,7 +268,7 @@ impl SandboxStore for SandboxFile {
         let into_history = move || {
             let mut lines = Vec::with_capacity(going.len());
             for entry in &going {
-                if !history.contains(entry.key().unwrap_or_default())? {
+                if !history.contains(&entry.key().unwrap_or_default())? {
                     lines.push(on_one_line(entry)?);
                 }
             }
@@ -231,12 +278,12 @@ impl SandboxStore for SandboxFile {
         Ok(count)
     }
 
-    async fn history(&self) -> Result<Vec<SandboxRecord>, Fault> {
+    async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
         let history = self.history.clone();
         let mut records = blocking(move || history.read()).await?;
         let live = self.document.read().await?;
         // A crash while archiving left some in both places.
-        let live: HashSet<&str> = live.entries.iter().filter_map(|entry| entry.key()).collect();
+        let live: HashSet<_> = live.entries.iter().filter_map(|entry| entry.key()).collect();
         records.retain(|record| !live.contains(record.id.as_str()));
         oldest_first(&mut records);
         Ok(records)

@@ -86,8 +86,9 @@ pub(super) fn interruptible(on: bool) -> io::Result<()> {
     let mut modes = tcgetattr(&tty)?;
     modes.local_modes.set(LocalModes::ISIG, on);
     // Only ctrl-c: ctrl-z would stop this process with the screen as it is.
-    modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
-    modes.special_codes[SpecialCodeIndex::VQUIT] = 0;
+    let none = if cfg!(any(target_os = "linux", target_os = "android")) { 0 } else { 0xff };
+    modes.special_codes[SpecialCodeIndex::VSUSP] = none;
+    modes.special_codes[SpecialCodeIndex::VQUIT] = none;
     Ok(tcsetattr(&tty, OptionalActions::Now, &modes)?)
 }
 

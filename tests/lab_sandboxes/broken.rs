@@ -101,8 +101,10 @@ impl Engine {
         fs::create_dir(&folder).unwrap();
         let mut engine = Self { folder, child: None };
         engine.up();
-        let save = environment(Command::new("docker").args(["save", IMAGE])).stdout(Stdio::piped()).spawn().unwrap();
-        let loaded = engine.docker(&["load"]).stdin(save.stdout.unwrap()).output().unwrap();
+        let mut save =
+            environment(Command::new("docker").args(["save", IMAGE])).stdout(Stdio::piped()).spawn().unwrap();
+        let loaded = engine.docker(&["load"]).stdin(save.stdout.take().unwrap()).output().unwrap();
+        assert!(save.wait().unwrap().success());
         assert!(loaded.status.success(), "{loaded:?}");
         engine
     }
@@ -129,7 +131,7 @@ impl Engine {
         command.args(["--default-address-pool", "base=10.190.0.0/16,size=24"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         while !self.docker(&["version"]).output().unwrap().status.success() {
             assert!(Instant::now() < until, "{}", fs::read_to_string(self.folder.join("log")).unwrap());
             std::thread::sleep(Duration::from_millis(100));

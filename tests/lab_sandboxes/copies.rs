@@ -1,7 +1,7 @@
 //! Data directories that are somebody else's or of another day, and names that lead elsewhere: nothing is removed.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ fn copy(bench: &Bench, name: &str) -> PathBuf {
     copy
 }
 
-fn run_on(bench: &Bench, data: &PathBuf, words: &[&str]) -> Ran {
+fn run_on(bench: &Bench, data: &Path, words: &[&str]) -> Ran {
     let mut args = vec!["--data-dir".to_owned(), data.display().to_string()];
     args.extend(words.iter().map(|word| (*word).to_owned()));
     bench.run(args)
 }
 
 /// Everything that removes is refused, with a way out, and changes nothing on the host.
-fn refuses_to_remove(bench: &Bench, data: &PathBuf, id: &str, says: &str) {
+fn refuses_to_remove(bench: &Bench, data: &Path, id: &str, says: &str) {
     let before = bench.snapshot(DOCKER);
     let refused = run_on(bench, data, &["destroy", id]);
     let error = &refused.json()[0]["error"];

@@ -59,10 +59,10 @@ struct Racer {
 impl Racer {
     fn start(mut step: impl FnMut() + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let end = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut rounds = 0;
-            while !stopped.load(Ordering::Relaxed) {
+            while !end.load(Ordering::Relaxed) {
                 step();
                 rounds += 1;
             }
@@ -164,52 +164,95 @@ fn folders_that_become_links_lead_nowhere_in_a_user_namespace() {
     folders_become_links(OPS);
 }
 
-/// `sbx-<id>` itself becomes a link to a folder that even has its manifest.
-fn the_directory_becomes_a_link(host: &'static str) {
-    let bench = if host == DOCKER { Bench::new() } else { Bench::with(std::slice::from_ref(&host)) };
-    let mut canary = Canary::beside_the_sandboxes_of(&bench, host);
-    let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
-    let id = text(&made["id"]);
-    wait_for_writer(&bench, host, &id);
-    let directory = bench.directory(host, &id);
-    fs::copy(directory.join("manifest.json"), canary.folder.join("manifest.json")).unwrap();
+/// A canary that looks like the sandbox: it even has its manifest.
+fn double(bench: &Bench, host: &str, id: &str) -> Canary {
+    let mut canary = Canary::beside_the_sandboxes_of(bench, host);
+    fs::copy(bench.directory(host, id).join("manifest.json"), canary.folder.join("manifest.json")).unwrap();
     fs::create_dir(canary.folder.join("workspace")).unwrap();
     fs::write(canary.folder.join("workspace/precious"), "kept").unwrap();
     canary.tree = tree(&canary.folder);
-
-    let (link, aside, to) = (directory.clone(), directory.with_extension("aside"), canary.folder.clone());
-    let racer = Racer::start(move || {
-        if fs::rename(&link, &aside).is_ok() {
-            let _ = symlink(&to, &link);
-            std::thread::sleep(Duration::from_micros(300));
-            let _ = fs::remove_file(&link);
-            let _ = fs::rename(&aside, &link);
-        }
-        std::thread::sleep(Duration::from_micros(300));
-    });
-    for _ in 0..3 {
-        let _ = bench.run(["destroy", &id, "--yes"]);
-        canary.assert_untouched();
-    }
-    racer.finish();
-    // It may have been looked for in a moment in which it had no name.
-    if bench.get(&id)["state"] != "destroyed" {
-        bench.run(["destroy", &id, "--yes"]).ok();
-    }
-    canary.assert_untouched();
-    let _ = fs::remove_dir_all(directory);
+    canary
 }
 
+/// A process that exchanges two names in one step, over and over. Killed when dropped.
+struct Exchanger(std::process::Child);
+
+impl Exchanger {
+    fn start(one: &Path, other: &Path) -> Self {
+        let script = "import ctypes, os, sys\nexchange = ctypes.CDLL(None).renameat2\none, other = map(os.fsencode, sys.argv[1:])\nwhile True:\n    exchange(-100, one, -100, other, 2)\n";
+        let child = Command::new("python3").args(["-c", script]).args([one, other]).spawn().unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Exchanger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `sbx-<id>` is a directory when it is looked at and a link when it is entered, or the other way round.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_directory_that_becomes_a_link_leads_nowhere() {
-    the_directory_becomes_a_link(DOCKER);
+    let bench = Bench::new();
+    let repo = bench.stack(
+        "still",
+        "services:\n  a: {image: 'localhost/sbx-lab:1', command: [sleep, '600'], stop_signal: SIGKILL}\n",
+    );
+    for _ in 0..3 {
+        let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
+        let canary = double(&bench, DOCKER, &id);
+        let directory = bench.directory(DOCKER, &id);
+        let aside = directory.with_extension("aside");
+        symlink(&canary.folder, &aside).unwrap();
+        let exchanger = Exchanger::start(&directory, &aside);
+        for _ in 0..4 {
+            let _ = bench.run(["destroy", &id, "--yes"]);
+            canary.assert_untouched();
+        }
+        drop(exchanger);
+        if fs::symlink_metadata(&directory).is_ok_and(|found| found.is_symlink()) {
+            fs::remove_file(&directory).unwrap();
+            let _ = fs::rename(&aside, &directory);
+        }
+        bench.run(["destroy", &id, "--yes"]).ok();
+        canary.assert_untouched();
+        let _ = fs::remove_file(&aside);
+        let _ = fs::remove_dir_all(&aside);
+    }
 }
 
+/// The engine looks the path up itself, and by then it is a link.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_directory_that_becomes_a_link_leads_nowhere_in_a_container() {
-    the_directory_becomes_a_link(DEV);
+    let bench = Bench::with(&[DEV]);
+    let made = bench.create_stack(DEV, &bench.stack("writer", WRITER), &[]);
+    let id = text(&made["id"]);
+    wait_for_writer(&bench, DEV, &id);
+    let canary = double(&bench, DEV, &id);
+    let directory = bench.directory(DEV, &id);
+    let aside = directory.with_extension("aside");
+    let destroy = bench.start(["destroy", &id, "--yes"]);
+    // What the teardown leaves there just before it starts the container.
+    let marked =
+        |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().starts_with(".gone-");
+    let until = Instant::now() + Duration::from_secs(30);
+    while !fs::read_dir(&directory).unwrap().any(marked) {
+        assert!(Instant::now() < until, "it comes to the container");
+    }
+    fs::rename(&directory, &aside).unwrap();
+    symlink(&canary.folder, &directory).unwrap();
+    let error = destroy.finish().error("operation_failed");
+    assert!(error.to_string().contains("another folder"), "{error:#}");
+    canary.assert_untouched();
+    fs::remove_file(&directory).unwrap();
+    fs::rename(&aside, &directory).unwrap();
+    bench.run(["destroy", &id, "--yes"]).ok();
+    canary.assert_untouched();
+    assert!(!directory.exists());
 }
 
 /// The workspace is a link; what removes it as root takes the link and not what it points to.

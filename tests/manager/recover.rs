@@ -47,7 +47,7 @@ impl House {
     async fn only(&self) -> SandboxRecord {
         let mut records = self.manager.list(&everything()).await.unwrap();
         assert_eq!(records.len(), 1);
-        records.pop().unwrap()
+        SandboxRecord::clone(&records.pop().unwrap())
     }
 
     async fn recovered(&self) -> Recovered {

@@ -1,5 +1,7 @@
 //! What every `SandboxStore` does, whatever it keeps its records in. Each function gets an empty store.
 
+use std::sync::Arc;
+
 use sandboxer::domain::event::{EventKind, PendingEvent, derived_event_id};
 use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::domain::{SandboxRecord, State};
@@ -12,7 +14,7 @@ use crate::{by, id, moment, record};
 macro_rules! sandbox_store_contract {
     ($name:ident, $fresh:expr) => {
         $crate::sandbox_store_contract!($name, $fresh,
-            a_new_record_is_there_at_revision_1, records_come_oldest_first, an_id_is_used_once,
+            a_new_record_is_there_at_revision_1, records_come_oldest_first, a_list_as_json_says_the_same, an_id_is_used_once,
             a_name_is_taken_while_its_sandbox_is_not_over, ids_and_names_never_mean_each_other,
             an_idempotency_key_is_used_once, an_update_wants_the_revision_it_saw, an_update_may_be_refused,
             a_state_makes_only_legal_moves, what_is_destroyed_goes_to_the_history,
@@ -58,7 +60,7 @@ pub(crate) async fn a_new_record_is_there_at_revision_1(store: &dyn SandboxStore
     let written = store.insert(SandboxRecord { revision: 77, ..record("a", 1) }).await.unwrap();
     assert_eq!(written.revision, 1);
     assert_eq!(store.get(&id("a")).await.unwrap(), Some(written.clone()));
-    assert_eq!(store.list().await.unwrap(), [written]);
+    assert_eq!(store.list().await.unwrap(), [Arc::new(written)]);
 }
 
 pub(crate) async fn records_come_oldest_first(store: &dyn SandboxStore) {
@@ -67,6 +69,18 @@ pub(crate) async fn records_come_oldest_first(store: &dyn SandboxStore) {
     }
     let ids: Vec<_> = store.list().await.unwrap().into_iter().map(|record| record.id.to_string()).collect();
     assert_eq!(ids, ["a", "b", "d", "c"]);
+}
+
+pub(crate) async fn a_list_as_json_says_the_same(store: &dyn SandboxStore) {
+    for (text, n) in [("c", 3), ("a", 1), ("b", 2)] {
+        store.insert(named(text, &format!("name-of-{text}"))).await.unwrap();
+        set(store, text, |record| record.created_at = moment(n)).await;
+    }
+    let records = store.list().await.unwrap();
+    let texts = store.list_json(Arc::new(|record| record.id.as_str() != "b")).await.unwrap();
+    let texts: Vec<_> = texts.iter().map(|text| text.as_str().to_owned()).collect();
+    let wanted = [&records[0], &records[2]].map(|record| serde_json::to_string(&**record).unwrap());
+    assert_eq!(texts, wanted);
 }
 
 pub(crate) async fn an_id_is_used_once(store: &dyn SandboxStore) {
@@ -141,7 +155,7 @@ pub(crate) async fn an_update_may_be_refused(store: &dyn SandboxStore) {
     assert_eq!(store.update(&id("a"), None, refuse).await.unwrap_err().code, Code::Busy);
     let rename = by(|record| record.id = id("b"));
     assert_eq!(store.update(&id("a"), None, rename).await.unwrap_err().code, Code::Internal);
-    assert_eq!(store.list().await.unwrap(), [before]);
+    assert_eq!(store.list().await.unwrap(), [Arc::new(before)]);
 }
 
 pub(crate) async fn a_state_makes_only_legal_moves(store: &dyn SandboxStore) {
@@ -179,7 +193,7 @@ pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxSto
     .await;
     let gone = store.get(&id("gone")).await.unwrap().unwrap();
     assert_eq!(store.archive(moment(60)).await.unwrap(), 1);
-    assert_eq!(store.history().await.unwrap(), [gone]);
+    assert_eq!(store.history().await.unwrap(), [Arc::new(gone)]);
     assert_eq!(store.get(&id("gone")).await.unwrap(), None);
     assert_eq!(store.list().await.unwrap().len(), 4);
     assert_eq!(store.archive(moment(60)).await.unwrap(), 0);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::store::{Installation, OperationStore, SandboxStore};
@@ -14,6 +15,7 @@ async fn refused(dir: &Path) -> Fault {
     let before = fs::read(dir.join("sandboxes.json")).ok();
     let faults = [
         store.list().await.unwrap_err(),
+        store.list_json(Arc::new(|_| true)).await.unwrap_err(),
         store.get(&id("a")).await.unwrap_err(),
         store.insert(record("new", 1)).await.unwrap_err(),
         store.update(&id("a"), None, by(|_| ())).await.unwrap_err(),
@@ -105,7 +107,8 @@ async fn one_record_that_cannot_be_read_is_named_and_kept() {
     let is_b = |line: &str| line.contains(r#""id":"b""#);
     let lines: Vec<_> = text.lines().map(|line| if is_b(line) { format!("{bad},") } else { line.into() }).collect();
     fs::write(&file, lines.join("\n")).unwrap();
-    for fault in [store.list().await.unwrap_err(), store.get(&id("b")).await.unwrap_err()] {
+    let listed = [store.list().await.unwrap_err(), store.list_json(Arc::new(|_| true)).await.unwrap_err()];
+    for fault in listed.into_iter().chain([store.get(&id("b")).await.unwrap_err()]) {
         assert_eq!(fault.code, Code::StoreCorrupt);
         assert_eq!((&fault.details["id"], &fault.details["line"]), (&"b".into(), &3.into()), "{fault}");
     }
@@ -140,6 +143,28 @@ async fn what_a_newer_version_wrote_survives_our_writes() {
     assert_eq!(value["records"][0]["later"]["n"][1], 2.5);
     assert_eq!(value["records"][0]["profile"]["signed"], true);
     assert_eq!(value["records"][0]["message"], "x");
+}
+
+#[tokio::test]
+async fn what_another_version_wrote_is_listed_as_this_one_knows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sandboxes.json");
+    let facts = serde_json::json!({"at": "2026-01-01T00:00:00Z", "later": 1});
+    for text in ["a", "b", "c"] {
+        stores(dir.path()).sandboxes.insert(record(text, 1)).await.unwrap();
+    }
+    let mut document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    document["records"][0].as_object_mut().unwrap().remove("labels");
+    document["records"][1]["later"] = 1.into();
+    document["records"][2]["telemetry"] = facts.clone();
+    // Laid out anew by somebody's editor, too.
+    fs::write(&file, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    let listed = stores(dir.path()).sandboxes.list_json(Arc::new(|_| true)).await.unwrap();
+    assert!(listed.iter().all(|text| !text.as_str().contains('\n')), "{listed:?}");
+    let records = listed.iter().map(|text| serde_json::from_str(text.as_str()).unwrap());
+    let [a, b, c]: [serde_json::Value; 3] = records.collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!((&a["labels"], &b["later"]), (&serde_json::json!({}), &serde_json::Value::Null));
+    assert_eq!(c["telemetry"], facts, "kept as it came");
 }
 
 #[tokio::test]

@@ -153,11 +153,11 @@ impl Client for FakeClient {
         self.lock().decision.clone().ok_or_else(|| Problem::new(Code::NotFound, "no profile 'profile.x'"))
     }
 
-    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem> {
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem> {
         let mut inner = self.lock();
         inner.calls.push(format!("list {}", serde_json::to_string(&query).unwrap()));
         let wanted = |record: &&SandboxRecord| query.states.is_empty() || query.states.contains(&record.state);
-        Ok(inner.records.iter().filter(wanted).cloned().collect())
+        Ok(inner.records.iter().filter(wanted).cloned().map(Arc::new).collect())
     }
 
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {

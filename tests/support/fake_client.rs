@@ -30,6 +30,7 @@ use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds}
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service, State, Verdict,
 };
+use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 
 /// What the fake does.
@@ -372,12 +373,13 @@ impl Client for FakeClient {
         })
     }
 
-    async fn list(&self, query: ListQuery) -> Result<Vec<SandboxRecord>, Problem> {
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem> {
         if let Some(problem) = &self.scenario.list_error {
             return Err(problem.clone());
         }
         let inner = self.inner.lock().unwrap();
-        Ok(inner.records.values().filter(|record| query.all || !record.state.is_over()).cloned().collect())
+        let shown = inner.records.values().filter(|record| query.all || !record.state.is_over());
+        Ok(shown.cloned().map(Arc::new).collect())
     }
 
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {
@@ -889,7 +891,7 @@ pub fn world(now: Time) -> Scenario {
     let soon = {
         let mut record =
             ready(made("c0ffee00", Some("demo"), "sandbox-canary", "local", 14_200), now.minus_seconds(14_200));
-        record.telemetry = Some(facts("desk-1", now.minus_seconds(14_200)));
+        record.telemetry = Some(Kept::new(&facts("desk-1", now.minus_seconds(14_200))).unwrap());
         record.services.clear();
         record
     };

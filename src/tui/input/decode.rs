@@ -87,7 +87,7 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> Event {
 
 fn read(bytes: &[u8]) -> Read {
     match bytes {
-        [0x1b] | [0x1b, b'[' | b'O'] | [0x1b, b'[', b'['] => Read::More,
+        [0x1b] | [0x1b, 0x1b | b'[' | b'O'] | [0x1b, b'[', b'['] => Read::More,
         // The keypad's enter; after `ESC [` the same letter begins a report of the mouse.
         [0x1b, b'O', b'M'] => Read::Event(key(KeyCode::Enter, KeyModifiers::NONE)),
         [0x1b, b'O', last] => Read::from(letter(*last).map(|code| key(code, KeyModifiers::NONE))),
@@ -102,7 +102,6 @@ fn read(bytes: &[u8]) -> Read {
         // The Linux console's F1 to F5.
         [0x1b, b'[', b'[', last @ b'A'..=b'E'] => Read::Event(key(KeyCode::F(last - b'A' + 1), KeyModifiers::NONE)),
         [0x1b, b'[', body @ ..] => control_sequence(body),
-        [0x1b, 0x1b] => Read::More,
         [0x1b, rest @ ..] => match read(rest) {
             Read::Event(Event::Key(event)) => Read::Event(key(event.code, event.modifiers | KeyModifiers::ALT)),
             other => other,
@@ -208,8 +207,8 @@ fn mouse(parameters: &str, last: u8) -> Option<Event> {
         (0, b'M') if button & 32 == 0 => MouseEventKind::Down(which),
         (0, b'm') => MouseEventKind::Up(which),
         (0, _) => MouseEventKind::Drag(which),
-        _ if button & 3 == 0 => MouseEventKind::ScrollUp,
-        _ if button & 3 == 1 => MouseEventKind::ScrollDown,
+        _ if which == MouseButton::Left => MouseEventKind::ScrollUp,
+        _ if which == MouseButton::Middle => MouseEventKind::ScrollDown,
         _ => return None,
     };
     let modifiers = [(4, KeyModifiers::SHIFT), (8, KeyModifiers::ALT), (16, KeyModifiers::CONTROL)]
@@ -278,7 +277,9 @@ mod tests {
             assert!(decoder.begun.len() <= LONGEST);
         }
         let mut decoder = Decoder::default();
-        PASTE_BEGINS.iter().for_each(|byte| drop(decoder.push(*byte)));
+        for byte in PASTE_BEGINS {
+            assert_eq!(decoder.push(*byte), None);
+        }
         for _ in 0..3 * PASTE {
             assert_eq!(decoder.push(b'x'), None);
         }

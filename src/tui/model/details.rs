@@ -12,6 +12,7 @@ use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{SandboxRecord, Service};
+use crate::domain::verbatim::Kept;
 use crate::domain::{State, Time};
 
 /// The overlay.
@@ -47,11 +48,11 @@ impl Details {
         settings(&mut paper, record);
         teardown(&mut paper, record);
         self.timeline(&mut paper, zone);
-        if let Some(certificate) = &record.certificate {
-            certified(&mut paper, certificate);
+        if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
+            certified(&mut paper, &certificate);
         }
-        let facts = record.telemetry.as_ref().or_else(|| host.and_then(|host| host.view.facts.as_ref()));
-        if let Some(facts) = facts {
+        let telemetry = record.telemetry.as_ref().and_then(Kept::read);
+        if let Some(facts) = telemetry.as_ref().or_else(|| host.and_then(|host| host.view.facts.as_ref())) {
             inventory(&mut paper, facts, now);
         }
         paper

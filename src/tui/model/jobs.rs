@@ -256,7 +256,7 @@ impl Jobs {
             return job.id;
         }
         self.add_elsewhere(
-            Operation {
+            &Operation {
                 id: running.id.clone(),
                 kind: running.kind.clone(),
                 sandbox_id: Some(id.clone()),
@@ -293,13 +293,13 @@ impl Jobs {
                 Some(_) => {}
                 None => {
                     let title = title(&operation);
-                    self.add_elsewhere(operation, title);
+                    self.add_elsewhere(&operation, title);
                 }
             }
         }
     }
 
-    fn add_elsewhere(&mut self, operation: Operation, title: String) -> JobId {
+    fn add_elsewhere(&mut self, operation: &Operation, title: String) -> JobId {
         let id = self.add(operation.kind.clone(), operation.sandbox_id.clone(), title, operation.started_at, false);
         if let Some(job) = self.get_mut(id) {
             job.operation = Some(operation.id.clone());
@@ -309,7 +309,7 @@ impl Jobs {
                 actor: operation.actor.to_string(),
             });
             job.write(format!("runs in process {} on {}, for {}", operation.pid, operation.host, operation.actor));
-            job.follow(&operation);
+            job.follow(operation);
         }
         // Where it belongs among the others, the newest first.
         let at = self.list.iter().skip(1).take_while(|job| job.started > operation.started_at).count();

@@ -204,9 +204,9 @@ impl Labels {
     }
 
     /// Takes a target's answer; whether all are written.
-    pub fn answered(&mut self, id: &SandboxId, answer: Result<(), Problem>) -> bool {
+    pub fn answered(&mut self, id: &SandboxId, answer: &Result<(), Problem>) -> bool {
         for target in self.targets.iter_mut().filter(|target| target.id == *id) {
-            target.state = match &answer {
+            target.state = match answer {
                 Ok(()) => Labelling::Written,
                 Err(problem) => Labelling::Refused(problem.clone()),
             };
@@ -266,7 +266,7 @@ mod tests {
         let requests = labels.requests();
         assert_eq!(requests.len(), 2);
         assert_eq!(requests[0].set, BTreeMap::from([("team".to_owned(), "core".to_owned())]));
-        assert!(requests[0].remove.contains(&"zone".to_owned()));
+        assert!(requests[0].remove.contains("zone"));
         assert!(labels.requests().is_empty(), "asked once");
     }
 

@@ -1,6 +1,8 @@
 //! A log as it is followed: what is kept of it, which part is on the screen, what is searched for.
 
-use std::collections::VecDeque;
+mod needle;
+mod tail;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,121 +11,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::client::Problem;
 use crate::domain::name::SandboxId;
-use crate::domain::output::{LogLine, Source};
-use crate::domain::text::{clean_line, columns};
+use crate::domain::text::columns;
 
-/// How many lines are kept.
-pub const KEPT_LINES: usize = 20_000;
-/// How many bytes of text are kept.
-pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
-/// A line is cut at this many columns.
-const LINE: usize = 8000;
-/// What a line costs beyond its text, about.
-const LINE_COST: usize = 96;
+pub use needle::Needle;
+pub use tail::{KEPT_BYTES, KEPT_LINES, LogTail, LogText};
+
 /// A service's name takes this many columns at most.
 const NAME: usize = 14;
-
-/// One line, cleaned for a screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogText {
-    /// The service; none for what the console itself says.
-    pub service: Option<Arc<str>>,
-    /// Whether it came from stderr.
-    pub stderr: bool,
-    /// Its text.
-    pub text: String,
-}
-
-impl LogText {
-    /// A service's line. Meant for another thread than the UI's: a line may be long.
-    pub fn new(line: &LogLine, service: Arc<str>) -> Self {
-        let printable = line.bytes.len() <= LINE && line.bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
-        let text = String::from_utf8_lossy(&line.bytes);
-        let mut text = if printable { text.into_owned() } else { clean_line(&text, LINE) };
-        if line.cut {
-            text.push_str(" … (cut)");
-        }
-        Self { service: Some(service), stderr: line.source == Source::Stderr, text }
-    }
-
-    /// What the console says in between: lines are missing here.
-    pub fn gap(missed: u64) -> Self {
-        let text = format!("··· {missed} lines came faster than they can be shown and were dropped");
-        Self { service: None, stderr: false, text }
-    }
-
-    fn cost(&self) -> usize {
-        self.text.len() + LINE_COST
-    }
-}
-
-/// The last lines, bounded in number and in bytes.
-#[derive(Debug, Clone, Default)]
-pub struct LogTail {
-    lines: VecDeque<Arc<LogText>>,
-    /// The number of the first line that is kept: how many were dropped before it.
-    first: u64,
-    bytes: usize,
-    /// Lines that were dropped before they came here.
-    missed: u64,
-}
-
-impl LogTail {
-    /// Takes lines, after `missed` ones that were dropped on the way.
-    pub fn extend(&mut self, missed: u64, lines: Vec<Arc<LogText>>) {
-        self.missed += missed;
-        let gap = (missed > 0).then(|| Arc::new(LogText::gap(missed)));
-        for line in gap.into_iter().chain(lines) {
-            self.bytes += line.cost();
-            self.lines.push_back(line);
-        }
-        while self.lines.len() > KEPT_LINES || self.bytes > KEPT_BYTES {
-            let Some(line) = self.lines.pop_front() else { break };
-            self.bytes -= line.cost();
-            self.first += 1;
-        }
-    }
-
-    /// How many lines are kept.
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Whether none is kept.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// The bytes that they take, about.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Lines that came and are no longer here, those that were dropped on the way among them.
-    pub fn dropped(&self) -> u64 {
-        self.first + self.missed
-    }
-
-    /// The number behind the last line.
-    pub fn end(&self) -> u64 {
-        self.first + self.lines.len() as u64
-    }
-
-    /// The number of the first line.
-    pub fn first(&self) -> u64 {
-        self.first
-    }
-
-    /// The line of a number.
-    pub fn line(&self, number: u64) -> Option<&Arc<LogText>> {
-        self.lines.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
-    }
-
-    /// All lines that are kept.
-    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Arc<LogText>> + ExactSizeIterator {
-        self.lines.iter()
-    }
-}
 
 /// How the stream stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -403,55 +297,6 @@ impl Logs {
     }
 }
 
-/// What is searched for: without a capital letter, capitals do not count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needle {
-    text: String,
-    folded: bool,
-}
-
-impl Needle {
-    /// A text to search for.
-    pub fn new(text: &str) -> Self {
-        // Beyond ASCII only exact matches are found: a fold may change a text's length.
-        let folded = text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        Self { text: text.to_owned(), folded }
-    }
-
-    /// As it was typed.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether nothing is searched for.
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    /// Whether a text holds it.
-    pub fn is_in(&self, text: &str) -> bool {
-        self.next_in(text, 0).is_some()
-    }
-
-    /// Its next place in a text, in bytes.
-    pub fn next_in(&self, text: &str, from: usize) -> Option<Range<usize>> {
-        if self.is_empty() {
-            return None;
-        }
-        let at = if self.folded {
-            let (hay, needle) = (text.as_bytes().get(from..)?, self.text.as_bytes());
-            let first = needle[0];
-            let last = hay.len().checked_sub(needle.len())?;
-            (0..=last).find(|at| {
-                hay[*at].eq_ignore_ascii_case(&first) && hay[*at..*at + needle.len()].eq_ignore_ascii_case(needle)
-            })?
-        } else {
-            text.get(from..)?.find(&self.text)?
-        };
-        Some(from + at..from + at + self.text.len())
-    }
-}
-
 /// The rows of a text at a width: broken anywhere between two graphemes. At least one.
 fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
@@ -494,6 +339,7 @@ fn cut(text: &str, left: usize, width: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::output::{LogLine, Source};
 
     fn logs(texts: &[&str]) -> Logs {
         let mut logs = Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1);
@@ -511,23 +357,6 @@ mod tests {
             .iter()
             .map(|row| row.line.text[row.part.clone()].to_owned())
             .collect()
-    }
-
-    #[test]
-    fn bounded_in_lines_and_in_bytes() {
-        let mut tail = LogTail::default();
-        for _ in 0..30 {
-            tail.extend(0, (0..1000).map(|number| line(&format!("line {number}"))).collect());
-        }
-        assert_eq!((tail.len(), tail.dropped()), (KEPT_LINES, 10_000));
-        let mut tail = LogTail::default();
-        for _ in 0..30 {
-            tail.extend(3, vec![line(&"x".repeat(1_000_000)); 1]);
-            tail.extend(0, vec![line(&"x".repeat(LINE)); 100]);
-        }
-        assert!(tail.bytes() <= KEPT_BYTES, "{}", tail.bytes());
-        assert!(tail.dropped() > 90);
-        assert_eq!(tail.end(), 30 * 102, "a gap is a line");
     }
 
     #[test]
@@ -588,10 +417,5 @@ mod tests {
         assert_eq!(logs.found, Some(3));
         logs.needle = Needle::new("nowhere");
         assert_eq!(logs.find(0, true, size), None);
-        for (needle, text, found) in
-            [("é", "caé", Some(2..4)), ("b", "aB", Some(1..2)), ("B", "ab", None), ("abc", "ab", None), ("", "a", None)]
-        {
-            assert_eq!(Needle::new(needle).next_in(text, 0), found, "{needle} in {text}");
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! One row of the list, and the orders it can be sorted in.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::words::short_profile;
 use crate::domain::State;
@@ -11,7 +12,7 @@ use crate::domain::text::clean_line;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The record.
-    pub record: SandboxRecord,
+    pub record: Arc<SandboxRecord>,
     /// Its fields for fuzzy words: id, name, profile, host, each clean and lowercase.
     pub words: [String; 4],
     /// Its state, lowercase.
@@ -22,7 +23,8 @@ pub struct Entry {
 
 impl Entry {
     /// The row of a record.
-    pub fn new(record: SandboxRecord) -> Self {
+    pub fn new(record: impl Into<Arc<SandboxRecord>>) -> Self {
+        let record = record.into();
         let lower = |text: &str| clean_line(text, 80).to_lowercase();
         let words = [
             lower(record.id.as_str()),

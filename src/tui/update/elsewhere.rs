@@ -52,13 +52,11 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Probl
         let sandboxes = &model.sandboxes;
         model.jobs.take_elsewhere(operations, |operation| {
             let id = operation.sandbox_id.as_ref();
-            match id.and_then(|id| sandboxes.get(id)) {
-                Some(entry) => super::work::title(&entry.record),
-                None => {
-                    let snapshot = operation.snapshot_id.as_ref().map(ToString::to_string);
-                    id.map(ToString::to_string).or(snapshot).unwrap_or_default()
-                }
+            if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
+                return super::work::title(&entry.record);
             }
+            let snapshot = operation.snapshot_id.as_ref().map(ToString::to_string);
+            id.map(ToString::to_string).or(snapshot).unwrap_or_default()
         });
     }
     if again { read(model) } else { Vec::new() }

@@ -8,6 +8,7 @@ use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, confirm, data, elsewhere, form, labels, logs, overlay, shell, work};
 use crate::domain::name::SandboxId;
+use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
 use crate::tui::model::{Confirm, Details, Entry, Filter, Job, JobId, Model, Overlay, Pane, Purpose, Role, Sort};
@@ -248,7 +249,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
     } else if let Some(job) = line.job {
         model.overlays.push(Overlay::Output(job, None));
     } else if let Some(entry) = line.sandbox.as_ref().and_then(|id| model.sandboxes.get(id)) {
-        let record = entry.record.clone();
+        let record = SandboxRecord::clone(&entry.record);
         return details(model, Details::new(record));
     } else {
         model.say(Role::Dim, line.text);
@@ -258,7 +259,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
 
 fn open_details(model: &mut Model) -> Vec<Effect> {
     let Some(entry) = model.sandboxes.selected() else { return Vec::new() };
-    let record = entry.record.clone();
+    let record = SandboxRecord::clone(&entry.record);
     details(model, Details::new(record))
 }
 
@@ -358,7 +359,7 @@ fn copy(model: &mut Model, action: Action) -> Vec<Effect> {
             model.say(Role::Good, "copied the error");
             return vec![Effect::Copy(text)];
         }
-        _ => model.sandboxes.selected().map(|entry| &entry.record),
+        _ => model.sandboxes.selected().map(|entry| &*entry.record),
     };
     let Some(record) = record else { return Vec::new() };
     let text = match action {

@@ -82,10 +82,15 @@ fn look_again(model: &mut Model) -> Vec<Effect> {
         model.say(Role::Dim, "none was refused");
         return Vec::new();
     }
-    let records: Vec<SandboxRecord> =
-        refused.iter().filter_map(|id| model.sandboxes.get(id)).map(|entry| entry.record.clone()).collect();
+    let records: Vec<SandboxRecord> = refused
+        .iter()
+        .filter_map(|id| model.sandboxes.get(id))
+        .map(|entry| SandboxRecord::clone(&entry.record))
+        .collect();
     if let Some(labels) = top(model) {
-        records.iter().for_each(|record| labels.look_again(record));
+        for record in &records {
+            labels.look_again(record);
+        }
     }
     refused.into_iter().map(Effect::Get).collect()
 }
@@ -137,7 +142,7 @@ pub(super) fn written(model: &mut Model, id: &SandboxId, answer: Result<Box<Sand
     let at = model.overlays.iter().position(|overlay| matches!(overlay, Overlay::Labels(_)));
     match (at.and_then(|at| model.overlays.get_mut(at)), outcome) {
         (Some(Overlay::Labels(labels)), outcome) => {
-            if labels.answered(id, outcome) {
+            if labels.answered(id, &outcome) {
                 let count = labels.targets.len();
                 let what = if count == 1 { id.to_string() } else { format!("{count} sandboxes") };
                 if let Some(at) = at {

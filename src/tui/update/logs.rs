@@ -1,6 +1,6 @@
 //! A log's keys, its lines, its end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crossterm::event::KeyEvent;
 use tui_input::Input;
@@ -82,9 +82,8 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::PageDown => logs.scroll(page, size),
         Action::PageUp => logs.scroll(-page, size),
         Action::Top => logs.scroll(isize::MIN + 1, size),
-        Action::Bottom => logs.go(None),
         Action::Follow if logs.top.is_none() => logs.hold(size),
-        Action::Follow => logs.go(None),
+        Action::Bottom | Action::Follow => logs.go(None),
         Action::Wrap => {
             logs.wrap = !logs.wrap;
             logs.left = 0;
@@ -262,7 +261,7 @@ pub(super) fn ended(model: &mut Model, generation: u64, answer: Result<(), Probl
 }
 
 /// A log was saved, or not.
-pub(super) fn saved(model: &mut Model, generation: u64, path: &PathBuf, answer: Result<usize, Problem>) -> Vec<Effect> {
+pub(super) fn saved(model: &mut Model, generation: u64, path: &Path, answer: Result<usize, Problem>) -> Vec<Effect> {
     let open = of(model, generation).and_then(|logs| logs.field.as_mut());
     match (answer, open) {
         (Ok(count), open) => {

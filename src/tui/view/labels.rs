@@ -5,7 +5,7 @@ use ratatui::layout::Position;
 use super::footer::skip_columns;
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, LabelChange, LabelRow, LabelTarget, Labelling, Labels, Model, Role};
+use crate::tui::model::{Area, LabelChange, LabelRow, LabelTarget, Labelling, Labels, Model, Role, wrap};
 
 /// How many targets are named at most.
 const NAMED: usize = 6;
@@ -13,7 +13,36 @@ const NAMED: usize = 6;
 /// Draws the overlay; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, labels: &Labels) -> Option<Position> {
     let screen = model.screen();
-    let outer = screen.whole.centred(84, screen.whole.height.saturating_sub(4).min(26));
+    let targets = targets(labels);
+    let below = u16::try_from(targets.len()).unwrap_or(u16::MAX).min(8) + 3;
+    let wanted = u16::try_from(labels.rows().len()).unwrap_or(u16::MAX).max(6).saturating_add(below + 2);
+    let outer = screen.whole.centred(84, wanted.min(screen.whole.height.saturating_sub(2)));
+    let mut hints =
+        vec![(field_key(model, Action::Submit), "take it"), (field_key(model, Action::Leave), "leave the field")];
+    if labels.field.is_none() {
+        hints = keys(model, labels);
+    }
+    let title = match labels.targets.as_slice() {
+        [only] => format!("Labels of {}", named(only)),
+        many => format!("Labels of {} sandboxes", many.len()),
+    };
+    paint.overlay(outer, &title, &hints);
+    let area = Area { x: outer.x + 2, width: outer.width.saturating_sub(4), ..outer.inner(1) };
+    let rows = Area { height: area.height.saturating_sub(below), ..area };
+    list(paint, rows, labels);
+    let field = Area { y: area.y + rows.height, height: 1, ..area };
+    let cursor = field_line(paint, field, labels);
+    for (y, (role, text)) in (field.y + 3..area.y + area.height).zip(&targets) {
+        paint.put(area.x, y, area.width, text, *role);
+    }
+    cursor
+}
+
+fn field_key(model: &Model, action: Action) -> String {
+    model.keymap.first(Mode::LabelField, action).unwrap_or_default()
+}
+
+fn keys(model: &Model, labels: &Labels) -> Vec<(String, &'static str)> {
     let key = |action| model.keymap.first(Mode::Labels, action).unwrap_or_default();
     let protect = if labels.is_protected() { "not protected" } else { "protect" };
     let mut hints = vec![
@@ -27,22 +56,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, labels: &Labels) -> Opt
     if labels.refused().next().is_some() {
         hints.insert(1, (key(Action::Retry), "look again"));
     }
-    let title = match labels.targets.as_slice() {
-        [only] => format!("Labels of {}", named(only)),
-        many => format!("Labels of {} sandboxes", many.len()),
-    };
-    paint.overlay(outer, &title, &hints);
-    let area = Area { x: outer.x + 2, width: outer.width.saturating_sub(4), ..outer.inner(1) };
-    let targets = targets(labels);
-    let below = u16::try_from(targets.len()).unwrap_or(u16::MAX).min(area.height / 2) + 2;
-    let rows = Area { height: area.height.saturating_sub(below), ..area };
-    list(paint, rows, labels);
-    let field = Area { y: area.y + rows.height, height: 1, ..area };
-    let cursor = field_line(paint, field, labels);
-    for (y, (role, text)) in (field.y + 2..area.y + area.height).zip(&targets) {
-        paint.put(area.x, y, area.width, text, *role);
-    }
-    cursor
+    hints
 }
 
 fn named(target: &LabelTarget) -> String {
@@ -127,8 +141,9 @@ fn field_line(paint: &mut Paint<'_>, area: Area, labels: &Labels) -> Option<Posi
     let room = (area.x + area.width).saturating_sub(x + 1);
     let scroll = input.visual_scroll(usize::from(room));
     paint.put(x, area.y, room, &skip_columns(input.value(), scroll), Role::Title);
-    if let Some(error) = error {
-        paint.put(area.x + 1, area.y + 1, area.width, &format!("✗ {error}"), Role::Bad);
+    let error = error.as_ref().map(|error| format!("✗ {error}")).unwrap_or_default();
+    for (y, part) in (area.y + 1..area.y + 3).zip(wrap(&error, usize::from(area.width.saturating_sub(2)))) {
+        paint.put(area.x + 1, y, area.width, &part, Role::Bad);
     }
     let at = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
     Some(Position::new(x + at, area.y))

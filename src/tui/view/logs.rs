@@ -38,13 +38,11 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<
         empty(model, paint, area, logs);
     }
     let below = Area { y: area.y + area.height, height: 1, ..area };
-    match &logs.field {
-        Some(field) => Some(text_field(paint, below, field)),
-        None => {
-            standing(model, paint, below, logs);
-            None
-        }
+    if let Some(field) = &logs.field {
+        return Some(text_field(paint, below, field));
     }
+    standing(model, paint, below, logs);
+    None
 }
 
 /// `web │ text`, with `!` in place of the bar for stderr.
@@ -52,20 +50,16 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, logs: &Logs, row: &LogRow<'_>
     let prefix = u16::try_from(logs.prefix()).unwrap_or(u16::MAX).min(area.width);
     let end = area.x + area.width;
     let mut x = area.x + prefix;
-    match &row.line.service {
-        Some(service) => {
-            let role = Role::Service(logs.place_of(service));
-            if row.begins && logs.service.is_none() {
-                paint.put(area.x, y, prefix.saturating_sub(3), service, role);
-            }
-            let (mark, role) = if row.line.stderr { ("!", Role::Warn) } else { ("│", role) };
-            paint.put(x.saturating_sub(2), y, 1, mark, role);
-        }
-        None => {
-            paint.put(area.x, y, area.width, &row.line.text, Role::Warn);
-            return;
-        }
+    let Some(service) = &row.line.service else {
+        paint.put(area.x, y, area.width, &row.line.text, Role::Warn);
+        return;
+    };
+    let role = Role::Service(logs.place_of(service));
+    if row.begins && logs.service.is_none() {
+        paint.put(area.x, y, prefix.saturating_sub(3), service, role);
     }
+    let (mark, role) = if row.line.stderr { ("!", Role::Warn) } else { ("│", role) };
+    paint.put(x.saturating_sub(2), y, 1, mark, role);
     let (text, part) = (row.line.text.as_str(), row.part.clone());
     let found = if logs.found == Some(row.number) { Role::Found } else { Role::Match };
     let mut at = part.start;
@@ -129,7 +123,9 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
     let again = key(Action::Retry);
     let mut right = format!("{} lines", logs.tail.len());
     if logs.tail.dropped() > 0 {
-        right = format!("{} earlier lines dropped, {right}", logs.tail.dropped());
+        // Where there is little room, whether it follows matters more.
+        let words = if area.width < 90 { "dropped" } else { "earlier lines dropped" };
+        right = format!("{} {words}, {right}", logs.tail.dropped());
     }
     if !logs.needle.is_empty() {
         right = format!("/{}  {right}", logs.needle.text());

@@ -198,7 +198,7 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     if let Some(running) = &record.operation {
         let since = age(model.now.since(running.started_at).as_secs());
         let word = if running.cancel_requested { "rolling back " } else { "" };
-        return (Role::Busy, format!("{word}{} {since} by {} on {}", running.kind, running.actor.name, running.host));
+        return (Role::Busy, format!("{word}{} {since} by {}", running.kind, running.actor.name));
     }
     if entry.degraded > 0 {
         let words: Vec<String> = record

@@ -176,11 +176,10 @@ fn v1(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
             }
         }
     }
-    if let Some(check) = service.get_mut("healthcheck").and_then(Value::as_object_mut) {
-        if check.shift_remove("start_interval").is_some() {
-            let path = format!("{path}.healthcheck.start_interval");
-            pass.findings().rewrite(&path, "is left out: docker-compose 1.29 does not know it");
-        }
+    let check = service.get_mut("healthcheck").and_then(Value::as_object_mut);
+    if check.and_then(|check| check.shift_remove("start_interval")).is_some() {
+        let path = format!("{path}.healthcheck.start_interval");
+        pass.findings().rewrite(&path, "is left out: docker-compose 1.29 does not know it");
     }
     for mount in service.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
         // It makes what is missing, as the short form does everywhere.
@@ -189,10 +188,9 @@ fn v1(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
         }
     }
     // It stops where both are set.
-    if service.contains_key("scale") {
-        if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) {
-            deploy.shift_remove("replicas");
-        }
+    let scaled = service.contains_key("scale");
+    if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut).filter(|_| scaled) {
+        deploy.shift_remove("replicas");
     }
     // It takes limits from the keys of version 2 only.
     let limits = service.get("deploy").and_then(|deploy| deploy.pointer("/resources/limits")).cloned();

@@ -66,16 +66,57 @@ sbx_end_up "$sbx_root/$sbx_project/.up"
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
-sbx_by_label() { # KIND-WORDS... : by compose project and by our own label, each once
+# An engine's client costs some 30 ms of a processor each time. So Docker is asked once for a whole list with both labels
+# (two filters would mean both at once), and lists that do not depend on each other are asked for side by side.
+#
+# sbx_by_label FIELD WORDS...: names by compose project and by our own label, each once. Docker's names have no `|`, and
+# the labels are JSON: whatever somebody wrote into one, it stays behind its own container's name.
+sbx_by_label() {
+  sbx_field=$1
+  shift
+  if [ "$sbx_engine" = docker ]; then
+    {
+      "$@" --format "{{.$sbx_field}}|{{json (.Label \"sandboxer.id\")}}|{{json (.Label \"com.docker.compose.project\")}}" ||
+        echo "sbx-failed"
+    } 2>&1 </dev/null | while IFS='|' read -r sbx_name sbx_own sbx_of_project; do
+      case $sbx_own/$sbx_of_project in
+        # The engine's words about a failure have no such fields.
+        / | "\"$sbx_id\""/* | *"\"$sbx_project\"") printf '%s\n' "$sbx_name" ;;
+      esac
+    done | sort -u
+    return
+  fi
   {
-    "$@" --filter "label=com.docker.compose.project=$sbx_project" || echo "sbx-failed"
-    "$@" --filter "label=sandboxer.id=$sbx_id" || echo "sbx-failed"
+    "$@" --format "{{.$sbx_field}}" --filter "label=com.docker.compose.project=$sbx_project" || echo "sbx-failed"
+    "$@" --format "{{.$sbx_field}}" --filter "label=sandboxer.id=$sbx_id" || echo "sbx-failed"
   } 2>&1 </dev/null | sort -u
 }
 
-sbx_containers() { sbx_by_label "$sbx_engine" ps -a --no-trunc --format '{{.Names}}'; }
-sbx_networks() { sbx_by_label "$sbx_engine" network ls --format '{{.Name}}'; }
-sbx_volumes() { sbx_by_label "$sbx_engine" volume ls --format '{{.Name}}'; }
+sbx_containers() { sbx_by_label Names "$sbx_engine" ps -a --no-trunc; }
+sbx_networks() { sbx_by_label Name "$sbx_engine" network ls; }
+sbx_volumes() { sbx_by_label Name "$sbx_engine" volume ls; }
+
+# All lists, each line behind the letter of its kind. Both sides of a pipe run at once; the right one writes its own only
+# after it has handed on what came from the left, so that no two lists mix.
+sbx_lists() {
+  sbx_containers | {
+    sbx_rest=$(sbx_networks | {
+      sbx_rest=$(sbx_volumes | {
+        sbx_rest=$(sbx_pods)
+        sed 's/^/v /'
+        printf '%s\n' "$sbx_rest" | sed 's/^/p /'
+      })
+      sed 's/^/n /'
+      printf '%s\n' "$sbx_rest"
+    })
+    sed 's/^/c /'
+    printf '%s\n' "$sbx_rest"
+  }
+}
+
+# sbx_of LETTER LISTS: one of them.
+sbx_of() { printf '%s\n' "$2" | sed -n "s/^$1 \(..*\)/\1/p"; }
+
 sbx_images() { # by name: those that were built for this sandbox
   for sbx_name; do
     ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null || printf '%s\n' "$sbx_name"
@@ -119,14 +160,20 @@ sbx_engine_id() {
 sbx_image=
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
+  # What there is is listed beside the question who the engine is; nothing is touched before its answer.
+  sbx_before=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id; } | {
+    sbx_rest=$(sbx_lists)
+    sed 's/^/i /'
+    printf '\n%s\n' "$sbx_rest"
+  })
   if [ -n "$sbx_want_engine" ]; then
-    sbx_now=$(sbx_engine_id)
+    sbx_now=$(sbx_of i "$sbx_before")
     [ "$sbx_now" = "$sbx_want_engine" ] || {
       [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
       sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
     }
   fi
-  sbx_c=$(sbx_containers)
+  sbx_c=$(sbx_of c "$sbx_before")
   sbx_check "$sbx_c"
   if [ -n "$sbx_c" ]; then
     # Names of containers come from the project and the service: no blanks, no dashes in front.
@@ -137,21 +184,24 @@ if [ -n "$sbx_engine" ]; then
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" rm -f -v $sbx_c 2>&1 </dev/null >/dev/null)
   fi
-  sbx_p=$(sbx_pods)
+  sbx_p=$(sbx_of p "$sbx_before")
   [ -z "$sbx_p" ] || sbx_pod_words=$(podman pod rm -f "$sbx_p" 2>&1 </dev/null >/dev/null)
-  sbx_n=$(sbx_networks)
+  sbx_n=$(sbx_of n "$sbx_before")
   sbx_check "$sbx_n"
   # shellcheck disable=SC2086
   [ -z "$sbx_n" ] || sbx_net_words=$("$sbx_engine" network rm $sbx_n 2>&1 </dev/null >/dev/null)
-  sbx_v=$(sbx_volumes)
+  sbx_v=$(sbx_of v "$sbx_before")
   sbx_check "$sbx_v"
   # shellcheck disable=SC2086
   [ -z "$sbx_v" ] || sbx_vol_words=$("$sbx_engine" volume rm -f $sbx_v 2>&1 </dev/null >/dev/null)
-  sbx_c_after=$(sbx_containers)
+  sbx_after=$(sbx_lists)
+  sbx_c_after=$(sbx_of c "$sbx_after")
   sbx_check "$sbx_c_after"
-  sbx_n_after=$(sbx_networks)
-  sbx_v_after=$(sbx_volumes)
-  sbx_p_after=$(sbx_pods)
+  sbx_n_after=$(sbx_of n "$sbx_after")
+  sbx_check "$sbx_n_after"
+  sbx_v_after=$(sbx_of v "$sbx_after")
+  sbx_check "$sbx_v_after"
+  sbx_p_after=$(sbx_of p "$sbx_after")
   sbx_drop container "$sbx_c" "$sbx_c_after" "$sbx_words"
   sbx_drop pod "$sbx_p" "$sbx_p_after" "${sbx_pod_words:-}"
   sbx_drop network "$sbx_n" "$sbx_n_after" "${sbx_net_words:-}"

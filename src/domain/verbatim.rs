@@ -1,0 +1,130 @@
+//! JSON that is handed on as it came, and understood only when somebody asks.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A large part of a record that few ask for. It is kept as the text it came as: copying it is free, and what a
+/// newer version wrote into it stays.
+pub struct Kept<T> {
+    text: Arc<RawValue>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> Kept<T> {
+    /// Keeps a value.
+    ///
+    /// Errors: a value that is no JSON, such as a map whose keys are no strings.
+    pub fn new(value: &T) -> Result<Self, serde_json::Error> {
+        Ok(Self { text: serde_json::value::to_raw_value(value)?.into(), of: PhantomData })
+    }
+
+    /// What it says; `None` if this version cannot understand it.
+    pub fn read(&self) -> Option<T> {
+        serde_json::from_str(self.text.get()).ok()
+    }
+}
+
+impl<T> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self { text: Arc::clone(&self.text), of: PhantomData }
+    }
+}
+
+impl<T> PartialEq for Kept<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text.get() == other.text.get()
+    }
+}
+
+impl<T> fmt::Debug for Kept<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text.get())
+    }
+}
+
+impl<T> Serialize for Kept<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Kept<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut text = Box::<RawValue>::deserialize(deserializer)?;
+        // Somebody laid the file out anew: a record is handed on within one line.
+        if text.get().as_bytes().contains(&b'\n') {
+            let value: serde_json::Value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+            text = serde_json::value::to_raw_value(&value).map_err(D::Error::custom)?;
+        }
+        Ok(Self { text: text.into(), of: PhantomData })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Kept<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// One whole JSON document, as text. A piece of a larger text is shared with it, not copied.
+#[derive(Clone)]
+pub struct JsonText {
+    of: Arc<String>,
+    piece: Range<usize>,
+}
+
+impl JsonText {
+    /// A piece of a text that is known to be a whole document.
+    pub(crate) fn within(of: &Arc<String>, piece: Range<usize>) -> Self {
+        Self { of: Arc::clone(of), piece }
+    }
+
+    /// A value as JSON.
+    ///
+    /// Errors: a value that is no JSON.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        Ok(serde_json::to_string(value)?.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.of[self.piece.clone()]
+    }
+
+    /// Where it stands in the text that it is a piece of.
+    pub(crate) fn place(&self) -> (&str, usize) {
+        (&self.of, self.piece.start)
+    }
+}
+
+impl From<String> for JsonText {
+    fn from(text: String) -> Self {
+        Self { piece: 0..text.len(), of: Arc::new(text) }
+    }
+}
+
+impl fmt::Debug for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

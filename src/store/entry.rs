@@ -1,0 +1,113 @@
+//! One record of a document: its text as it is in the file, and what it means to this version.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::fault::Fault;
+use crate::domain::verbatim::JsonText;
+use crate::store::damage::{self, Place};
+use crate::store::merge::merge_unknown;
+
+/// What a document can hold. A record's key is its `id`.
+pub(super) trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {}
+
+/// One record. It is understood when somebody asks for it: most commands ask for one of many.
+pub(super) struct Entry<R> {
+    text: JsonText,
+    read: OnceLock<Result<Arc<R>, Broken>>,
+}
+
+/// Why a record has no meaning for this version.
+#[derive(Debug)]
+pub(super) struct Broken(serde_json::Error);
+
+impl Broken {
+    /// The parser's words.
+    pub(super) fn why(&self) -> String {
+        damage::words(&self.0)
+    }
+}
+
+impl<R: Record> Entry<R> {
+    /// A record of a file, whole JSON. What `same` said of the same text is not found out again.
+    pub(super) fn found(text: JsonText, same: Option<&Self>) -> Self {
+        let known = same.filter(|same| same.text.as_str() == text.as_str()).and_then(|same| same.read.get());
+        let read = match known {
+            Some(Ok(record)) => OnceLock::from(Ok(Arc::clone(record))),
+            _ => OnceLock::new(),
+        };
+        Self { text, read }
+    }
+
+    /// A record to write. What it replaces may hold fields of a newer version: they stay.
+    pub(super) fn new(record: R, replaces: Option<&Self>) -> Result<Self, Fault> {
+        let unfit = |error| Fault::internal("a record cannot be written as JSON").because(error);
+        let mut value = serde_json::to_value(&record).map_err(unfit)?;
+        if let Some(old) = replaces
+            && let Ok(known) = old.read()
+        {
+            let raw = serde_json::from_str(old.text()).map_err(unfit)?;
+            let known = serde_json::to_value(&**known).map_err(unfit)?;
+            value = merge_unknown(&raw, &known, value);
+        }
+        Ok(Self { text: JsonText::of(&value).map_err(unfit)?, read: OnceLock::from(Ok(Arc::new(record))) })
+    }
+
+    /// What it means, for as long as the entry lives.
+    pub(super) fn read(&self) -> Result<&Arc<R>, &Broken> {
+        self.read.get_or_init(|| serde_json::from_str(self.text()).map(Arc::new).map_err(Broken)).as_ref()
+    }
+
+    /// What it means, for one look: nothing of it stays in memory. `None` if this version cannot read it.
+    pub(super) fn glance<T>(&self, look: impl FnOnce(&R) -> T) -> Option<T> {
+        match self.read.get() {
+            Some(read) => read.as_ref().ok().map(|record| look(record)),
+            None => serde_json::from_str(self.text()).ok().map(|record| look(&record)),
+        }
+    }
+
+    /// Its key, as far as it can be told. Quick where the record is as we write it.
+    pub(super) fn key(&self) -> Option<Cow<'_, str>> {
+        key_of(self.text())
+    }
+
+    /// Its text.
+    pub(super) fn text(&self) -> &str {
+        self.text.as_str()
+    }
+
+    /// Its text, to hand on.
+    pub(super) fn share(&self) -> JsonText {
+        self.text.clone()
+    }
+
+    /// Where it begins in its file.
+    pub(super) fn begins(&self) -> Place {
+        let (file, offset) = self.text.place();
+        Place::of(file.as_bytes(), offset)
+    }
+
+    /// The place in its file where it stops making sense.
+    pub(super) fn place_of(&self, broken: &Broken) -> Place {
+        Place::of_json(&broken.0, self.begins())
+    }
+}
+
+/// The `id` of a record's JSON.
+pub(super) fn key_of(text: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct OnlyId<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+    }
+    if let Some(rest) = text.strip_prefix("{\"id\":\"") {
+        let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        if rest.as_bytes()[end] == b'"' {
+            return Some(Cow::Borrowed(&rest[..end]));
+        }
+    }
+    serde_json::from_str(text).ok().map(|OnlyId { id }| id)
+}

@@ -1,0 +1,53 @@
+//! The measured figures (issue 3), side by side in one run: medians and ratios, never a limit. `just bench`, with the
+//! lab up and its `env` read for the parts that need a host. Words choose parts: `just bench -- list frame`.
+//!
+//! * `frame`: process start to the first full frame of the dashboard, 1,000 records, in a pty with a terminal behind it
+//! * `list`: `list --json` with 1,000 records
+//! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
+//! * `far`: one-shot commands on a host whose connection is open, with 0, 25 and 150 ms on the way
+
+#![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
+
+mod far;
+mod house;
+mod sample;
+mod stack;
+
+use std::path::PathBuf;
+
+use house::House;
+use sample::Sample;
+
+const RECORDS: usize = 1000;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --all-targets` runs a bench binary too: nothing is measured there.
+    if !args.iter().any(|arg| arg == "--bench") || args.iter().any(|arg| arg == "--test") {
+        println!("figures: measures only under `cargo bench`");
+        return;
+    }
+    let words: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let wanted = |part: &str| words.is_empty() || words.iter().any(|word| *word == part);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let house = House::new(folder.path());
+    Sample::heading();
+    if wanted("frame") || wanted("list") {
+        house.fill(RECORDS);
+    }
+    if wanted("frame") {
+        Sample::of(15, || house.first_frame(RECORDS)).print("start to first full frame, 1,000 records");
+    }
+    if wanted("list") {
+        Sample::of(30, || house.list(RECORDS)).print("list --json, 1,000 records");
+        Sample::of(30, || house.version()).print("  (--version: the process alone)");
+    }
+    let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
+    for (part, measure) in [("stack", stack::measure as fn(&House, &std::path::Path)), ("far", far::measure)] {
+        match &lab {
+            _ if !wanted(part) => {}
+            Some(lab) => measure(&house, lab),
+            None => println!("{part}: skipped, LAB_DIR is not set (tests/lab/up, then . .lab/env)"),
+        }
+    }
+}
