@@ -262,7 +262,7 @@ async fn a_flood_keeps_keys_quick_and_memory_bounded() {
             let Ok(msg) = drive.inbox.try_recv() else { break };
             drive.take(msg);
         }
-        drive.press(if turns % 2 == 0 { "k" } else { "G" });
+        drive.press(if turns.is_multiple_of(2) { "k" } else { "G" });
         drive.screen((120, 36));
         worst = worst.max(turn.elapsed());
         turns += 1;

@@ -198,8 +198,8 @@ fn not_one_key_typed_behind_the_shells_key_is_lost() {
     // In one write: nobody types faster. The digits tell what the shell did from what the terminal echoed.
     let out = place.home().join("out");
     let line = |number: u32| format!("echo {number}-$((40+2)) >> '{}'\r", out.display());
-    console.keys(&format!("!{}", (0..50).map(line).collect::<String>()));
-    let expected: String = (0..50).map(|number| format!("{number}-42\n")).collect();
+    console.keys(&format!("!{}", (0..50).map(line).collect::<Vec<_>>().concat()));
+    let expected = (0..50).map(|number| format!("{number}-42\n")).collect::<Vec<_>>().concat();
     console.wait_until("all lines", |_| std::fs::read_to_string(&out).is_ok_and(|text| text == expected));
     // Nor any while it runs, nor behind its end: `d` is no key of ours.
     console.keys("pwd\rexit\rd\rd\r");
