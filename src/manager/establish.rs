@@ -59,10 +59,9 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let host = work.provision.host.clone();
-        work.provision.owner = self.parts.installation.next_stamp().await?;
         let deadline = work.ttl_s.map(|ttl| self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl)));
         work.provision.expires_at = deadline;
-        self.transition(
+        let provisioning = self.transition(
             &id,
             mine.clone(),
             vec![(EventKind::SandboxProvisioning, serde_json::json!({"host": host, "operation": operation.id}))],
@@ -77,8 +76,9 @@ impl SandboxManager {
                 record.teardown.clear();
                 record.leftovers.clear();
             },
-        )
-        .await?;
+        );
+        // Two files, and each waits for the disk.
+        (work.provision.owner, _) = tokio::try_join!(self.parts.installation.next_stamp(), provisioning)?;
         failpoint::reached("create.provisioning");
         match self.attempt(operation, &work, cancel, &reporter).await {
             Ok(record) => Ok(record),

@@ -128,6 +128,7 @@ pub(super) struct Document<R> {
     dir: DataDir,
     path: PathBuf,
     gate: Gate,
+    replace: fn(&Path, &[u8], bool) -> Result<Stamp, Fault>,
     cache: Arc<Mutex<Cache<R>>>,
 }
 
@@ -150,8 +151,14 @@ impl<R: Record> Document<R> {
             dir: dir.clone(),
             path: dir.join(format!("{name}.json")),
             gate: Gate::new(dir, name),
+            replace: files::replace,
             cache: Arc::new(Mutex::new(Cache { content: None, swept: false })),
         }
+    }
+
+    /// The same, of something that a power cut ends anyway: the version before the last write will do after it.
+    pub(super) fn for_now(dir: &DataDir, name: &str) -> Self {
+        Self { replace: files::replace_for_now, ..Self::new(dir, name) }
     }
 
     /// What is in it now. Errors: `store_corrupt`, `store_foreign`, `internal`.
@@ -191,6 +198,7 @@ impl<R: Record> Document<R> {
         first: impl FnOnce() -> Result<(), Fault> + Send + 'static,
     ) -> Result<(), Fault> {
         let (dir, path, cache) = (self.dir.clone(), self.path.clone(), Arc::clone(&self.cache));
+        let replace = self.replace;
         blocking(move || {
             let Writing { content: old, turn } = writing;
             dir.prepare(None)?;
@@ -206,7 +214,7 @@ impl<R: Record> Document<R> {
             if !std::mem::replace(&mut lock(&cache).swept, true) {
                 files::remove_leftovers(&path);
             }
-            next.stamp = Some(files::replace(&path, &bytes, true)?);
+            next.stamp = Some(replace(&path, &bytes, true)?);
             lock(&cache).content = Some(Arc::new(next));
             drop(turn);
             Ok(())

@@ -161,11 +161,19 @@ fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> PathBuf {
     path.with_file_name(name(&path.file_name().map(OsStr::to_string_lossy).unwrap_or_default()))
 }
 
-/// Replaces a file whole; the version before becomes its backup. Call it under the file's lock.
+/// Replaces a file whole, so that a power cut does not bring the old one back; the version before becomes its backup.
+/// Call it under the file's lock.
 ///
 /// Whenever the process dies, the file is there and whole: the new content is complete and on disk before it gets
 /// the name, and the backup is a second name of the old one, never a move of it.
 pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Fault> {
+    let stamp = replace_for_now(path, content, keep_backup)?;
+    sync_folder(path.parent().unwrap_or_else(|| Path::new("/"))).map_err(|error| io_fault("write", path, error))?;
+    Ok(stamp)
+}
+
+/// As [`replace`], but after a power cut the version before may be back: whole, and with its backup.
+pub(super) fn replace_for_now(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Fault> {
     let failed = |error| io_fault("write", path, error);
     let folder = path.parent().unwrap_or_else(|| Path::new("/"));
     let prefix = format!(".{}.", path.file_name().map(OsStr::to_string_lossy).unwrap_or_default());
@@ -178,7 +186,6 @@ pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<
         keep_old(path).map_err(failed)?;
     }
     new.persist(path).map_err(|error| failed(error.error))?;
-    sync_folder(folder).map_err(failed)?;
     Ok(stamp)
 }
 

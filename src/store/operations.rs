@@ -24,7 +24,7 @@ pub struct OperationFile {
 
 impl OperationFile {
     pub(super) fn new(dir: &DataDir) -> Self {
-        Self { document: Document::new(dir, "operations") }
+        Self { document: Document::for_now(dir, "operations") }
     }
 }
 

@@ -13,6 +13,10 @@ use crate::transport::transfer::{self, Limits, Plan};
 /// The input that names it.
 pub(crate) const REPO: &str = "repo";
 
+/// A tree up to this size goes as a tar stream: the destination is empty, so rsync has nothing to compare, and its two
+/// ends first have to start and to talk (three round trips).
+const SMALL_TREE: u64 = 4 << 20;
+
 /// The directory, if the inputs name one.
 pub(crate) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
     inputs.get(REPO).map(PathBuf::from)
@@ -56,7 +60,8 @@ pub(crate) async fn send(
         steps.reporter.report(Report { done: Some(done), of: Some(of), bytes: Some(done), ..report.clone() });
     };
     let source = repository(&request.inputs).unwrap_or_default();
-    let sent = transfer::send(transport, plan, &source, &workspace(&prepared.workdir), prepared.rsync, &on_bytes)
+    let rsync = prepared.rsync && plan.bytes > SMALL_TREE;
+    let sent = transfer::send(transport, plan, &source, &workspace(&prepared.workdir), rsync, &on_bytes)
         .await
         .map_err(|fault| fault.detail("step", "transfer"))?;
     tracing::info!(sandbox = %request.id, root = prepared.root, method = ?sent.method, bytes = sent.bytes, "transferred");
