@@ -13,9 +13,13 @@ use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
 use crate::transport::{Command, watchdog};
 
-const EXEC_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/exec.sh"));
+const EXEC_SH: &str = concat!(
+    include_str!("scripts/find.sh"),
+    include_str!("scripts/leave.sh"),
+    include_str!("scripts/exec.sh")
+);
 const RUNNING_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
-const SHELL_SH: &str = include_str!("scripts/shell.sh");
+const SHELL_SH: &str = concat!(include_str!("scripts/leave.sh"), include_str!("scripts/shell.sh"));
 /// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
 const INSIDE_SH: &str = include_str!("scripts/inside.sh");
 
@@ -69,7 +73,7 @@ pub(super) async fn exec(
     // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
     for inside in [inside.as_str(), ""] {
         let script = Command::script(EXEC_SH).with_lifeline();
-        let script = script.args([&engine.program, &target.id.project(), service, inside]).args(command);
+        let script = script.args([&engine.program, &target.id.project(), service, inside, &mark()]).args(command);
         match judged(transport.as_ref(), &script, sink).await? {
             Went::Ran(status) => return Ok(status),
             Went::Refused(line) => return Err(stopped(target, service, &line).into()),
@@ -101,9 +105,13 @@ pub(super) async fn shell(
         }
         return Err(silent(target, &output).into());
     };
-    let mark = Uuid::new_v4().simple().to_string();
-    let words = transport.interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark])).await?;
+    let words = transport.interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark()])).await?;
     Ok(Interactive { words, folder: None })
+}
+
+/// A word by which the processes of one command are known in a container.
+fn mark() -> String {
+    Uuid::new_v4().simple().to_string()
 }
 
 fn stopped(target: &Target, service: &str, line: &str) -> Fault {

@@ -1,11 +1,27 @@
-# Runs a command in a service's container. Parameters: the engine's program, the project, the service, the script that
-# runs it there (empty: without one), then its words. The first line on stdout is the verdict.
-sbx_engine=$1 sbx_inside=$4
+# Runs a command in a service's container; leave.sh stands before it. Parameters: the engine's program, the project, the
+# service, the script that runs it there (empty: without one), a word that marks its processes, then its words. The first
+# line on stdout is the verdict.
+sbx_engine=$1 sbx_inside=$4 sbx_mark=$5
 sbx_find "$1" "$2" "$3"
-shift 4
+shift 5
 if [ -n "$sbx_inside" ]; then
-  # The engine's client hands on the end of its input, and not a signal: that end is our side's.
-  exec "$sbx_engine" exec -i "$sbx_id" sh -c "$sbx_inside" sbx "$@" <&3
+  # The engine's client hands on the end of its input, and not a signal: that end is our side's. But podman's client
+  # does not while nobody reads what the command writes, so it is ended from here as well.
+  trap 'sbx_gone=1' HUP TERM
+  "$sbx_engine" exec -i -e "SBX_MARK=$sbx_mark" "$sbx_id" sh -c "$sbx_inside" sbx "$@" <&3 &
+  sbx_client=$!
+  exec 3<&-
+  wait $sbx_client
+  sbx_status=$?
+  # The client may learn that our side is gone before we do: by SIGPIPE, or by the signal that is on its way here.
+  case $sbx_status in
+    141) sbx_gone=1 ;;
+    129 | 137 | 143) [ -n "$sbx_gone" ] || sleep 1 ;;
+  esac
+  [ -n "$sbx_gone" ] || exit $sbx_status
+  kill -KILL $sbx_client
+  sbx_leave "$sbx_engine" "$sbx_id" "$sbx_mark" TERM
+  exit $sbx_status
 fi
 exec 3<&-
 echo ok
