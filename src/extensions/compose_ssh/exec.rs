@@ -13,11 +13,8 @@ use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
 use crate::transport::{Command, watchdog};
 
-const EXEC_SH: &str = concat!(
-    include_str!("scripts/find.sh"),
-    include_str!("scripts/leave.sh"),
-    include_str!("scripts/exec.sh")
-);
+const EXEC_SH: &str =
+    concat!(include_str!("scripts/find.sh"), include_str!("scripts/leave.sh"), include_str!("scripts/exec.sh"));
 const RUNNING_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
 const SHELL_SH: &str = concat!(include_str!("scripts/leave.sh"), include_str!("scripts/shell.sh"));
 /// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
