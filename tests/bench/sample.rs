@@ -25,6 +25,10 @@ impl Sample {
         self.quantile(0.5)
     }
 
+    pub(crate) fn least(&self) -> Duration {
+        self.quantile(0.0)
+    }
+
     fn quantile(&self, at: f64) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort();
