@@ -1,5 +1,6 @@
 //! The composition root: the only file that names concrete stores, transports and clients.
 
+mod alive;
 pub mod doctor;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ pub fn local(config: &Config) -> Result<App, Fault> {
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
         dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
-        alive: Arc::new(is_alive),
+        alive: Arc::new(alive::was_there),
         settings: settings(config)?,
     });
     Ok(App { client: Arc::new(LocalClient::new(manager.clone())), manager })
@@ -130,12 +131,6 @@ pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs)
 fn state_file(config: &Config) -> std::path::PathBuf {
     let name = Sha256::digest(config.paths.data_dir.as_os_str().as_encoded_bytes());
     config.paths.log_file.with_file_name(format!("dashboard-{}.json", hex(&name[..4])))
-}
-
-/// Whether there is a process with this number, whoever's it is.
-fn is_alive(pid: u32) -> bool {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
 }
 
 fn available() -> BTreeSet<&'static str> {

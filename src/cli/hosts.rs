@@ -47,7 +47,15 @@ async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<Result<HostV
     }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.to_ascii_lowercase()));
-    let probes = stream::iter(&names).map(|name| client.check_host(name)).buffered(AT_ONCE);
+    let probe = async |name: &String| {
+        let view = client.check_host(name).await?;
+        if matches!(view.state, HostState::Up | HostState::Slow) {
+            // Whoever looks at a host wants to know which services died there; that it cannot be told fails no check.
+            let _ = client.refresh_services(name).await;
+        }
+        Ok::<_, Problem>(view)
+    };
+    let probes = stream::iter(&names).map(probe).buffered(AT_ONCE);
     Ok(probes.collect().await)
 }
 

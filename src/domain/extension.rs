@@ -240,8 +240,8 @@ pub struct ExtensionError {
     pub fault: Fault,
     /// The failed step's evidence, where a program ran.
     pub failure: Option<Failure>,
-    /// Whether it is certain that nothing was made on the host: then there is nothing to tear down, and what has
-    /// this sandbox's name there is somebody else's.
+    /// Whether it is certain that nothing was made on the host, or removed there. Nothing made: then there is nothing
+    /// to tear down, and what has this sandbox's name there is somebody else's.
     pub untouched: bool,
 }
 
@@ -340,13 +340,13 @@ pub trait SandboxExtension: Send + Sync {
         reporter: &dyn Reporter,
     ) -> Result<Readiness, ExtensionError>;
 
-    /// Writes a new deadline into the host's manifest.
+    /// Writes a new deadline into the host's manifest, and the target's stamp, if it has one, to the host's counters.
     async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError>;
 
     /// Removes all of it and reads back. Idempotent; needs no handle.
     ///
-    /// Errors: only when the host could not be asked (`host_unreachable`, `host_changed`, `timeout`). What could
-    /// not be removed is in the report.
+    /// Errors: only when the host could not be asked (`host_unreachable`, `host_changed`, `timeout`), and `untouched`
+    /// where it is certain that nothing was removed. What could not be removed is in the report.
     async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
 
     /// What it has cost so far; `None` where it costs nothing.

@@ -170,6 +170,10 @@ pub fn check_label(key: &str, value: &str) -> Result<(), Fault> {
     if key.starts_with("sandboxer.") {
         return Err(Fault::invalid_input("label", "labels that begin with 'sandboxer.' are sandboxer's own"));
     }
+    // A word that looks like protection and protects nothing would cost somebody a sandbox.
+    if key == "protect" && !matches!(value, "true" | "false") {
+        return Err(Fault::invalid_input("label", "the label 'protect' is 'true' or 'false'"));
+    }
     if value.len() > 255 || value.chars().any(char::is_control) {
         return Err(Fault::invalid_input("label", "a label's value is at most 255 bytes without control characters"));
     }

@@ -65,7 +65,7 @@ impl SandboxManager {
 
     /// Writes the record, starts the work, and returns at once.
     pub async fn create(&self, request: CreateRequest) -> Result<Started, Fault> {
-        let hash = request_hash(&request);
+        let hash = self.request_hash(&request);
         if let Some(found) = self.repeated(&request, &hash).await? {
             return Ok(found);
         }
@@ -110,7 +110,7 @@ impl SandboxManager {
 
     /// Whether the id, name or key that a plan asks for is used already. A create is told by the store.
     async fn taken(&self, request: &CreateRequest) -> Result<(), Fault> {
-        let hash = request_hash(request);
+        let hash = self.request_hash(request);
         self.repeated(request, &hash).await?;
         let used = |field: &str, word: &str| {
             Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken")).detail("field", field))
@@ -127,6 +127,18 @@ impl SandboxManager {
             Some(id) => used("id", id),
             None => Ok(()),
         }
+    }
+
+    /// What tells a repeated request from another one under the same key. A directory is meant, not how it is spelled;
+    /// and whether a large transfer is agreed to changes nothing of what is asked for.
+    fn request_hash(&self, request: &CreateRequest) -> String {
+        let mut same = CreateRequest { idempotency_key: None, yes: false, ..request.clone() };
+        let id = request.profile.as_deref().unwrap_or(&self.parts.settings.default_profile);
+        if let Ok(profile) = self.parts.catalogue.recipe(id) {
+            self.spell_out_directories(profile, &mut same.inputs);
+        }
+        let text = serde_json::to_string(&same).unwrap_or_default();
+        hex(&Sha256::digest(text.as_bytes()))
     }
 
     async fn resolve(&self, request: &CreateRequest) -> Result<Resolved, Fault> {
@@ -352,11 +364,6 @@ impl SandboxManager {
 }
 
 /// What makes two requests the same: everything that was asked for, but for the key itself.
-fn request_hash(request: &CreateRequest) -> String {
-    let same = CreateRequest { idempotency_key: None, ..request.clone() };
-    let text = serde_json::to_string(&same).unwrap_or_default();
-    hex(&Sha256::digest(text.as_bytes()))
-}
 
 fn refuse(preview: &Preview) -> Result<(), Fault> {
     let Some(first) = preview.refusals.first().cloned() else { return Ok(()) };

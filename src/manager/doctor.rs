@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::fault::Fault;
+use crate::domain::name::HostName;
 use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -27,6 +28,15 @@ impl SandboxManager {
         if claim {
             checks.push(self.claim().await?);
         }
+        // First, because a host may say that this data directory is an old copy.
+        let hosts = self.parts.transports.hosts();
+        let hosts = join_all(hosts.iter().map(|spec| self.check_one_host(spec.name.as_str()))).await;
+        for view in hosts.iter().filter(|check| check.state != CheckState::Failed) {
+            let name = view.name.trim_start_matches("host ");
+            if let Err(fault) = self.refresh_services(name).await {
+                tracing::debug!(host = name, %fault, "its services could not be asked for");
+            }
+        }
         checks.push(self.check_installation().await);
         match self.parts.sandboxes.list().await {
             Ok(records) => {
@@ -40,8 +50,7 @@ impl SandboxManager {
             Ok(last) => ok("events", format!("{last} so far")),
             Err(fault) => failed("events", &fault),
         });
-        let hosts = self.parts.transports.hosts();
-        checks.extend(join_all(hosts.iter().map(|spec| self.check_one_host(spec.name.as_str()))).await);
+        checks.extend(hosts);
         Ok(checks)
     }
 
@@ -135,10 +144,27 @@ impl SandboxManager {
         }
     }
 
+    /// Notes the counter that a host has of this installation.
+    async fn compare_counter(&self, host: &HostName) -> Result<(), Fault> {
+        let owner = self.parts.installation.stamp().await?.owner;
+        let transport = self.parts.transports.open(host).await?;
+        if let Some(counter) = probe::counter(transport.as_ref(), &owner).await? {
+            self.parts.installation.seen_on(host, counter).await?;
+        }
+        Ok(())
+    }
+
     async fn check_one_host(&self, name: &str) -> Check {
         let title = format!("host {name}");
-        match self.check_host(name).await {
-            Ok(view) => judge_host(&title, &view),
+        match self.probe_host(name).await {
+            Ok(view) => {
+                if matches!(view.state, HostState::Up | HostState::Slow)
+                    && let Err(fault) = self.compare_counter(&view.name).await
+                {
+                    tracing::warn!(host = %view.name, %fault, "its counter could not be compared");
+                }
+                judge_host(&title, &view)
+            }
             Err(fault) => failed(&title, &fault),
         }
     }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, TeardownLine,
+    ExtensionError, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target, TeardownLine,
     TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
@@ -41,10 +41,9 @@ pub(super) struct Establishment {
 impl SandboxManager {
     /// Starts the job. `held` is the sandbox's lock: it is freed when the job ends.
     pub(super) fn start_establishment(&self, operation: Operation, work: Establishment, held: Box<dyn Held>) {
-        self.run_held(operation, held, move |manager, operation, cancel| async move {
-            let ready = manager.establish(&operation, work, &cancel).await?;
-            manager.collect_tombstones(&ready.host).await;
-            Ok(())
+        let host = work.provision.host.clone();
+        self.run_held(operation, held, Some(host), move |manager, operation, cancel| async move {
+            manager.establish(&operation, work, &cancel).await.map(|_| ())
         });
     }
 
@@ -110,6 +109,9 @@ impl SandboxManager {
         failpoint::reached("create.started");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+        // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
+        // not recover it.
+        let target = Target { stamp: Some(self.parts.installation.next_stamp().await?), ..target };
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
         Ok(self.write_ready(operation, work, ready, message, ready_at).await?)
@@ -298,7 +300,7 @@ fn nothing_made(id: &SandboxId) -> TeardownReport {
     TeardownReport { lines: vec![line], leftovers: Vec::new() }
 }
 
-fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
+pub(super) fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
     let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
     TeardownReport {
         lines: vec![TeardownLine {

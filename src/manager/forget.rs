@@ -22,7 +22,7 @@ impl SandboxManager {
         id: &SandboxId,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
-        let _held = self.take_over_or_cancelled(id, operation, cancel).await?;
+        let _held = self.take_over_or_cancelled(id, operation, true, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state.is_over() {
             return Ok(());
@@ -44,15 +44,15 @@ impl SandboxManager {
         self.parts.ledger.release(id).await
     }
 
-    /// Removes what forgotten sandboxes left on a host that was just reached. What cannot be removed now is tried
-    /// again at the next contact; it is no failure of whatever reached the host.
+    /// Removes what forgotten sandboxes left on a host that was just reached, and what could not be destroyed because
+    /// it was away. What cannot be removed now is tried again at the next contact; it is no failure of whatever reached
+    /// the host.
     pub(super) async fn collect_tombstones(&self, host: &HostName) {
         let records = match self.parts.sandboxes.list().await {
             Ok(records) => records,
             Err(fault) => return tracing::warn!(%fault, "tombstones could not be looked for"),
         };
-        let waiting =
-            |record: &&Arc<SandboxRecord>| record.state == State::Forgotten && record.host.same(host.as_str());
+        let waiting = |record: &&Arc<SandboxRecord>| waits_for_host(record) && record.host.same(host.as_str());
         let ids = records.iter().filter(waiting).map(|record| &record.id);
         for (id, collected) in join_all(ids.map(async |id| (id, self.collect(id).await))).await {
             if let Err(fault) = collected {
@@ -65,16 +65,25 @@ impl SandboxManager {
     async fn collect(&self, id: &SandboxId) -> Result<(), Fault> {
         self.ensure_own().await?;
         let Some(held) = self.parts.locks.try_lock(id).await? else { return Ok(()) };
-        let Some(record) = self.parts.sandboxes.get(id).await?.filter(|now| now.state == State::Forgotten) else {
+        let Some(record) = self.parts.sandboxes.get(id).await?.filter(waits_for_host) else {
             return Ok(());
         };
         let operation = self.new_operation(OperationKind::Destroy, id);
         self.parts.operations.put(operation.clone()).await?;
         let name = operation.id.clone();
-        self.run_held(operation, held, move |manager, operation, cancel| async move {
+        self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             manager.remove_held(&operation, &record, Reason::User, &cancel).await
         });
         self.jobs.ended(&name).await;
         Ok(())
+    }
+}
+
+/// Whether a record waits for its host to be reached: a tombstone, or a removal that found nobody there.
+fn waits_for_host(record: &SandboxRecord) -> bool {
+    match record.state {
+        State::Forgotten => true,
+        State::Destroying => record.operation.is_none() && record.reason == Some(Reason::HostLost),
+        _ => false,
     }
 }

@@ -40,8 +40,17 @@ impl SandboxManager {
             .collect())
     }
 
-    /// Connects to one host and probes it.
+    /// Connects to one host, probes it, and removes what forgotten sandboxes left there.
     pub async fn check_host(&self, name: &str) -> Result<HostView, Fault> {
+        let view = self.probe_host(name).await?;
+        if matches!(view.state, HostState::Up | HostState::Slow) {
+            self.collect_tombstones(&view.name).await;
+        }
+        Ok(view)
+    }
+
+    /// Connects to one host and probes it.
+    pub(super) async fn probe_host(&self, name: &str) -> Result<HostView, Fault> {
         let host = HostName::new(name);
         let spec = self.parts.transports.spec(&host).ok_or_else(|| {
             let known: Vec<String> = self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
@@ -58,9 +67,6 @@ impl SandboxManager {
         view.checked_at = Some(self.now());
         if spec.forbid.is_none() {
             self.look_at(&spec, &mut view).await;
-        }
-        if matches!(view.state, HostState::Up | HostState::Slow) {
-            self.collect_tombstones(&spec.name).await;
         }
         self.remember_host(view.clone());
         Ok(view)

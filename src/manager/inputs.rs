@@ -40,6 +40,19 @@ impl SandboxManager {
         Ok(())
     }
 
+    /// Makes `directory` inputs absolute where that can be done; what is wrong with them is said elsewhere.
+    pub(super) fn spell_out_directories(&self, profile: &Profile, inputs: &mut BTreeMap<String, String>) {
+        let home = self.parts.settings.home.as_deref();
+        for (name, _) in profile.inputs.iter().filter(|(_, spec)| spec.kind == InputKind::Directory) {
+            let Some(value) = inputs.get_mut(name) else { continue };
+            let given = expand(value, home);
+            let whole = std::fs::canonicalize(&given).or_else(|_| std::path::absolute(&given));
+            if let Some(text) = whole.ok().as_deref().and_then(Path::to_str) {
+                text.clone_into(value);
+            }
+        }
+    }
+
     /// The workspace root of `local`, as far as it exists, without links.
     fn local_root(&self) -> Option<PathBuf> {
         let spec = self.parts.transports.spec(&HostName::new(HostName::LOCAL))?;

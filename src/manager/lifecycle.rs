@@ -26,6 +26,9 @@ const LOCK_LOOK: Duration = Duration::from_millis(200);
 /// Pauses between tries to reach the host; then the record waits for the host to be back.
 const TRIES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
 
+/// The detail of a failed removal's fault that says that nothing was removed.
+pub(super) const UNTOUCHED: &str = "untouched";
+
 impl SandboxManager {
     /// Starts a removal and returns at once. One that is destroyed already is nothing to do.
     pub async fn destroy(&self, request: &DestroyRequest) -> Result<Started, Fault> {
@@ -34,7 +37,7 @@ impl SandboxManager {
             return Ok(Started { operation: None, sandbox: record });
         }
         check_protection(&record, request.force_protected)?;
-        let forget = request.forget;
+        let (forget, forced) = (request.forget, request.force_protected);
         if !forget {
             self.ensure_own().await?;
         }
@@ -50,7 +53,7 @@ impl SandboxManager {
                 let result = if forget {
                     manager.give_up(&body, &sandbox, &cancel).await
                 } else {
-                    manager.remove(&body, &sandbox, &cancel).await
+                    manager.remove(&body, &sandbox, forced, &cancel).await
                 };
                 manager.end_operation(body, result).await
             },
@@ -59,12 +62,20 @@ impl SandboxManager {
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
 
-    async fn remove(&self, operation: &Operation, id: &SandboxId, cancel: &CancellationToken) -> Result<(), Fault> {
-        let held = self.take_over_or_cancelled(id, operation, cancel).await?;
+    async fn remove(
+        &self,
+        operation: &Operation,
+        id: &SandboxId,
+        forced: bool,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let held = self.take_over_or_cancelled(id, operation, false, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state == State::Destroyed {
             return Ok(());
         }
+        // Somebody may have protected it while the lock was waited for.
+        check_protection(&before, forced)?;
         self.remove_held(operation, &before, Reason::User, cancel).await?;
         drop(held);
         self.collect_tombstones(&before.host).await;
@@ -76,12 +87,13 @@ impl SandboxManager {
         &self,
         id: &SandboxId,
         operation: &Operation,
+        forget: bool,
         cancel: &CancellationToken,
     ) -> Result<Box<dyn Held>, Fault> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed"))),
-            held = self.take_over(id, operation) => held,
+            held = self.take_over(id, operation, forget) => held,
         }
     }
 
@@ -222,12 +234,14 @@ impl SandboxManager {
         reporter: &JobReporter,
     ) -> Result<TeardownReport, Fault> {
         let extension = self.extension(&record.extension)?;
-        let mut last = None;
+        let (mut last, mut touched) = (None, false);
+        let told = |fault: Fault, touched: bool| if touched { fault } else { fault.detail(UNTOUCHED, true) };
         for pause in TRIES {
             tokio::time::sleep(pause).await;
             match extension.teardown(&target, reporter).await {
                 Ok(report) => return Ok(report),
                 Err(error) if error.fault.code == Code::HostUnreachable && error.fault.retryable => {
+                    touched |= !error.untouched;
                     reporter.report(Report {
                         stage: "teardown",
                         message: Some(format!("{}; trying again", error.fault)),
@@ -235,25 +249,28 @@ impl SandboxManager {
                     });
                     last = Some(error.fault);
                 }
-                Err(error) => return Err(error.fault),
+                Err(error) => return Err(told(error.fault, touched || !error.untouched)),
             }
         }
-        Err(last.unwrap_or_else(|| Fault::internal("no teardown was tried")))
+        Err(told(last.unwrap_or_else(|| Fault::internal("no teardown was tried")), touched))
     }
 
     /// The sandbox's lock: at once, or after whoever holds it rolled back.
-    async fn take_over(&self, id: &SandboxId, operation: &Operation) -> Result<Box<dyn Held>, Fault> {
+    async fn take_over(&self, id: &SandboxId, operation: &Operation, forget: bool) -> Result<Box<dyn Held>, Fault> {
         if let Some(held) = self.parts.locks.try_lock(id).await? {
             return Ok(held);
         }
-        let record = self.request_cancel(id, None).await?;
+        let before = self.get(id.as_str()).await?;
+        let kind = before.operation.as_ref().map(|running| running.kind.clone());
+        // Somebody removes it already: that is what is wanted. Only a `forget` does not wait for a host.
+        let removing = matches!(kind, Some(OperationKind::Destroy | OperationKind::Recover)) && !forget;
+        if !removing {
+            self.request_cancel(id, None).await?;
+        }
+        let what = kind.map_or("another operation".to_owned(), |kind| kind.to_string());
+        let doing = if removing { format!("{what} removes it already") } else { format!("asked {what} to roll back") };
         let reporter = JobReporter::new(&self.jobs, operation);
-        let what = record.operation.as_ref().map_or("another operation".to_owned(), |running| running.kind.to_string());
-        reporter.report(Report {
-            stage: "wait",
-            message: Some(format!("asked {what} to roll back")),
-            ..Report::default()
-        });
+        reporter.report(Report { stage: "wait", message: Some(doing), ..Report::default() });
         let until = Instant::now() + LOCK_WAIT;
         while Instant::now() < until {
             if let Some(held) = self.parts.locks.try_lock(id).await? {

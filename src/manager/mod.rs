@@ -50,8 +50,8 @@ pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue +
 /// 32 random bits, for ids.
 pub type Dice = Arc<dyn Fn() -> u32 + Send + Sync>;
 
-/// Whether a process of this machine, by its number, is there.
-pub type Alive = Arc<dyn Fn(u32) -> bool + Send + Sync>;
+/// Whether a process of this machine is there, by its number, and was at that time: a number is used again.
+pub type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
 
 /// What the manager takes from the configuration and the environment.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ pub struct Parts {
     pub clock: Clock,
     /// Random bits.
     pub dice: Dice,
-    /// Whether a process of this machine, by its number, is there.
+    /// Whether a process of this machine is there.
     pub alive: Alive,
     /// From configuration and environment.
     pub settings: Settings,

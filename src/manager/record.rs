@@ -9,7 +9,7 @@ use crate::domain::event::Progress;
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::name::{HostName, OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -139,8 +139,9 @@ impl SandboxManager {
         }
     }
 
-    /// Starts an operation on a sandbox whose lock is held; the lock is freed when the operation has ended.
-    pub(super) fn run_held<W, F>(&self, operation: Operation, held: Box<dyn Held>, work: W)
+    /// Starts an operation on a sandbox whose lock is held; the lock is freed when the work is done. After work that
+    /// went well on `reached`, what forgotten sandboxes left on that host is removed.
+    pub(super) fn run_held<W, F>(&self, operation: Operation, held: Box<dyn Held>, reached: Option<HostName>, work: W)
     where
         W: FnOnce(Self, Operation, CancellationToken) -> F,
         F: Future<Output = Result<(), Fault>> + Send + 'static,
@@ -154,8 +155,13 @@ impl SandboxManager {
                 let work = work(manager.clone(), operation.clone(), cancel);
                 async move {
                     let result = work.await;
+                    let well = result.is_ok();
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
+                    if let Some(host) = reached.filter(|_| well) {
+                        // Boxed: it starts operations of this very kind.
+                        Box::pin(manager.collect_tombstones(&host)).await;
+                    }
                     ended
                 }
             },

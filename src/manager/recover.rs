@@ -66,6 +66,9 @@ impl SandboxManager {
         let Some(held) = self.parts.locks.try_lock(&id).await? else { return Ok(None) };
         let Some(record) = self.parts.sandboxes.get(&id).await? else { return Ok(None) };
         let Some(Left { course, was }) = left(&record) else { return Ok(None) };
+        if let Some(working) = record.operation.as_ref().filter(|dead| self.is_there(dead)) {
+            return Ok(Some(still_there(&record, working)));
+        }
         let operation = self.new_operation(OperationKind::Recover, &id);
         self.parts.operations.put(operation.clone()).await?;
         let name = operation.id.clone();
@@ -85,14 +88,24 @@ impl SandboxManager {
         }))
     }
 
+    /// Whether the very process that ran an operation lives on this machine. It would hold the lock, if this were the
+    /// data directory that it works on: this one is a copy.
+    fn is_there(&self, operation: &Running) -> bool {
+        operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid, operation.started_at)
+    }
+
     fn start_recovery(&self, operation: Operation, record: SandboxRecord, course: Course, held: Box<dyn Held>) {
-        self.run_held(operation, held, move |manager, operation, cancel| async move {
+        self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             if let Some(dead) = &record.operation {
                 manager.end_dead(&dead.id).await?;
             }
             match course {
                 Course::Close => manager.close_untouched(&operation, &record).await,
-                Course::Remove => manager.remove_held(&operation, &record, Reason::CrashRecovered, &cancel).await,
+                Course::Remove => {
+                    // Our records may be an old copy in which what is ready by now is half-made: the host knows.
+                    manager.prove_current(&record).await?;
+                    manager.remove_held(&operation, &record, Reason::CrashRecovered, &cancel).await
+                }
                 Course::Observe => Box::pin(manager.back_to_observed(&operation, &record, &cancel)).await,
             }
         });
@@ -140,7 +153,10 @@ impl SandboxManager {
         };
         failpoint::reached("recover.inspected");
         match seen {
-            Ok(seen) if seen.ready => self.ready_again(operation, &record, extension.as_ref(), &target, seen).await,
+            // A failed one stays failed: it is made again, or destroyed, by whoever asks for it.
+            Ok(seen) if seen.ready && record.state.may_become(&State::Ready) => {
+                self.ready_again(operation, &record, extension.as_ref(), &target, seen).await
+            }
             Ok(_) if record.state == State::Provisioning => self.remake_failed(operation, &record).await,
             Ok(seen) => {
                 let now = self.now();
@@ -160,6 +176,15 @@ impl SandboxManager {
                 self.transition(id, mine, host_news(&record, &fault), move |record| record.operation = dead).await?;
                 Err(fault)
             }
+        }
+    }
+
+    /// Asks the host whether it has seen a later state than our records. Nothing is written or removed.
+    async fn prove_current(&self, record: &SandboxRecord) -> Result<(), Fault> {
+        let extension = self.extension(&record.extension)?;
+        match self.inspect(extension.as_ref(), &self.target(record).await?).await {
+            Err(fault) if fault.code == Code::Unsupported => Ok(()),
+            outcome => outcome.map(|_| ()),
         }
     }
 
@@ -190,18 +215,17 @@ impl SandboxManager {
             extension.set_deadline(target, expires_at).await.map_err(|error| error.fault)?;
         }
         let mut seen = seen;
-        if let Some(there) = &mut seen.reachability
-            && let Some(why) = self.attach(&record.id, there).await
-        {
-            tracing::warn!(sandbox = %record.id, why, "recovered");
-        }
+        let alone = match &mut seen.reachability {
+            Some(there) => self.attach(&record.id, there).await,
+            None => None,
+        };
         let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
         let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});
         let news = vec![(EventKind::SandboxReady, data)];
         self.transition(&record.id, Guard::Operation(operation.id.clone()), news, move |record| {
             record.state = State::Ready;
             record.reason = Some(Reason::CrashRecovered);
-            record.message = Some(BACK.to_owned());
+            record.message = Some(alone.map_or_else(|| BACK.to_owned(), |why| format!("{BACK}; {why}")));
             record.observed_at = Some(now);
             record.ready_at = Some(ready_at);
             record.expires_at = expires_at;
@@ -267,7 +291,7 @@ impl SandboxManager {
 
     /// Whether somebody may still work on an operation.
     pub(super) async fn is_alive(&self, operation: &Operation) -> Result<bool, Fault> {
-        if operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid) {
+        if operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid, operation.started_at) {
             return Ok(true);
         }
         match &operation.sandbox_id {
@@ -287,6 +311,19 @@ impl SandboxManager {
         operation.finished_at = Some(self.now());
         operation.error = Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
         self.parts.operations.put(operation).await
+    }
+}
+
+fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
+    let message = format!("process {} still works on it, and not on this data directory: this is a copy", working.pid);
+    let fault = Fault::new(Code::Conflict, message.clone()).hint("recover in the original, or wait until it has ended");
+    Recovered {
+        id: record.id.to_string(),
+        ok: false,
+        was: by(&working.kind, working.pid, &working.host),
+        state: Some(record.state.clone()),
+        message,
+        error: Some(OperationError::from(fault)),
     }
 }
 

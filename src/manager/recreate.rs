@@ -11,8 +11,8 @@ use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::establish::Establishment;
-use crate::manager::lifecycle::{busy, check_protection, host_news, not_clean, note_teardown};
+use crate::manager::establish::{Establishment, unseen};
+use crate::manager::lifecycle::{UNTOUCHED, busy, check_protection, host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::Held;
 
@@ -86,7 +86,7 @@ impl SandboxManager {
             provision: draft,
         };
         let sandbox = record.id.clone();
-        self.run_held(operation, held, move |manager, operation, cancel| async move {
+        self.run_held(operation, held, Some(record.host.clone()), move |manager, operation, cancel| async move {
             Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await
         });
     }
@@ -110,9 +110,38 @@ impl SandboxManager {
             })
             .await?;
         failpoint::reached("recreate.begin");
-        let report = match self.tear_down_checked(&record, &reporter).await {
+        let removal = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(stopped(id)),
+            removal = self.tear_down_checked(&record, &reporter) => removal,
+            () = self.cancel_requested(id) => Err(stopped(id)),
+        };
+        let report = match removal {
             Ok(report) => report,
-            // Nobody looked, so nothing is known to have changed: the state stays what was observed.
+            // It broke off, and nobody knows what is still there.
+            Err(fault) if fault.details[UNTOUCHED] != true => {
+                let why = fault.message.clone();
+                let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
+                let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
+                let mut news = host_news(&before, &fault);
+                news.push((EventKind::SandboxFailed, data));
+                let report = unseen(id, &why);
+                self.transition(id, mine, news, move |record| {
+                    record.state = State::Failed;
+                    record.reason = Some(reason);
+                    record.message = Some(format!("its removal broke off: {why}"));
+                    record.operation = None;
+                    record.reachability = None;
+                    record.services.clear();
+                    record.expires_at = None;
+                    note_teardown(record, Some(report));
+                })
+                .await?;
+                return Err(
+                    fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left"))
+                );
+            }
+            // Nothing was removed: the state stays what was observed.
             Err(fault) => {
                 let message = fault.message.clone();
                 self.transition(id, mine, host_news(&before, &fault), move |record| {
@@ -151,4 +180,8 @@ impl SandboxManager {
         .await?;
         self.establish(operation, work, cancel).await.map(|_| ())
     }
+}
+
+fn stopped(id: &SandboxId) -> Fault {
+    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off"))
 }

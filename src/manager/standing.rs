@@ -29,7 +29,7 @@ pub(super) fn words(standing: &Standing) -> String {
             "this data directory was made on another machine, which may still work with the original".to_owned()
         }
         Standing::Behind { host, counter } => format!(
-            "this data directory is an old copy: {host} has seen {counter} creations by this installation, more than are known here"
+            "this data directory is an old copy: {host} counts {counter} changes by this installation, more than are known here"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! The measured figures (issue 3), side by side in one run: medians and ratios, never a limit. `just bench`, with the
+//! The measured figures, side by side in one run: medians and ratios, never a limit. `just bench`, with the
 //! lab up and its `env` read for the parts that need a host. Words choose parts: `just bench -- list frame`.
 //!
 //! * `frame`: process start to the first full frame of the dashboard, 1,000 records, in a pty with a terminal behind it

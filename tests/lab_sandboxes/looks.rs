@@ -43,7 +43,7 @@ fn target(record: &Value) -> Target {
         handle: record.handle,
         workdir: record.workdir,
         host_identity: record.host_identity,
-        stamp: Some(OwnerStamp { owner, machine_id: String::new(), counter: 2 }),
+        stamp: Some(OwnerStamp { owner, machine_id: String::new(), counter: 4 }),
     }
 }
 
@@ -85,8 +85,8 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         }
         assert_eq!(serde_json::to_value(&seen.reachability).unwrap(), record["reachability"], "{host}");
         assert_eq!(seen.services.iter().map(|s| s.state.as_str()).collect::<Vec<_>>(), ["running"; 2], "{host}");
-        // Two creates of this installation: the host's counter is where ours is.
-        assert_eq!(seen.counter, Some(2), "{host}");
+        // Two creates, each counted when it began and when it was ready: the host's counter is where ours is.
+        assert_eq!(seen.counter, Some(4), "{host}");
         let seen = compose.inspect(&room).await.unwrap();
         assert!(seen.ready && seen.services.is_empty() && kinds(&seen).len() == 1, "{host}: {seen:#?}");
 
@@ -132,9 +132,9 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         let old = Target { stamp: Some(stamp(1)), ..stack.clone() };
         let error = compose.teardown(&old, &Silent).await.unwrap_err();
         assert_eq!((error.fault.code, &error.fault.details["kind"]), (Code::Conflict, &json!("behind")), "{host}");
-        assert_eq!(error.fault.details["counter"], json!(2), "{host}");
+        assert_eq!(error.fault.details["counter"], json!(4), "{host}");
         bench.assert_unchanged(host, &before);
-        let gone = compose.teardown(&Target { stamp: Some(stamp(2)), ..stack.clone() }, &Silent).await.unwrap();
+        let gone = compose.teardown(&Target { stamp: Some(stamp(4)), ..stack.clone() }, &Silent).await.unwrap();
         assert!(gone.is_clean(), "{host}: {gone:#?}");
 
         bench.run(["destroy", &text(&record["id"]), &text(&canary["id"])]).ok();

@@ -94,6 +94,14 @@ async fn prepare(
 }
 
 fn no_runtime(host: &str, findings: &[String]) -> Fault {
+    // One that is there and silent is another matter than one that is not there: it may answer the next time.
+    if findings.iter().any(|finding| finding.contains("did not answer in time")) {
+        return Fault::new(Code::Timeout, format!("the container engine of {host} did not answer in time"))
+            .hint("try again; if it stays so, look at the engine there")
+            .retryable(true)
+            .detail("step", "prepare")
+            .because(findings.join("; "));
+    }
     let fault = Fault::new(Code::MissingDependency, format!("host {host} has no compose runtime that works"))
         .hint(format!("install docker compose or podman-compose on {host}, or name one with compose_cmd"))
         .detail("step", "prepare")

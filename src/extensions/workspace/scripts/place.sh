@@ -27,6 +27,17 @@ sbx_counter_of() {
   case $sbx_number in '' | *[!0-9]*) ;; *) printf '%s' "$sbx_number" ;; esac
 }
 
+# sbx_note_counter OWNER COUNTER MACHINE: writes it down unless a higher one is there; then it is in sbx_old.
+sbx_note_counter() {
+  sbx_owners=$(sbx_counters)
+  mkdir -p -- "$sbx_owners" || return 1
+  sbx_old=$(sbx_counter_of "$1")
+  sbx_old=${sbx_old:-0}
+  [ "$2" -gt "$sbx_old" ] || return 0
+  sbx_old=
+  printf '%s %s\n' "$2" "$3" >"$sbx_owners/.$1.$$" && mv -- "$sbx_owners/.$1.$$" "$sbx_owners/$1"
+}
+
 # sbx_prove_machine WANTED: ends the script on another machine. An empty one is not looked at.
 sbx_prove_machine() {
   sbx_is=$(sbx_machine)

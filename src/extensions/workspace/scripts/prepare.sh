@@ -48,18 +48,11 @@ if [ -e "sbx-$sbx_id" ] || [ -L "sbx-$sbx_id" ]; then
 fi
 
 # The counter tells a copied data directory from the one that went on (see the contract, section 1).
-sbx_owners=$(sbx_counters)
-if sbx_words=$(mkdir -p -- "$sbx_owners" 2>&1); then
-  sbx_old=$(sbx_counter_of "$sbx_owner")
-  sbx_old=${sbx_old:-0}
-  if [ "$sbx_counter" -gt "$sbx_old" ]; then
-    printf '%s %s\n' "$sbx_counter" "$sbx_from" >"$sbx_owners/.$sbx_owner.$$" &&
-      mv -- "$sbx_owners/.$sbx_owner.$$" "$sbx_owners/$sbx_owner"
-  else
-    printf 'counter=%s\n' "$sbx_old"
-  fi
+sbx_old=
+if sbx_note_counter "$sbx_owner" "$sbx_counter" "$sbx_from" 2>/dev/null; then
+  [ -z "$sbx_old" ] || printf 'counter=%s\n' "$sbx_old"
 else
-  sbx_say owners "$sbx_words"
+  sbx_say owners "$(mkdir -p -- "$(sbx_counters)" 2>&1)"
 fi
 
 sbx_new=.sbx-$sbx_id.new
