@@ -40,7 +40,10 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
         dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
-        alive: Arc::new(|_, _| false),
+        alive: {
+            let script = Arc::clone(script);
+            Arc::new(move |_, _| *script.lives.lock().unwrap())
+        },
         settings: Settings {
             default_profile: "profile.sandbox-canary".into(),
             default_host: HostName::new("local"),

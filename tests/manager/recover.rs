@@ -265,6 +265,43 @@ async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
 }
 
 #[tokio::test]
+async fn a_copy_does_not_recover_what_its_process_still_works_on() {
+    let house = house();
+    killed_create(&house);
+    *house.script.lives.lock().unwrap() = true;
+    let item = house.recovered().await;
+    assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
+    assert!(item.message.contains("this is a copy"), "{}", item.message);
+    assert_eq!((house.teardowns(), house.only().await.state), (0, State::Provisioning));
+    *house.script.lives.lock().unwrap() = false;
+    assert!(house.recovered().await.ok);
+}
+
+#[tokio::test]
+async fn a_copy_made_during_a_create_does_not_remove_what_is_ready_by_now() {
+    let house = house();
+    killed_create(&house);
+    // The original went on: ready counts as a change of its own, and the host was told.
+    *house.script.host_counter.lock().unwrap() = 2;
+    let item = house.recovered().await;
+    assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
+    assert_eq!((house.teardowns(), house.only().await.state), (0, State::Provisioning), "nothing was decided");
+    assert_eq!(house.manager.recover().await.unwrap_err().code, Code::Conflict, "and it is remembered");
+}
+
+#[tokio::test]
+async fn a_removal_that_found_its_host_away_is_finished_at_the_next_contact() {
+    let house = house();
+    let id = house.ready().await;
+    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script(&[], &[], &[down(), down(), down()]);
+    assert_eq!(house.destroy(&id).await.1, Err(Code::HostUnreachable));
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroying);
+    house.ready().await;
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+}
+
+#[tokio::test]
 async fn a_counter_that_another_process_of_ours_raised_is_no_old_copy() {
     let house = house();
     let id = house.ready().await;

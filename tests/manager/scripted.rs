@@ -22,6 +22,7 @@ pub(crate) enum Act {
     Untouched(Code),
     Panic,
     Hang,
+    Slow,
     LeaveNetwork,
     Refuse,
 }
@@ -35,6 +36,8 @@ pub(crate) struct Scripted {
     pub(crate) preview: Mutex<VecDeque<Act>>,
     /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
     pub(crate) seen: Mutex<Inspection>,
+    /// Whether the process that an operation names lives.
+    pub(crate) lives: Mutex<bool>,
     /// The counter that the host has of the installation.
     pub(crate) host_counter: Mutex<u64>,
     asked: Mutex<Vec<String>>,
@@ -62,6 +65,10 @@ impl Scripted {
             Act::Panic => panic!("a scripted panic"),
             Act::Hang => {
                 tokio::time::sleep(Duration::from_hours(1)).await;
+                Ok(())
+            }
+            Act::Slow => {
+                tokio::time::sleep(Duration::from_millis(700)).await;
                 Ok(())
             }
             _ => Ok(()),

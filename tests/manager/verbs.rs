@@ -210,7 +210,7 @@ async fn recreate_keeps_the_sandbox_when_nobody_could_look_or_it_would_be_refuse
         "a refused recreate removed something"
     );
 
-    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    let down = || Act::Untouched(Code::HostUnreachable);
     house.script(&[], &[], &[down(), down(), down()]);
     let started = house.manager.recreate(&request).await.unwrap();
     let (operation, after) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
@@ -223,6 +223,59 @@ async fn recreate_keeps_the_sandbox_when_nobody_could_look_or_it_would_be_refuse
     assert_eq!((after.id, after.state), (record.id, State::Ready));
     assert!(after.ready_at > record.ready_at, "the TTL starts again");
     assert!(house.kinds().await.contains(&"sandbox.recreated".to_owned()));
+}
+
+#[tokio::test]
+async fn a_recreate_whose_removal_breaks_off_is_no_longer_ready() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    let request = RecreateRequest { id: record.id.to_string(), ..Default::default() };
+    // The first try got as far as the host; nobody knows what it removed.
+    let gone = || Act::Untouched(Code::HostUnreachable);
+    house.script(&[], &[], &[Act::Fail(Code::HostUnreachable, "the connection was lost"), gone(), gone()]);
+    let started = house.manager.recreate(&request).await.unwrap();
+    let (_, after) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let after = after.unwrap();
+    assert_eq!((&after.state, &after.reason), (&State::Failed, &Some(Reason::HostLost)));
+    assert!(after.reachability.is_none() && after.leftovers.len() == 1, "{after:?}");
+    let started = house.manager.recreate(&request).await.unwrap();
+    let (_, again) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(again.unwrap().state, State::Ready);
+}
+
+#[tokio::test]
+async fn a_destroy_that_meets_another_one_waits_for_it() {
+    let house = house();
+    let (record, _) = house.create(plain()).await;
+    let request = DestroyRequest { id: record.id.to_string(), ..DestroyRequest::default() };
+    house.script(&[], &[], &[Act::Slow]);
+    let first = house.manager.destroy(&request).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (second, third) = (house.other.destroy(&request).await.unwrap(), house.other.destroy(&request).await.unwrap());
+    for (manager, started) in [(&house.manager, first), (&house.other, second), (&house.other, third)] {
+        let (operation, record) = manager.finish(&started.operation.unwrap()).await.unwrap();
+        assert_eq!((operation.state, record.unwrap().state), (OperationState::Succeeded, State::Destroyed));
+    }
+    assert_eq!(house.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count(), 1);
+}
+
+#[tokio::test]
+async fn a_key_is_about_directories_and_not_about_how_they_are_spelled() {
+    let house = house();
+    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let create = async |repo: &std::path::Path, yes: bool| {
+        let inputs = BTreeMap::from([("repo".to_owned(), repo.to_str().unwrap().to_owned())]);
+        let key = Some("k".to_owned());
+        let profile = Some("compose-e2e".to_owned());
+        let request =
+            CreateRequest { inputs, idempotency_key: key, profile, yes, host: Some("local".into()), ..plain() };
+        house.manager.create(request).await
+    };
+    let first = create(a.path(), false).await.unwrap();
+    house.manager.finish(&first.operation.unwrap()).await.unwrap();
+    let spelled = a.path().join(".").join("..").join(a.path().file_name().unwrap());
+    assert_eq!(create(&spelled, true).await.unwrap().sandbox.id, first.sandbox.id);
+    assert_eq!(create(b.path(), false).await.unwrap_err().code, Code::Conflict);
 }
 
 #[tokio::test]
