@@ -16,7 +16,7 @@ if [ -n "$sbx_inside" ]; then
   # The client may learn that our side is gone before we do: by SIGPIPE, or by the signal that is on its way here.
   case $sbx_status in
     141) sbx_gone=1 ;;
-    129 | 137 | 143) [ -n "$sbx_gone" ] || sleep 1 ;;
+    125 | 126 | 129 | 137 | 143 | 255) [ -n "$sbx_gone" ] || sleep 1 ;;
   esac
   [ -n "$sbx_gone" ] || exit $sbx_status
   kill -KILL $sbx_client

@@ -300,7 +300,7 @@ sbx_contain() {
   sbx_from=$1 sbx_more=$2
   shift 2
   # shellcheck disable=SC2086
-  "$sbx_engine" run --rm --pull never --network none --user 0 --security-opt label=disable --label "sandboxer.id=$sbx_id" \
+  "$sbx_engine" run --rm --pull never --network none --user 0 --security-opt label=disable --name "$sbx_project-remove" --label "sandboxer.id=$sbx_id" \
     --env PATH=/usr/sbin:/usr/bin:/sbin:/bin $sbx_more --mount "type=bind,source=$sbx_where,target=/sbx" --workdir /sbx --entrypoint sh "$sbx_from" \
     -c "$sbx_sweep" sh "$sbx_mark" /sbx "$@"
 }
@@ -364,6 +364,40 @@ sbx_clear() {
   sbx_words=$(rm -f ./compose.yaml "./$sbx_mark" ./manifest.json 2>&1 && rmdir -- "../$sbx_dir" 2>&1) && sbx_cleared=yes
 }
 
+# Processes whose folder is the workspace, or one in it: what an exec left behind, or a shell. This script itself stands
+# above it.
+sbx_inside() {
+  # shellcheck disable=SC2012 # one process for all links; a number and an arrow can be told from any name
+  ls -l /proc/[0-9]*/cwd 2>/dev/null | sed -n 's#^.* /proc/\([0-9][0-9]*\)/cwd -> \(/.*\)$#\1 \2#p' |
+    while IFS=' ' read -r sbx_pid sbx_path; do
+      case $sbx_path in "$sbx_where/workspace" | "$sbx_where/workspace/"*) echo "$sbx_pid" ;; esac
+    done
+}
+
+# They would go on in what is not there any more. One that is another user's is left alone.
+sbx_end_inside() {
+  sbx_pids=$(sbx_inside)
+  [ -n "$sbx_pids" ] || return 0
+  # shellcheck disable=SC2086
+  kill -TERM $sbx_pids 2>/dev/null
+  sbx_try=0
+  while [ "$sbx_try" -le "$((sbx_grace * 5))" ] && [ -n "$(sbx_inside)" ]; do
+    sleep 0.2 2>/dev/null || sleep 1
+    sbx_try=$((sbx_try + 1))
+  done
+  sbx_deaf=$(sbx_inside)
+  # shellcheck disable=SC2086
+  [ -z "$sbx_deaf" ] || { kill -KILL $sbx_deaf 2>/dev/null; sleep 0.2 2>/dev/null; }
+  sbx_deaf=$(sbx_inside)
+  for sbx_pid in $sbx_pids; do
+    case "
+$sbx_deaf
+" in *"
+$sbx_pid
+"*) ;; *) sbx_done process "$sbx_pid" removed ;; esac
+  done
+}
+
 sbx_words='' sbx_way='' sbx_named='' sbx_cleared='' sbx_mark=manifest.json sbx_kept_images=''
 if cd -P -- "$sbx_root" 2>/dev/null; then
   # The program and not the shell's own: the shell remembers what it was told.
@@ -389,6 +423,7 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
     sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
     # Rendered by us: an image of a service stands at this depth, and nothing else does.
     sbx_named=$(sed -n 's/^      "image": "\([A-Za-z0-9._:@/-]*\)",\{0,1\}$/\1/p' compose.yaml 2>/dev/null)
+    sbx_end_inside
     sbx_clear
     if [ -n "$sbx_cleared" ]; then
       case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
