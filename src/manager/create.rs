@@ -363,8 +363,6 @@ impl SandboxManager {
     }
 }
 
-/// What makes two requests the same: everything that was asked for, but for the key itself.
-
 fn refuse(preview: &Preview) -> Result<(), Fault> {
     let Some(first) = preview.refusals.first().cloned() else { return Ok(()) };
     let list: Vec<String> = preview.refusals.iter().map(sentence).collect();
