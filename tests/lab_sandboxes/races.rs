@@ -58,8 +58,8 @@ struct Racer {
 
 impl Racer {
     fn start(mut step: impl FnMut() + Send + 'static) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let end = Arc::clone(&stop);
+        let halt = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&halt);
         let thread = std::thread::spawn(move || {
             let mut rounds = 0;
             while !end.load(Ordering::Relaxed) {
@@ -68,7 +68,7 @@ impl Racer {
             }
             rounds
         });
-        Self { stop, thread: Some(thread) }
+        Self { stop: halt, thread: Some(thread) }
     }
 
     fn finish(mut self) -> u64 {
