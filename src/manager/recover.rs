@@ -15,6 +15,7 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, note_teardown};
 use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::services::{lose, lost_news};
 use crate::store::Held;
 
 /// Sandboxes that are worked on at a time.
@@ -160,11 +161,16 @@ impl SandboxManager {
             Ok(_) if record.state == State::Provisioning => self.remake_failed(operation, &record).await,
             Ok(seen) => {
                 let now = self.now();
-                self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
+                let gone = seen.resources.is_empty() && record.state.may_become(&State::Lost);
+                let news = if gone { lost_news(&record) } else { Vec::new() };
+                self.transition(id, Guard::Operation(operation.id.clone()), news, move |record| {
                     record.services = seen.services;
                     record.observed_at = Some(now);
                     record.message = Some(BACK.to_owned());
                     record.operation = None;
+                    if gone {
+                        lose(record);
+                    }
                 })
                 .await
                 .map(|_| ())
@@ -188,7 +194,7 @@ impl SandboxManager {
         }
     }
 
-    async fn inspect(&self, extension: &dyn SandboxExtension, target: &Target) -> Result<Inspection, Fault> {
+    pub(super) async fn inspect(&self, extension: &dyn SandboxExtension, target: &Target) -> Result<Inspection, Fault> {
         let target = &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
         let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
         if let Some(counter) = seen.counter {

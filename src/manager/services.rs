@@ -1,56 +1,112 @@
-//! Services as they are now: one that died after `ready` is a mark on its sandbox, not a state.
+//! Sandboxes as their host says they are now: a service that died after `ready` is a mark; a sandbox of which the proved
+//! host has nothing any more is `lost`, and what is back is ready again (semantics 1).
 
 use std::collections::BTreeMap;
 
-use crate::domain::event::Update;
-use crate::domain::extension::{SandboxExtension, Target};
+use crate::domain::event::{EventKind, Update};
+use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::Fault;
-use crate::domain::name::{ExtensionId, HostName};
-use crate::domain::sandbox::State;
+use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use crate::manager::SandboxManager;
-use crate::manager::record::Guard;
+use crate::manager::record::{Guard, News};
 
 impl SandboxManager {
-    /// Asks a host for the services of all its sandboxes that are ready, and writes down what changed.
+    /// Asks a host for the services of all its sandboxes, and writes down what changed.
     pub async fn refresh_services(&self, host: &str) -> Result<(), Fault> {
         let host = HostName::new(host);
         let mut by_extension: BTreeMap<ExtensionId, Vec<Target>> = BTreeMap::new();
+        let mut lost = Vec::new();
         for record in self.parts.sandboxes.list().await? {
-            if record.state == State::Ready && record.operation.is_none() && record.host.same(host.as_str()) {
-                let target = self.target(&record).await?;
-                by_extension.entry(record.extension.clone()).or_default().push(target);
+            if record.operation.is_some() || !record.host.same(host.as_str()) {
+                continue;
+            }
+            match record.state {
+                State::Ready => {
+                    let target = self.target(&record).await?;
+                    by_extension.entry(record.extension.clone()).or_default().push(target);
+                }
+                State::Lost => lost.push(record),
+                _ => {}
             }
         }
         for (id, targets) in by_extension {
             let extension = self.extension(&id)?;
-            self.note_services(extension.as_ref(), &host, &targets).await?;
+            let seen = extension.services(&host, &targets).await.map_err(|error| error.fault)?;
+            for target in targets.iter().filter(|target| !seen.contains_key(&target.id)) {
+                self.look_for(extension.as_ref(), target).await;
+            }
+            for (id, services) in seen {
+                self.note_services(&id, services).await?;
+            }
+        }
+        for record in lost {
+            let extension = self.extension(&record.extension)?;
+            self.look_for(extension.as_ref(), &self.target(&record).await?).await;
         }
         Ok(())
     }
 
-    async fn note_services(
-        &self,
-        extension: &dyn SandboxExtension,
-        host: &HostName,
-        targets: &[Target],
-    ) -> Result<(), Fault> {
-        let seen = extension.services(host, targets).await.map_err(|error| error.fault)?;
-        for (id, services) in seen {
-            let Some(record) = self.parts.sandboxes.get(&id).await? else { continue };
-            // Only what changed is written; whoever works on it meanwhile knows better.
-            if record.services == services || record.state != State::Ready || record.operation.is_some() {
-                continue;
-            }
-            let now = self.now();
-            let write = self.transition(&id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.services = services;
-                record.observed_at = Some(now);
-            });
-            match write.await {
-                Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
-                Err(fault) => tracing::debug!(sandbox = %id, %fault, "its services were not written down"),
-            }
+    async fn note_services(&self, id: &SandboxId, services: Vec<Service>) -> Result<(), Fault> {
+        let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(()) };
+        // Only what changed is written; whoever works on it meanwhile knows better.
+        if record.services == services || record.state != State::Ready || record.operation.is_some() {
+            return Ok(());
         }
+        self.note(&record, Vec::new(), move |record| record.services = services).await;
         Ok(())
     }
+
+    /// Looks for one sandbox that the host did not name, or that was lost. What cannot be asked stays as it is.
+    async fn look_for(&self, extension: &dyn SandboxExtension, target: &Target) {
+        let seen = match self.inspect(extension, target).await {
+            Ok(seen) => seen,
+            Err(fault) => return tracing::debug!(sandbox = %target.id, %fault, "its host could not be asked for it"),
+        };
+        let Ok(Some(record)) = self.parts.sandboxes.get(&target.id).await else { return };
+        if record.operation.is_some() {
+            return;
+        }
+        if record.state == State::Ready && seen.resources.is_empty() {
+            self.note(&record, lost_news(&record), lose).await;
+        } else if record.state == State::Lost && seen.ready {
+            let data = serde_json::json!({"host": record.host, "was": record.state});
+            self.note(&record, vec![(EventKind::SandboxReady, data)], move |record| be_back(record, seen)).await;
+        }
+    }
+
+    /// Writes down what was seen, unless somebody changed the record meanwhile.
+    async fn note(&self, record: &SandboxRecord, news: Vec<News>, change: impl FnOnce(&mut SandboxRecord) + Send) {
+        let now = self.now();
+        let write = self.transition(&record.id, Guard::Revision(Some(record.revision)), news, move |record| {
+            change(record);
+            record.observed_at = Some(now);
+        });
+        match write.await {
+            Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
+            Err(fault) => tracing::debug!(sandbox = %record.id, %fault, "what was seen of it was not written down"),
+        }
+    }
+}
+
+/// The event of a sandbox of which its host has nothing any more.
+pub(super) fn lost_news(record: &SandboxRecord) -> Vec<News> {
+    vec![(EventKind::SandboxLost, serde_json::json!({"host": record.host, "was": record.state}))]
+}
+
+/// What a record says of a sandbox that is lost.
+pub(super) fn lose(record: &mut SandboxRecord) {
+    record.state = State::Lost;
+    record.reason = Some(Reason::HostLost);
+    record.message = Some(format!("{} has nothing of it any more", record.host));
+    record.reachability = None;
+    record.services.clear();
+}
+
+fn be_back(record: &mut SandboxRecord, seen: Inspection) {
+    record.state = State::Ready;
+    record.reason = Some(Reason::User);
+    record.message = None;
+    record.reachability = seen.reachability;
+    record.services = seen.services;
 }

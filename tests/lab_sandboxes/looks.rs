@@ -144,3 +144,33 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         pool.close().await;
     }
 }
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_check_of_a_host_sees_what_died_and_what_is_lost() {
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let repo = bench.web_stack("x");
+        let record = bench.create_stack(host, &repo, &[]);
+        let id = text(&record["id"]);
+        let canary = text(&bench.run(["create", "--host", host]).ok()["id"]);
+        let remove = r#"$1 $3 $($1 ps -aq --filter "label=sandboxer.id=$2") >/dev/null"#;
+        on_host(host, &[remove, engine(host), &id, "kill"]);
+        bench.run(["hosts", "check", host]).ok();
+        let seen = bench.get(&id);
+        assert_eq!(
+            (&seen["state"], &seen["services"][0]["exit_code"]),
+            (&json!("ready"), &json!(137)),
+            "{host}: {seen:#}"
+        );
+        on_host(host, &[remove, engine(host), &id, "rm -f"]);
+        let rest = r#"$1 network rm $($1 network ls -q --filter "label=sandboxer.id=$2") >/dev/null; rm -rf "$3""#;
+        on_host(host, &[rest, engine(host), &id, &text(&record["workdir"])]);
+        bench.run(["hosts", "check", host]).ok();
+        let seen = bench.get(&id);
+        assert_eq!((&seen["state"], &seen["reason"]), (&json!("lost"), &json!("host_lost")), "{host}: {seen:#}");
+        assert_eq!(bench.event_kinds(&id).last().map(String::as_str), Some("sandbox.lost"), "{host}");
+        assert_eq!(bench.get(&canary)["state"], "ready", "{host}: what is there is not lost");
+        bench.run(["destroy", &id, &canary]).ok();
+    }
+}

@@ -377,6 +377,30 @@ async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
 }
 
 #[tokio::test]
+async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
+    let house = house();
+    let id = house.ready().await;
+    *house.script.nothing_there.lock().unwrap() = true;
+    // Who cannot be asked loses nothing.
+    house.script(&[], &[Act::Fail(Code::HostChanged, "another machine")], &[]);
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
+    house.manager.refresh_services("local").await.unwrap();
+    let record = house.manager.get(&id).await.unwrap();
+    assert_eq!((&record.state, &record.reason), (&State::Lost, &Some(Reason::HostLost)));
+    assert!(record.reachability.is_none() && house.kinds().await.last().unwrap() == "sandbox.lost");
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().revision, record.revision, "it is lost once");
+    *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
+    *house.script.seen.lock().unwrap() = Inspection::default();
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Lost);
+    assert_eq!(house.destroy(&id).await.1, Ok(()), "a lost one is closed by destroy");
+}
+
+#[tokio::test]
 async fn labels_are_set_and_removed_beside_a_running_operation() {
     let house = house();
     let id = house.ready().await;

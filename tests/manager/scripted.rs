@@ -36,6 +36,8 @@ pub(crate) struct Scripted {
     pub(crate) preview: Mutex<VecDeque<Act>>,
     /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
     pub(crate) seen: Mutex<Inspection>,
+    /// Whether the host has nothing of any sandbox.
+    pub(crate) nothing_there: Mutex<bool>,
     /// Whether the process that an operation names lives.
     pub(crate) lives: Mutex<bool>,
     /// The counter that the host has of the installation.
@@ -164,6 +166,9 @@ impl SandboxExtension for Shared {
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
         self.0.note(format!("services {}", targets.len()));
         let seen = self.0.seen.lock().unwrap().services.clone();
+        if *self.0.nothing_there.lock().unwrap() {
+            return Ok(BTreeMap::new());
+        }
         Ok(targets.iter().map(|target| (target.id.clone(), seen.clone())).collect())
     }
 }
