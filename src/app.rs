@@ -65,6 +65,8 @@ pub fn local(config: &Config) -> Result<App, Fault> {
     extensions.insert(vm_packer::ID.into(), Arc::new(VmPacker::new(Arc::clone(&transports))));
     let manager = SandboxManager::new(Parts {
         sandboxes: stores.sandboxes,
+        snapshots: stores.snapshots,
+        patches: stores.patches,
         operations: stores.operations,
         events: stores.events,
         locks: stores.locks,

@@ -368,6 +368,7 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
         operation: operation.clone(),
         kind: OperationKind::Create,
         sandbox_id: Some("12345678".into()),
+        snapshot_id: None,
         stage: "prepare".to_owned(),
         step: 1,
         steps: 5,

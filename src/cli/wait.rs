@@ -10,7 +10,7 @@ use super::interrupt::look_on;
 use super::output::{Face, Outcome};
 use super::sandboxes;
 use crate::client::{Client, Problem, Update};
-use crate::domain::sandbox::PatchState;
+use crate::domain::patch::PatchState;
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
 
 /// The record is read again at least this often, in case an event was missed.

@@ -6,18 +6,25 @@ use async_trait::async_trait;
 use futures_util::stream::{BoxStream, StreamExt};
 
 use crate::client::{Client, Problem};
-use crate::domain::Code;
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
+use crate::domain::patch::Patch;
+use crate::domain::request::{
+    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem, RolloutRequest,
+    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
+    SnapshotQuery, SnapshotRequest, SnapshotStarted,
+};
 use crate::domain::request::{
     CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
     LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
 use crate::domain::verbatim::JsonText;
+use crate::domain::{Code, Fault};
 use crate::manager::SandboxManager;
 
 /// Every verb, done by this process.
@@ -60,6 +67,91 @@ impl Client for LocalClient {
 
     async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem> {
         Ok(self.manager.recreate(&request).await?)
+    }
+
+    async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem> {
+        Ok(self.manager.sleep(&request).await?)
+    }
+
+    async fn wake(&self, request: SleepRequest) -> Result<Started, Problem> {
+        Ok(self.manager.wake(&request).await?)
+    }
+
+    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
+        Ok(self.manager.snapshot(&request).await?)
+    }
+
+    async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
+        Ok(self.manager.restore(&request).await?)
+    }
+
+    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
+        Ok(self.manager.snapshots(&query).await?)
+    }
+
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem> {
+        Ok(self.manager.snapshot_view(reference).await?)
+    }
+
+    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
+        Ok(self.manager.finish_snapshot(operation).await?)
+    }
+
+    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
+        Ok(self.manager.verify_snapshot(id).await?)
+    }
+
+    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
+        Ok(self.manager.delete_snapshot(&request).await?)
+    }
+
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
+        Ok(self.manager.copy_snapshot(&request).await?)
+    }
+
+    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
+        Ok(self.manager.export_snapshot(id).await?.map(|piece| piece.map_err(Problem::from)).boxed())
+    }
+
+    async fn import_snapshot(
+        &self,
+        request: SnapshotImportRequest,
+        source: BoxStream<'static, Result<Vec<u8>, Problem>>,
+    ) -> Result<SnapshotStarted, Problem> {
+        let source = source.map(|piece| piece.map_err(Fault::from)).boxed();
+        Ok(self.manager.import_snapshot(&request, source).await?)
+    }
+
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
+        Ok(self.manager.diff_snapshot(&request).await?)
+    }
+
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
+        Ok(self.manager.prune_snapshots(&request).await?)
+    }
+
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
+        Ok(self.manager.add_patch(&request).await?)
+    }
+
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem> {
+        Ok(self.manager.remove_patch(snapshot, patch).await?)
+    }
+
+    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
+        Ok(self.manager.patch_status(snapshot).await?)
+    }
+
+    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem> {
+        Ok(self.manager.apply_patches(&request).await?)
+    }
+
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
+        Ok(self.manager.roll_out(&request).await?)
+    }
+
+    async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
+        Ok(self.manager.lineage(id).await?)
     }
 
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {

@@ -15,6 +15,11 @@ pub use problem::Problem;
 
 pub use crate::domain::event::Update;
 pub use crate::domain::request::{
+    ApplyRequest, PatchRequest, PatchStanding, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem,
+    RolloutRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
+    SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
+};
+pub use crate::domain::request::{
     Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest,
     ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
@@ -25,7 +30,9 @@ use crate::domain::fault::Code;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
+use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
 use crate::domain::verbatim::JsonText;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
@@ -49,6 +56,51 @@ pub trait Client: Send + Sync {
     async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem>;
     /// Starts a recreate and returns at once.
     async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem>;
+    /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
+    async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem>;
+    /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
+    async fn wake(&self, request: SleepRequest) -> Result<Started, Problem>;
+    /// Starts a snapshot and returns at once.
+    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem>;
+    /// Starts a new sandbox from a snapshot and returns at once.
+    async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem>;
+    /// Snapshots with what hangs on them, oldest first.
+    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem>;
+    /// The snapshot that an exact id, an exact name or a unique beginning of an id (`snap-` plus 4 or more) means.
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem>;
+    /// Waits until an operation on a snapshot ended; the record as it is then, or the operation's error. The record of one
+    /// that was deleted is its last.
+    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem>;
+    /// Starts to read a snapshot and to compare it with what is known of it.
+    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem>;
+    /// Starts to delete a snapshot. `in_use` names what depends on it.
+    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem>;
+    /// Starts to copy a snapshot to another host.
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem>;
+    /// The bytes of a file that [`Client::import_snapshot`] takes.
+    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem>;
+    /// Starts to take a snapshot from a file's bytes.
+    async fn import_snapshot(
+        &self,
+        request: SnapshotImportRequest,
+        source: BoxStream<'static, Result<Vec<u8>, Problem>>,
+    ) -> Result<SnapshotStarted, Problem>;
+    /// What differs between a snapshot and another one, or a sandbox as it is now.
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem>;
+    /// Deletes old snapshots on which nothing depends, or says which it would.
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem>;
+    /// Adds a patch to a snapshot; runs nothing.
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem>;
+    /// Takes a patch away from a snapshot: by its id or sequence. Sandboxes that have it keep it.
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem>;
+    /// Which sandboxes have each patch of a snapshot, will get it, or failed.
+    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem>;
+    /// Starts to apply what a sandbox owes, without a wake; it stays `ready`.
+    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem>;
+    /// Applies a snapshot's patches to all sandboxes based on it, some first; stops at the first failure.
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem>;
+    /// Where a sandbox (exact id) comes from, and the snapshots taken of it.
+    async fn lineage(&self, id: &str) -> Result<Lineage, Problem>;
     /// Waits until an operation of this process ended; the record as it is then, or the operation's error.
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem>;
     /// Asks an operation to roll back. Returns at once; `finish` tells the end.

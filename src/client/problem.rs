@@ -95,6 +95,14 @@ impl From<OperationError> for Problem {
     }
 }
 
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Self {
+        let mut fault = Self::new(problem.code, problem.message).retryable(problem.retryable);
+        (fault.hint, fault.details) = (problem.hint, problem.details);
+        if problem.causes.is_empty() { fault } else { fault.because(problem.causes.join(": ")) }
+    }
+}
+
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)

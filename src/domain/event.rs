@@ -209,6 +209,9 @@ pub struct Progress {
     pub kind: OperationKind,
     /// On which sandbox.
     pub sandbox_id: Option<SandboxId>,
+    /// On which snapshot.
+    #[serde(default)]
+    pub snapshot_id: Option<crate::domain::name::SnapshotId>,
     /// The step's name, such as `transfer`.
     pub stage: String,
     /// The step's number, from 1.
@@ -238,6 +241,8 @@ pub enum Update {
     Host(Box<HostView>),
     /// A record changed without an event: its services were seen in another state.
     Record(Box<SandboxRecord>),
+    /// Snapshots or patches changed, by whichever process.
+    Snapshots,
     /// The listener was too slow, or events are older than kept: read everything again.
     Resync,
 }

@@ -2,6 +2,7 @@
 //!
 //! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
 
+pub mod archive;
 pub mod event;
 pub mod extension;
 pub mod facts;
@@ -11,10 +12,12 @@ pub mod manifest;
 pub mod name;
 pub mod operation;
 pub mod output;
+pub mod patch;
 pub mod profile;
 pub mod recipe_yaml;
 pub mod request;
 pub mod sandbox;
+pub mod snapshot;
 pub mod text;
 pub mod time;
 pub mod usd;
@@ -25,6 +28,8 @@ pub use event::{Actor, ActorType, Event, EventKind, Progress};
 pub use fault::{Code, Fault};
 pub use name::{EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId};
 pub use operation::{Operation, OperationKind, OperationState};
+pub use patch::Patch;
 pub use sandbox::{SandboxRecord, State};
+pub use snapshot::SnapshotRecord;
 pub use time::Time;
 pub use usd::Usd;

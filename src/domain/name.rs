@@ -133,6 +133,25 @@ impl OperationId {
     }
 }
 
+impl SnapshotId {
+    /// An id from 32 random bits.
+    pub fn from_random(bits: u32) -> Self {
+        Self(format!("snap-{bits:08x}"))
+    }
+
+    /// Whether a text is one: `snap-` plus 8 hex digits. What comes from elsewhere becomes a path on hosts.
+    pub fn is_one(text: &str) -> bool {
+        text.strip_prefix("snap-").is_some_and(is_hex8)
+    }
+}
+
+impl PatchId {
+    /// An id from 32 random bits.
+    pub fn from_random(bits: u32) -> Self {
+        Self(format!("pat-{bits:08x}"))
+    }
+}
+
 /// Checks a sandbox's or snapshot's name: `^[a-z0-9][a-z0-9_.-]{0,62}$`, and nothing that reads as an id.
 pub fn check_name(text: &str) -> Result<(), Fault> {
     let head = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());

@@ -28,6 +28,14 @@ string_enum! {
         Wake = "wake",
         /// Apply patches.
         Patch = "patch",
+        /// Copy a snapshot to another host.
+        Copy = "copy",
+        /// Read a snapshot and compare it with what is known of it.
+        Verify = "verify",
+        /// Take a snapshot from a file.
+        Import = "import",
+        /// Remove a snapshot.
+        Delete = "delete",
         /// Bring into order what a dead process left.
         Recover = "recover",
     }
@@ -77,6 +85,14 @@ impl From<Fault> for OperationError {
             retryable: fault.retryable,
             details: fault.details,
         }
+    }
+}
+
+impl From<OperationError> for Fault {
+    fn from(error: OperationError) -> Self {
+        let mut fault = Self::new(error.code, error.message).retryable(error.retryable);
+        (fault.hint, fault.details) = (error.hint, error.details);
+        if error.causes.is_empty() { fault } else { fault.because(error.causes.join(": ")) }
     }
 }
 

@@ -1,5 +1,9 @@
 //! Requests and replies: what every face asks for and is told, above and below the client.
 
+mod checkpoint;
+
+pub use checkpoint::*;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

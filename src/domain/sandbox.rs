@@ -10,6 +10,7 @@ use crate::domain::extension::{Handle, Resource, TeardownLine};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId};
 use crate::domain::operation::OperationKind;
+use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::verbatim::Kept;
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
@@ -59,26 +60,6 @@ string_enum! {
         CrashRecovered = "crash_recovered",
         /// A later one took its place.
         Replaced = "replaced",
-    }
-}
-
-string_enum! {
-    /// How far the patches that a sandbox owes have come.
-    #[derive(Default)]
-    pub enum PatchState {
-        /// It owes none.
-        #[default]
-        None = "none",
-        /// Some wait for the next wake.
-        Pending = "pending",
-        /// A pass runs.
-        Applying = "applying",
-        /// All are in.
-        Applied = "applied",
-        /// A script failed.
-        Failed = "failed",
-        /// A crash left it open whether a script ran.
-        Unknown = "unknown",
     }
 }
 
@@ -264,25 +245,6 @@ pub struct Rewrite {
     pub path: String,
     /// One sentence.
     pub what: String,
-}
-
-/// One patch on one sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AppliedPatch {
-    /// The patch.
-    pub id: crate::domain::name::PatchId,
-    /// Its place in the order.
-    pub sequence: u64,
-    /// How far it came.
-    pub state: PatchState,
-    /// When its script began.
-    pub started_at: Option<Time>,
-    /// How long it ran, in seconds.
-    pub duration_s: Option<u64>,
-    /// Its script's exit status.
-    pub exit_status: Option<i32>,
-    /// The last 64 KiB it wrote.
-    pub output: Option<String>,
 }
 
 /// What is known of one sandbox (contract, section 3).

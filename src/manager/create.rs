@@ -9,9 +9,10 @@ use crate::domain::extension::{MeterQuote, OwnerStamp, Preview, ProvisionRequest
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
 use crate::domain::operation::{Operation, OperationError, OperationKind};
+use crate::domain::patch::PatchState;
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
-use crate::domain::sandbox::{PatchState, ProfileRef, Route, SandboxRecord, State};
+use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
 use crate::domain::text::hex;
 use crate::failpoint;
 use crate::manager::establish::Establishment;

@@ -1,7 +1,9 @@
 //! The verbs: [`SandboxManager`] over traits only. It decides what is legal, writes the record before the host is
 //! touched, runs the work as a job, and writes down what came of it.
 
+mod archives;
 mod attend;
+mod checkpoint;
 mod create;
 mod doctor;
 mod establish;
@@ -13,11 +15,15 @@ pub mod jobs;
 mod labels;
 pub mod ledger;
 mod lifecycle;
+mod patches;
 mod placement;
 mod record;
 mod recover;
 mod recreate;
+mod restore;
 mod services;
+mod sleep;
+mod snapshots;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -28,17 +34,20 @@ use crate::domain::event::Actor;
 use crate::domain::extension::{SandboxExtension, Target};
 use crate::domain::facts::HostView;
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, is_hex8};
+use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, SnapshotId, is_hex8};
 use crate::domain::operation::{Operation, OperationState};
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::text::nearest;
 use crate::domain::time::Time;
 use crate::domain::verbatim::JsonText;
 use crate::manager::jobs::Jobs;
 use crate::manager::ledger::Ledger;
 use crate::store::catalogue::Catalogue;
-use crate::store::{EventLog, Installation, Locks, OperationStore, RecipeStore, SandboxStore};
+use crate::store::{
+    EventLog, Installation, Locks, OperationStore, PatchStore, RecipeStore, SandboxStore, SnapshotStore,
+};
 use crate::transport::Transports;
 
 /// The present moment. The manager asks it; the domain is told.
@@ -78,6 +87,10 @@ pub struct Settings {
 pub struct Parts {
     /// The sandboxes.
     pub sandboxes: Arc<dyn SandboxStore>,
+    /// The snapshots.
+    pub snapshots: Arc<dyn SnapshotStore>,
+    /// The patches.
+    pub patches: Arc<dyn PatchStore>,
     /// The operations.
     pub operations: Arc<dyn OperationStore>,
     /// The event log.
@@ -111,6 +124,8 @@ pub struct Parts {
 pub struct SandboxManager {
     parts: Arc<Parts>,
     jobs: Arc<Jobs>,
+    /// Snapshots that this process deleted, as they were.
+    deleted: Arc<Mutex<BTreeMap<SnapshotId, SnapshotRecord>>>,
     seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
     log_grew: Arc<tokio::sync::Notify>,
     following: Arc<std::sync::Once>,
@@ -122,6 +137,7 @@ impl SandboxManager {
         Self {
             parts: Arc::new(parts),
             jobs: Arc::default(),
+            deleted: Arc::default(),
             seen_hosts: Arc::default(),
             log_grew: Arc::default(),
             following: Arc::new(std::sync::Once::new()),

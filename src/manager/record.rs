@@ -9,7 +9,7 @@ use crate::domain::event::Progress;
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{HostName, OperationId, SandboxId};
+use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -259,6 +259,7 @@ pub(super) struct JobReporter {
     operation: OperationId,
     kind: OperationKind,
     sandbox: Option<SandboxId>,
+    snapshot: Option<SnapshotId>,
     /// The step that was reported last: its stage, its number, how many there are.
     last: Mutex<(&'static str, u32, u32)>,
     learnt: Mutex<Option<Learnt>>,
@@ -276,6 +277,7 @@ impl JobReporter {
             operation: operation.id.clone(),
             kind: operation.kind.clone(),
             sandbox: operation.sandbox_id.clone(),
+            snapshot: operation.snapshot_id.clone(),
             last: Mutex::default(),
             learnt: Mutex::default(),
             lines: Mutex::default(),
@@ -334,6 +336,7 @@ impl Reporter for JobReporter {
             operation: self.operation.clone(),
             kind: self.kind.clone(),
             sandbox_id: self.sandbox.clone(),
+            snapshot_id: self.snapshot.clone(),
             stage: report.stage.to_owned(),
             step,
             steps,

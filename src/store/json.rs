@@ -9,14 +9,20 @@ use crate::store::files::DataDir;
 use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
 use crate::store::operations::OperationFile;
+use crate::store::patches::PatchFile;
 use crate::store::recipes::RecipeFolder;
 use crate::store::sandboxes::SandboxFile;
+use crate::store::snapshots::SnapshotFile;
 
 /// Every store of one data directory. Several processes may have it open.
 #[derive(Clone)]
 pub struct JsonStores {
     /// `sandboxes.json` and `history.jsonl`.
     pub sandboxes: Arc<SandboxFile>,
+    /// `snapshots.json`.
+    pub snapshots: Arc<SnapshotFile>,
+    /// `patches.json`.
+    pub patches: Arc<PatchFile>,
     /// `operations.json`.
     pub operations: Arc<OperationFile>,
     /// `events.jsonl`.
@@ -42,6 +48,8 @@ impl JsonStores {
         let dir = DataDir::open(data_dir)?;
         Ok(Self {
             sandboxes: Arc::new(SandboxFile::new(&dir)),
+            snapshots: Arc::new(SnapshotFile::new(&dir)),
+            patches: Arc::new(PatchFile::new(&dir)),
             operations: Arc::new(OperationFile::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),

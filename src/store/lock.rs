@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::SandboxId;
+use crate::domain::name::{SandboxId, SnapshotId};
 use crate::store::files::{DataDir, blocking, io_fault, open_private};
 use crate::store::{Held, Locks};
 
@@ -153,6 +153,20 @@ impl Locks for LockFolder {
         let taken = blocking(move || {
             dir.prepare(Some(FOLDER))?;
             try_take(&dir.join(FOLDER).join(format!("{id}.lock")))
+        })
+        .await?;
+        Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
+    }
+
+    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Fault> {
+        if !SnapshotId::is_one(id.as_str()) {
+            return Err(Fault::invalid_input("snapshot", "a snapshot's id is `snap-` and 8 hex digits"));
+        }
+        let (dir, id) = (self.dir.clone(), id.clone());
+        let taken = blocking(move || {
+            dir.prepare(Some(FOLDER))?;
+            // A sandbox may be called as a snapshot is.
+            try_take(&dir.join(FOLDER).join(format!("_{id}.lock")))
         })
         .await?;
         Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))

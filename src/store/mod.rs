@@ -17,9 +17,11 @@ pub mod json;
 pub mod lock;
 mod merge;
 pub mod operations;
+pub mod patches;
 pub mod recipes;
 pub mod sandboxes;
 mod segments;
+pub mod snapshots;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,11 +31,12 @@ use async_trait::async_trait;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
 use crate::domain::fault::Fault;
-use crate::domain::name::{EventId, HostName, OperationId, OwnerId, SandboxId};
+use crate::domain::name::{EventId, HostName, OperationId, OwnerId, PatchId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
+use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
 use crate::domain::verbatim::JsonText;
-use crate::domain::{SandboxRecord, Time};
+use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
@@ -114,6 +117,57 @@ pub trait SandboxStore: Send + Sync {
     async fn version(&self) -> Result<u64, Fault>;
 }
 
+/// The snapshots.
+#[async_trait]
+pub trait SnapshotStore: Send + Sync {
+    /// Writes a new record at revision 1. `conflict` (`details.field` is `id` or `name`) if its id exists, or its name is
+    /// that of one that has not failed.
+    async fn insert(&self, record: SnapshotRecord) -> Result<SnapshotRecord, Fault>;
+
+    /// The record with exactly this id.
+    async fn get(&self, id: &SnapshotId) -> Result<Option<SnapshotRecord>, Fault>;
+
+    /// All records, oldest first.
+    async fn list(&self) -> Result<Vec<SnapshotRecord>, Fault>;
+
+    /// Changes the record if its revision is still `expected` (`None`: whatever it is), and raises the revision.
+    /// `conflict` as [`SandboxStore::update`] has it.
+    async fn update(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        change: Change<'_, SnapshotRecord>,
+    ) -> Result<SnapshotRecord, Fault>;
+
+    /// Takes the record out: its archive is gone. The record as it was.
+    async fn remove(&self, id: &SnapshotId, expected: Option<u64>) -> Result<SnapshotRecord, Fault>;
+
+    /// A number that changes whenever any record changed, by whichever process; cheap.
+    async fn version(&self) -> Result<u64, Fault>;
+}
+
+/// The patches. One is written once and never changed; what a sandbox has of it stands on the sandbox.
+#[async_trait]
+pub trait PatchStore: Send + Sync {
+    /// Writes a new patch. `conflict` if its id exists, or its snapshot has one with its sequence.
+    async fn insert(&self, patch: Patch) -> Result<Patch, Fault>;
+
+    /// All of them, by snapshot and sequence.
+    async fn list(&self) -> Result<Vec<Patch>, Fault>;
+
+    /// Takes these events, which are in the log by now, out of what is pending on it.
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Fault>;
+
+    /// Takes it out; `None` if it is not there.
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault>;
+
+    /// Takes all of a snapshot's out.
+    async fn remove_all(&self, snapshot: &SnapshotId) -> Result<(), Fault>;
+
+    /// A number that changes whenever any of them changed, by whichever process; cheap.
+    async fn version(&self) -> Result<u64, Fault>;
+}
+
 /// The operations: those that run, and the last day's.
 #[async_trait]
 pub trait OperationStore: Send + Sync {
@@ -167,11 +221,14 @@ pub trait EventLog: Send + Sync {
 /// A lock that is freed when it is dropped or when its process dies.
 pub trait Held: Send + Sync {}
 
-/// Locks across processes, one per sandbox.
+/// Locks across processes, one per sandbox and one per snapshot.
 #[async_trait]
 pub trait Locks: Send + Sync {
     /// Takes the sandbox's operation lock if it is free. `None`: somebody holds it.
     async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Fault>;
+    /// Takes a snapshot's operation lock if it is free: of one that is made, copied, deleted or gets a patch. Restores only
+    /// read, and take none. `None`: somebody holds it.
+    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Fault>;
     /// Drops what is kept for locks of sandboxes that are not among `live`, unless somebody holds them.
     async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Fault>;
 }

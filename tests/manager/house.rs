@@ -29,6 +29,8 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
     let available = BTreeSet::from(["ext.compose-ssh"]);
     SandboxManager::new(Parts {
         sandboxes: stores.sandboxes,
+        snapshots: stores.snapshots,
+        patches: stores.patches,
         operations: stores.operations,
         events: stores.events,
         locks: stores.locks,

@@ -16,6 +16,11 @@ use futures_util::stream::BoxStream;
 use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
+    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem, RolloutRequest,
+    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
+    SnapshotQuery, SnapshotRequest, SnapshotStarted,
+};
+use sandboxer::client::{
     Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
     LogsRequest, Problem, ProfileView, Recovered, RecreateRequest, ShellRequest, Started, Update,
 };
@@ -26,10 +31,12 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, check_name};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
+use sandboxer::domain::patch::Patch;
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service, State, Verdict,
 };
+use sandboxer::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 
@@ -235,6 +242,7 @@ impl FakeClient {
                     operation: operation.clone(),
                     kind: kind.clone(),
                     sandbox_id: Some(id.clone()),
+                    snapshot_id: None,
                     stage: (*stage).to_owned(),
                     step: u32::try_from(step).unwrap() + 1,
                     steps: u32::try_from(stages.len()).unwrap(),
@@ -398,6 +406,91 @@ impl Client for FakeClient {
         let record = self.checked(&request.id, request.revision)?;
         let operation = self.start(OperationKind::Recreate, &record.id);
         Ok(Started { operation: Some(operation), sandbox: record })
+    }
+
+    async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("sleep {:?}: the fake cannot", request)))
+    }
+
+    async fn wake(&self, request: SleepRequest) -> Result<Started, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("wake {:?}: the fake cannot", request)))
+    }
+
+    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("snapshot {:?}: the fake cannot", request)))
+    }
+
+    async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("restore {:?}: the fake cannot", request)))
+    }
+
+    async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
+        Ok(Vec::new())
+    }
+
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("snapshot_view {:?}: the fake cannot", reference)))
+    }
+
+    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("finish_snapshot {:?}: the fake cannot", operation)))
+    }
+
+    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("verify_snapshot {:?}: the fake cannot", id)))
+    }
+
+    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("delete_snapshot {:?}: the fake cannot", request)))
+    }
+
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("copy_snapshot {:?}: the fake cannot", request)))
+    }
+
+    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("export_snapshot {:?}: the fake cannot", id)))
+    }
+
+    async fn import_snapshot(
+        &self,
+        request: SnapshotImportRequest,
+        _source: BoxStream<'static, Result<Vec<u8>, Problem>>,
+    ) -> Result<SnapshotStarted, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("import_snapshot {:?}: the fake cannot", request)))
+    }
+
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("diff_snapshot {:?}: the fake cannot", request)))
+    }
+
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("prune_snapshots {:?}: the fake cannot", request)))
+    }
+
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("add_patch {:?}: the fake cannot", request)))
+    }
+
+    async fn remove_patch(&self, snapshot: &str, _patch: &str) -> Result<Patch, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("remove_patch {:?}: the fake cannot", snapshot)))
+    }
+
+    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("patch_status {:?}: the fake cannot", snapshot)))
+    }
+
+    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("apply_patches {:?}: the fake cannot", request)))
+    }
+
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
+        Err(Problem::new(Code::Unsupported, format!("roll_out {:?}: the fake cannot", request)))
+    }
+
+    async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
+        let _ = id;
+        Ok(Lineage::default())
     }
 
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
@@ -627,7 +720,7 @@ pub fn record(id: &str, name: Option<&str>, profile: &str, host: &str, state: St
         based_on_snapshot: None,
         applied_patches: Vec::new(),
         last_patch_sequence: 0,
-        patch_state: sandboxer::domain::sandbox::PatchState::None,
+        patch_state: sandboxer::domain::patch::PatchState::None,
         patch_error: None,
         undo_of: None,
         quote_usd: None,

@@ -267,6 +267,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
         }
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
+        Update::Snapshots => Vec::new(),
         Update::Resync => {
             let mut effects = list(model);
             effects.push(Effect::Hosts);

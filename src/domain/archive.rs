@@ -1,0 +1,152 @@
+//! What may be done with archives on hosts, whichever sandbox they come from. The contract between the manager and the
+//! extensions that keep snapshots as archives (contract, section 6).
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::extension::{ExtensionError, Reporter, TeardownReport};
+use crate::domain::facts::HostIdentity;
+use crate::domain::fault::Fault;
+use crate::domain::name::{HostName, OwnerId, SnapshotId};
+use crate::domain::output::OutputSink;
+use crate::domain::profile::Profile;
+use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
+use crate::domain::words::string_enum;
+
+/// Bytes on their way; the first error ends it.
+pub type ByteStream = BoxStream<'static, Result<Vec<u8>, Fault>>;
+
+/// Which archive, on which host.
+#[derive(Debug, Clone)]
+pub struct ArchivePlace {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// Owner ids that count as ours.
+    pub owners: Vec<OwnerId>,
+    /// The host.
+    pub host: HostName,
+    /// The snapshot's recipe: its `config.root` says where archives are, where it has one.
+    pub profile: Profile,
+    /// The folder, if it is known.
+    pub path: Option<String>,
+    /// What the host proved to be. A different one is `host_changed`.
+    pub host_identity: Option<HostIdentity>,
+}
+
+/// What a host has of a snapshot.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ArchiveLook {
+    /// The folder, if it is there.
+    pub path: Option<String>,
+    /// What the host proved to be.
+    pub identity: Option<HostIdentity>,
+    /// Its manifest, if the archive was sealed: then it is whole.
+    pub manifest: Option<ArchiveManifest>,
+    /// The archive file's size, if it is there under its last name; bytes.
+    pub bytes: Option<u64>,
+}
+
+/// An archive that came to a host and was verified there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arrived {
+    /// The folder.
+    pub path: String,
+    /// What the host proved to be.
+    pub identity: HostIdentity,
+    /// What is known of it there: `format` and `bytes` may differ from where it came from.
+    pub archive: ArchiveFacts,
+}
+
+string_enum! {
+    /// What an entry is.
+    pub enum EntryKind {
+        /// A regular file.
+        File = "file",
+        /// A folder.
+        Directory = "directory",
+        /// A symbolic link.
+        Symlink = "symlink",
+        /// A further name of a file that came before.
+        HardLink = "hard_link",
+        /// A named pipe.
+        Fifo = "fifo",
+    }
+}
+
+/// One entry of an archive or of a workspace, as `tar` lists it. Its content is not looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TreeEntry {
+    /// `workspace/…` or `volumes/<name>/…`, bytes that are no UTF-8 and control characters escaped as `\NNN`.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its permissions, such as `rwxr-xr-x`.
+    pub mode: String,
+    /// `user/group`; the account that made the sandbox is `self`.
+    pub owner: String,
+    /// Its size; bytes.
+    pub size: u64,
+    /// When it was changed last, to the second: `YYYY-MM-DD HH:MM:SS`.
+    pub modified: String,
+    /// Where a link points.
+    pub target: Option<String>,
+}
+
+/// What may be done with archives. Every call may be dropped at any await; what it was writing is then a partial file
+/// beside which no manifest is, and `remove` takes it away.
+#[async_trait]
+pub trait SnapshotArchives: Send + Sync {
+    /// What the host has of it.
+    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError>;
+
+    /// Reads it whole. `operation_failed` with `details.kind` = `altered` when it is not what `facts` say, `not_found` when
+    /// it is not there.
+    async fn verify(
+        &self,
+        place: &ArchivePlace,
+        facts: &ArchiveFacts,
+        reporter: &dyn Reporter,
+    ) -> Result<(), ExtensionError>;
+
+    /// Removes it, whole or in part, and reads back. Idempotent. What bears its name and is not ours is left alone and
+    /// reported as failed.
+    async fn remove(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
+
+    /// What is in it.
+    async fn entries(&self, place: &ArchivePlace, facts: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError>;
+
+    /// Writes the archive file's bytes to a sink.
+    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), ExtensionError>;
+
+    /// Streams it to another host through this process, verifies it there and seals it with `manifest`. Where the other
+    /// host cannot read the format it is compressed anew on the way.
+    async fn copy(
+        &self,
+        from: &ArchivePlace,
+        to: &ArchivePlace,
+        manifest: &ArchiveManifest,
+        reporter: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError>;
+
+    /// A file that [`Self::import`] takes, on this or another installation: manifest and archive.
+    async fn export(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError>;
+
+    /// Reads the head of such a file: its manifest, checked as far as it goes, and what comes behind it.
+    ///
+    /// Errors: `invalid_input` for what is no export.
+    async fn open_export(&self, source: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError>;
+
+    /// Checks what comes behind the head as hostile while it is sent to `to`, verifies it there and seals it with
+    /// `manifest`.
+    ///
+    /// Errors: `invalid_input` for an archive that names what is outside of it, or is not what its manifest says.
+    async fn import(
+        &self,
+        to: &ArchivePlace,
+        manifest: &ArchiveManifest,
+        source: ByteStream,
+        reporter: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError>;
+}

@@ -1,0 +1,353 @@
+//! What goes into an extension and what comes out of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::archive::ArchivePlace;
+use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
+use crate::domain::fault::Fault;
+use crate::domain::name::{HostName, OwnerId, SandboxId};
+use crate::domain::patch::Patch;
+use crate::domain::profile::{Profile, SnapshotMode};
+use crate::domain::sandbox::{Failure, Reachability, Rewrite, Service};
+use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
+use crate::domain::words::string_enum;
+use crate::domain::{Time, Usd};
+
+/// What the extension needs to find a sandbox again, beyond its id. Opaque to everyone else.
+pub type Handle = serde_json::Value;
+
+string_enum! {
+    /// What an extension can do beyond making and removing.
+    pub enum Capability {
+        /// `snapshot` and `restore_from_snapshot`.
+        Snapshots = "snapshots",
+        /// Patches on snapshots.
+        Patches = "patches",
+        /// `sleep` and `wake`.
+        Sleep = "sleep",
+        /// `exec` and a shell.
+        Exec = "exec",
+        /// `logs`.
+        Logs = "logs",
+        /// `list_owned`, from which a lost store is rebuilt.
+        Adopt = "adopt",
+        /// `estimate_cost` and `meter_actual` answer with money.
+        Metered = "metered",
+    }
+}
+
+/// What an extension can do: the capabilities that are there.
+pub type Capabilities = std::collections::BTreeSet<Capability>;
+
+/// Something on a host: a container, network, volume, pod, directory or tunnel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resource {
+    /// `container`, `network`, `volume`, `pod`, `directory`, `tunnel`; `process`: one that worked in the workspace.
+    pub kind: String,
+    /// Its name on the host, or its path.
+    pub id: String,
+}
+
+string_enum! {
+    /// What became of a resource in a teardown.
+    pub enum TeardownOutcome {
+        /// It was there and is gone.
+        Removed = "removed",
+        /// It was not there: only "not found" counts.
+        Absent = "absent",
+        /// It could not be removed.
+        Failed = "failed",
+    }
+}
+
+/// One line of a teardown's report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TeardownLine {
+    /// What.
+    pub resource: Resource,
+    /// What became of it.
+    pub outcome: TeardownOutcome,
+    /// Why it failed, in the program's words.
+    pub reason: Option<String>,
+}
+
+/// What a teardown did. `clean` only when a read-back showed that nothing is left.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TeardownReport {
+    /// A line per resource.
+    pub lines: Vec<TeardownLine>,
+    /// What the read-back still found.
+    pub leftovers: Vec<Resource>,
+}
+
+impl TeardownReport {
+    /// Whether nothing is left.
+    pub fn is_clean(&self) -> bool {
+        self.leftovers.is_empty() && self.lines.iter().all(|line| line.outcome != TeardownOutcome::Failed)
+    }
+}
+
+/// This installation as a host sees it (contract 1, `owner`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerStamp {
+    /// The id that new sandboxes carry.
+    pub owner: OwnerId,
+    /// The machine the installation is on.
+    pub machine_id: String,
+    /// Raised by each create, restore and recreate; written to the host by the prepare call.
+    pub counter: u64,
+}
+
+/// Everything `provision` needs.
+#[derive(Debug, Clone)]
+pub struct ProvisionRequest {
+    /// The sandbox's id: every name on the host derives from it.
+    pub id: SandboxId,
+    /// Who makes it.
+    pub owner: OwnerStamp,
+    /// Where.
+    pub host: HostName,
+    /// The recipe.
+    pub profile: Profile,
+    /// The inputs, checked, defaults filled in.
+    pub inputs: BTreeMap<String, String>,
+    /// When the record was written.
+    pub created_at: Time,
+    /// The deadline for the host's manifest.
+    pub expires_at: Option<Time>,
+    /// Whether the operator agreed to a transfer above the limits.
+    pub allow_large: bool,
+}
+
+/// Which sandbox a later verb is about.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The sandbox's id.
+    pub id: SandboxId,
+    /// Owner ids that count as ours on the host; the one that made it is the last.
+    pub owners: Vec<OwnerId>,
+    /// The recorded host.
+    pub host: HostName,
+    /// The recipe, for its `stop_grace` and `config`.
+    pub profile: Profile,
+    /// The inputs.
+    pub inputs: BTreeMap<String, String>,
+    /// When the record was written, for the host's manifest.
+    pub created_at: Time,
+    /// What `provision` returned, if it came so far.
+    pub handle: Option<Handle>,
+    /// The recorded directory, if it came so far.
+    pub workdir: Option<String>,
+    /// What the host proved to be, if it came so far. A different one is `host_changed`.
+    pub host_identity: Option<HostIdentity>,
+    /// Our counter (contract 1, `owner`). A host with a higher one has seen more than our records say: a teardown
+    /// then touches nothing and fails with `conflict` (`details.kind` is `behind`, `details.counter` the host's).
+    /// `None`: the host is not asked, as in a rollback of what was made just now.
+    pub stamp: Option<OwnerStamp>,
+}
+
+/// What `provision` made.
+#[derive(Debug, Clone)]
+pub struct Provisioned {
+    /// To find it again.
+    pub handle: Handle,
+    /// `<workspace_root>/sbx-<id>`, absolute.
+    pub workdir: String,
+    /// What the host proved to be.
+    pub identity: HostIdentity,
+    /// What was changed in what the user wrote.
+    pub rewrites: Vec<Rewrite>,
+    /// The host's facts, where the recipe asks for them.
+    pub facts: Option<HostFacts>,
+    /// The runtime's certificate, where the recipe asks for it.
+    pub certificate: Option<Certificate>,
+    /// The counter that the host had of this installation, where it was not behind ours: then our data directory is
+    /// an old copy.
+    pub counter_ahead: Option<u64>,
+}
+
+/// What `wait_ready` found.
+#[derive(Debug, Clone)]
+pub struct Readiness {
+    /// How to get there.
+    pub reachability: Reachability,
+    /// The services as the engine reported them.
+    pub services: Vec<Service>,
+}
+
+/// What a host has of a sandbox (`inspect`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inspection {
+    /// What is there: its directory, containers, networks, volumes.
+    pub resources: Vec<Resource>,
+    /// Whether all of it is there and every long-running service runs: what `wait_ready` would call ready.
+    pub ready: bool,
+    /// Its services as the backend reports them.
+    pub services: Vec<Service>,
+    /// How to get there, where it is ready.
+    pub reachability: Option<Reachability>,
+    /// The counter that the host has of this installation (contract 1, `owner`); `None` where it has none.
+    pub counter: Option<u64>,
+}
+
+/// What a create would do, found without touching anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Preview {
+    /// Bytes to transfer.
+    pub bytes: u64,
+    /// Files to transfer.
+    pub files: u64,
+    /// What the renderer would change.
+    pub rewrites: Vec<Rewrite>,
+    /// Everything that would be refused, not only the first.
+    pub refusals: Vec<Refusal>,
+    /// Services that would be started.
+    pub services: Vec<String>,
+}
+
+/// One thing that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// Where, such as `services.web.privileged` or an input's name.
+    pub path: String,
+    /// One sentence.
+    pub message: String,
+    /// The word for the profile's `compose.allow` that would permit it.
+    pub allow: Option<String>,
+}
+
+/// An error of an extension: what went wrong, and the evidence.
+#[derive(Debug, thiserror::Error)]
+#[error("{fault}")]
+pub struct ExtensionError {
+    /// What went wrong.
+    #[source]
+    pub fault: Fault,
+    /// The failed step's evidence, where a program ran.
+    pub failure: Option<Failure>,
+    /// Whether it is certain that nothing was made on the host, or removed there. Nothing made: then there is nothing
+    /// to tear down, and what has this sandbox's name there is somebody else's.
+    pub untouched: bool,
+}
+
+/// What `provision` learnt of the host before it made anything that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learnt {
+    /// The directory.
+    pub workdir: String,
+    /// The host's identity.
+    pub identity: HostIdentity,
+}
+
+impl From<Fault> for ExtensionError {
+    fn from(fault: Fault) -> Self {
+        Self { fault, failure: None, untouched: false }
+    }
+}
+
+/// One report of progress from an extension.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// The step's name.
+    pub stage: &'static str,
+    /// The step's number, from 1.
+    pub step: u32,
+    /// How many steps there are; 0: the step follows the one before it.
+    pub steps: u32,
+    /// How much of the step is done.
+    pub done: Option<u64>,
+    /// Out of how much.
+    pub of: Option<u64>,
+    /// Bytes moved so far.
+    pub bytes: Option<u64>,
+    /// A line that the step's program wrote.
+    pub message: Option<String>,
+}
+
+/// Where an extension's progress goes. Never blocks; may drop reports.
+pub trait Reporter: Send + Sync {
+    /// Takes one report.
+    fn report(&self, report: Report);
+
+    /// Takes what `provision` learnt of the host, so that the record has it although the call is dropped or fails.
+    fn learnt(&self, _learnt: &Learnt) {}
+}
+
+/// What a metered extension asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MeterQuote {
+    /// The price.
+    pub usd: Usd,
+    /// How it was reckoned, in a sentence.
+    pub basis: String,
+}
+
+/// What a snapshot is to be.
+#[derive(Debug, Clone)]
+pub struct CaptureRequest {
+    /// The record as it was written ahead: its id names the folder.
+    pub snapshot: SnapshotRecord,
+    /// Who makes it.
+    pub owner: OwnerId,
+    /// What happens to the containers meanwhile; `None`: `pause` where the runtime can, with `stop` never by itself.
+    pub mode: Option<SnapshotMode>,
+    /// Patterns to leave out.
+    pub excludes: Vec<String>,
+}
+
+/// A snapshot that was made and sealed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Captured {
+    /// Its folder on the host, absolute.
+    pub path: String,
+    /// What the host proved to be.
+    pub identity: HostIdentity,
+    /// What is known of its archive.
+    pub archive: ArchiveFacts,
+}
+
+/// The archive that a sandbox is made from.
+#[derive(Debug, Clone)]
+pub struct RestoreSource {
+    /// Which, on the same host as the sandbox.
+    pub place: ArchivePlace,
+    /// What is known of it.
+    pub archive: ArchiveFacts,
+    /// Whether it is an error when the host cannot set everything (`--strict`).
+    pub strict: bool,
+}
+
+/// What a restore made.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// As `provision` answers.
+    pub provisioned: Provisioned,
+    /// What could not be set on the target, counted by kind: `owners`, `modes`, `xattrs`, `devices`, `volumes`.
+    pub not_preserved: BTreeMap<String, u64>,
+}
+
+/// One patch to run.
+#[derive(Debug, Clone)]
+pub struct PatchRun {
+    /// The patch.
+    pub patch: Patch,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+/// How a patch's script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchOutcome {
+    /// Its exit status (128 + n after signal n).
+    pub exit_status: i32,
+    /// Whether it was ended because its time was over.
+    pub timed_out: bool,
+    /// The last [`crate::domain::patch::KEPT_OUTPUT`] bytes that it wrote, invalid UTF-8 replaced.
+    pub output: String,
+    /// How long it ran.
+    pub duration: Duration,
+}

@@ -1,0 +1,266 @@
+//! Requests and replies about snapshots, patches, sleep and wake.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::archive::TreeEntry;
+use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
+use crate::domain::operation::OperationError;
+use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::snapshot::SnapshotRecord;
+
+/// What a sleep or a wake asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SleepRequest {
+    /// Exact id.
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+}
+
+/// What a snapshot asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotRequest {
+    /// The sandbox: exact id.
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+    /// A name.
+    pub name: Option<String>,
+    /// `live`, `pause` or `stop`; none: the profile's, and else `pause` where the runtime can.
+    pub mode: Option<String>,
+}
+
+/// An operation on a snapshot that was started, and the record as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotStarted {
+    /// The operation; null when there was nothing to do.
+    pub operation: Option<OperationId>,
+    /// The record.
+    pub snapshot: SnapshotRecord,
+}
+
+/// Which snapshots.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotQuery {
+    /// Undo snapshots and failed ones too.
+    pub all: bool,
+}
+
+/// What a restore asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RestoreRequest {
+    /// The snapshot: exact id.
+    pub snapshot: String,
+    /// The host; none: the snapshot's own.
+    pub host: Option<String>,
+    /// Time to live as written (`4h`, `none`); none: the recipe's.
+    pub ttl: Option<String>,
+    /// A name.
+    pub name: Option<String>,
+    /// Fail when a patch fails.
+    pub require_patches: bool,
+    /// Fail when the host cannot set everything that the archive has.
+    pub strict: bool,
+}
+
+/// What a deletion asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotDeleteRequest {
+    /// The snapshot: exact id.
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+    /// Although patches or sandboxes depend on it.
+    pub force: bool,
+}
+
+/// What a copy asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotCopyRequest {
+    /// The snapshot: exact id.
+    pub id: String,
+    /// The host that gets a copy.
+    pub host: String,
+}
+
+/// What an import asks for. The file's content comes beside it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotImportRequest {
+    /// The host that gets it.
+    pub host: String,
+    /// A name instead of the one it had.
+    pub name: Option<String>,
+}
+
+/// What a comparison asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotDiffRequest {
+    /// The snapshot: exact id.
+    pub a: String,
+    /// What it is compared with: exact id of a snapshot or of a sandbox. None: the sandbox it was taken from, or its parent
+    /// where that is over.
+    pub b: Option<String>,
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// `workspace/…` or `volumes/<name>/…`, escaped as in [`TreeEntry`].
+    pub path: String,
+    /// `added`, `removed` or `changed`, seen from `a` to `b`.
+    pub change: String,
+    /// What differs of a changed one: `kind`, `mode`, `owner`, `size`, `modified`, `target`.
+    #[serde(default)]
+    pub differs: Vec<String>,
+    /// As it is in `a`.
+    pub a: Option<TreeEntry>,
+    /// As it is in `b`.
+    pub b: Option<TreeEntry>,
+}
+
+/// What differs between two trees. Contents are not compared: a file of the same size and time counts as the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotDiff {
+    /// What was compared: a snapshot's id.
+    pub a: String,
+    /// With what: a snapshot's or a sandbox's id.
+    pub b: String,
+    /// How many entries came, went and changed.
+    pub added: u64,
+    /// See `added`.
+    pub removed: u64,
+    /// See `added`.
+    pub changed: u64,
+    /// Bytes of files that came, less those that went, in all.
+    pub bytes: i64,
+    /// Each of them, by path, at most 10,000.
+    pub changes: Vec<Change>,
+    /// Whether there are more.
+    pub truncated: bool,
+    /// What could not be compared, in a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Which snapshots go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PruneRequest {
+    /// How many of each sandbox's are kept, the newest.
+    pub keep: Option<u32>,
+    /// Only those older than this; seconds.
+    pub older_than_s: Option<u64>,
+    /// Only say which.
+    pub dry_run: bool,
+}
+
+/// One snapshot of a prune.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PruneItem {
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Whether it is gone (with `dry_run`: would go).
+    pub ok: bool,
+    /// Its size; bytes.
+    pub bytes: Option<u64>,
+    /// Why it goes, or why it stays though it is old: what depends on it.
+    pub reason: String,
+    /// Why it could not be removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+}
+
+/// What a patch is to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PatchRequest {
+    /// The snapshot: exact id.
+    pub snapshot: String,
+    /// The script.
+    pub script: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// `workspace` or a service; none: `workspace`.
+    pub run_in: Option<String>,
+}
+
+/// How one sandbox stands to one patch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchStanding {
+    /// The sandbox.
+    pub id: SandboxId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its host.
+    pub host: HostName,
+    /// `pending` (it will get it), `applying`, `applied`, `failed` or `unknown`.
+    pub state: PatchState,
+    /// Whether an earlier one that failed stands in the way.
+    pub blocked: bool,
+    /// The run, if there was one.
+    pub run: Option<AppliedPatch>,
+}
+
+/// One patch and the sandboxes that have it, will get it, or failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchStatus {
+    /// The patch.
+    pub patch: Patch,
+    /// Each sandbox that is based on its snapshot.
+    pub sandboxes: Vec<PatchStanding>,
+}
+
+/// Which sandbox gets what it owes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApplyRequest {
+    /// Exact id.
+    pub id: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
+    /// Run what failed, or of which nobody knows whether it ran, once more.
+    pub retry: bool,
+}
+
+/// A snapshot's patches onto all sandboxes that are based on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RolloutRequest {
+    /// The snapshot: exact id.
+    pub snapshot: String,
+    /// So many first; the rest only when all of them went well. None: all at once.
+    pub canary: Option<u32>,
+}
+
+/// One sandbox of a rollout.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RolloutItem {
+    /// The sandbox.
+    pub id: SandboxId,
+    /// Whether it has them all now.
+    pub ok: bool,
+    /// Whether it was among the first.
+    pub canary: bool,
+    /// Sequences that were applied now.
+    pub applied: Vec<u64>,
+    /// Why it was passed over, or what went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+}
+
+/// Counts by kind, as `not_preserved` has them, in words: `3 owners, 1 xattrs`.
+pub fn counted(counts: &BTreeMap<String, u64>) -> String {
+    counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
+}

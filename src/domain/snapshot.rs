@@ -1,0 +1,367 @@
+//! Snapshots: what is known of a checkpoint, what lies beside its archive on a host, and what depends on it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::event::{Actor, PendingEvent};
+use crate::domain::facts::HostIdentity;
+use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId, SnapshotId};
+use crate::domain::patch::{Patch, PatchState};
+use crate::domain::profile::{Profile, SnapshotMode};
+use crate::domain::sandbox::{Failure, ProfileRef, Running, SandboxRecord, State};
+use crate::domain::time::Time;
+use crate::domain::words::string_enum;
+
+string_enum! {
+    /// Who a snapshot is for.
+    #[derive(Default)]
+    pub enum SnapshotKind {
+        /// Somebody asked for it.
+        #[default]
+        User = "user",
+        /// Taken before a removal, to take that back.
+        Undo = "undo",
+    }
+}
+
+string_enum! {
+    /// How far a snapshot has come.
+    pub enum SnapshotState {
+        /// Written down; its archive is being made, copied here or checked.
+        Creating = "creating",
+        /// Its archive is whole.
+        Ready = "ready",
+        /// It could not be made; nothing of it is left on the host.
+        Failed = "failed",
+        /// Being removed.
+        Deleting = "deleting",
+    }
+}
+
+impl SnapshotState {
+    /// Whether a transition to `next` is legal. Staying is always legal.
+    pub fn may_become(&self, next: &Self) -> bool {
+        use SnapshotState::{Creating, Deleting, Failed, Ready};
+        self == next
+            || match self {
+                Creating => matches!(next, Ready | Failed | Deleting),
+                // Back, when dependants turn up, or nobody could reach the host.
+                Deleting => matches!(next, Ready | Failed),
+                Ready | Failed => matches!(next, Deleting),
+                Self::Other(_) => matches!(next, Deleting),
+            }
+    }
+}
+
+string_enum! {
+    /// What the archive is worth.
+    pub enum Consistency {
+        /// Nothing changed while it was read.
+        Clean = "clean",
+        /// Files changed while they were read (GNU tar's exit status 1).
+        Fuzzy = "fuzzy",
+    }
+}
+
+string_enum! {
+    /// How an archive is compressed.
+    pub enum ArchiveFormat {
+        /// `archive.tar.zst`.
+        TarZst = "tar.zst",
+        /// `archive.tar.gz`.
+        TarGz = "tar.gz",
+    }
+}
+
+impl ArchiveFormat {
+    /// The archive's file name.
+    pub fn file_name(&self) -> String {
+        format!("archive.{self}")
+    }
+}
+
+/// A volume whose content is in the archive, under `volumes/<name>/`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CapturedVolume {
+    /// Its name in the compose file.
+    pub name: String,
+}
+
+/// A volume that is not in the archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotCaptured {
+    /// Its name in the compose file.
+    pub name: String,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// What is known of an archive once it is whole. The same beside it on the host and in the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ArchiveFacts {
+    /// The archive file's size on the host; bytes.
+    pub bytes: Option<u64>,
+    /// The size of the tar inside; bytes. What extracting may at most write is less.
+    pub content_bytes: Option<u64>,
+    /// Entries in it, folders too.
+    pub files: Option<u64>,
+    /// SHA-256 (hex) of the tar inside: the same whatever it is compressed with.
+    pub sha256: Option<String>,
+    /// How it is compressed.
+    pub format: Option<ArchiveFormat>,
+    /// What happened to the containers meanwhile.
+    pub mode: Option<SnapshotMode>,
+    /// What it is worth.
+    pub consistency: Option<Consistency>,
+    /// How much of the tar is `volumes/…`, which come first; bytes. What follows is `workspace/…`.
+    pub volumes_bytes: u64,
+    /// Volumes in it.
+    pub captured_volumes: Vec<CapturedVolume>,
+    /// Volumes that are not.
+    pub not_captured: Vec<NotCaptured>,
+    /// What the host could not put into it, counted by kind (`xattrs`, `sparse`).
+    pub not_preserved: BTreeMap<String, u64>,
+    /// Sockets and device nodes, which are never in it: their paths, at most 100.
+    pub left_out: Vec<String>,
+    /// How many there were.
+    pub left_out_count: u64,
+    /// Entries that do not belong to `self`, the account that made the sandbox.
+    pub foreign_owners: u64,
+    /// Whether it takes GNU tar to read it (pax headers for sparse files and xattrs).
+    pub needs_gnu_tar: bool,
+    /// SHA-256 (hex) of the compose file that was running.
+    pub compose_hash: Option<String>,
+    /// Image ids or digests by service.
+    pub images: BTreeMap<String, String>,
+    /// Patterns that were left out.
+    pub excludes: Vec<String>,
+}
+
+/// A copy of an archive on a further host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replica {
+    /// The host.
+    pub host: HostName,
+    /// What it proved to be.
+    pub host_identity: Option<HostIdentity>,
+    /// The folder on it.
+    pub path: String,
+    /// How it is compressed there.
+    pub format: ArchiveFormat,
+    /// Its size there; bytes.
+    pub bytes: u64,
+    /// When it was verified on arrival.
+    pub created_at: Time,
+}
+
+/// What is known of one snapshot (contract, section 3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotRecord {
+    /// `snap-` plus 8 hex digits.
+    pub id: SnapshotId,
+    /// Its name, unique among snapshots that have not failed.
+    pub name: Option<String>,
+    /// Who it is for.
+    pub kind: SnapshotKind,
+    /// The sandbox it was taken from.
+    pub sandbox_id: SandboxId,
+    /// That sandbox's name then.
+    #[serde(default)]
+    pub sandbox_name: Option<String>,
+    /// The recipe of that sandbox; a restore uses it, whatever the catalogue says by then.
+    pub profile: ProfileRef,
+    /// The backend.
+    pub extension: ExtensionId,
+    /// Where its archive was made.
+    pub host: HostName,
+    /// What that host proved to be.
+    #[serde(default)]
+    pub host_identity: Option<HostIdentity>,
+    /// The archive's folder there, absolute.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// How far it has come.
+    pub state: SnapshotState,
+    /// A sentence for a person.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// The evidence of a failure.
+    #[serde(default)]
+    pub failure: Option<Failure>,
+    /// When it was written down.
+    pub created_at: Time,
+    /// When it goes by itself (undo snapshots); null means never.
+    pub expires_at: Option<Time>,
+    /// What is known of its archive.
+    #[serde(flatten)]
+    pub archive: ArchiveFacts,
+    /// The snapshot that its sandbox was restored from.
+    pub parent_snapshot: Option<SnapshotId>,
+    /// The highest patch of that one its sandbox had.
+    pub patch_level: u64,
+    /// The sequence of the next patch on this one, from 1; only grows.
+    pub next_patch_sequence: u64,
+    /// Labels, taken over from the sandbox.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// The sandbox's inputs, for what is restored from it.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, String>,
+    /// Copies on further hosts.
+    #[serde(default)]
+    pub replicas: Vec<Replica>,
+    /// When its archive was last read and found to be what it was.
+    #[serde(default)]
+    pub verified_at: Option<Time>,
+    /// What is being done with it now.
+    #[serde(default)]
+    pub operation: Option<Running>,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// The installation that made it.
+    pub owner: OwnerId,
+    /// Grows by one with each write.
+    pub revision: u64,
+    /// Events that its last write caused and that nobody has appended yet.
+    #[serde(default)]
+    pub pending: Vec<PendingEvent>,
+}
+
+impl SnapshotRecord {
+    /// The name, or the id where it has none.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.id.as_str())
+    }
+
+    /// The archives that are to be there: the first, and the copies.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
+        std::iter::once(&self.host).chain(self.replicas.iter().map(|replica| &replica.host))
+    }
+}
+
+/// What lies beside an archive on a host: enough to list it again, and to restore it, with no other record of it.
+/// `id` and `owner` come first and on lines of their own, so that a shell script can tell whose it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArchiveManifest {
+    /// 1.
+    pub schema: u64,
+    /// The snapshot.
+    pub id: SnapshotId,
+    /// The installation that made it.
+    pub owner: OwnerId,
+    /// The record as it was when the archive was sealed. On a copy, `archive.format` and `archive.bytes` are the copy's.
+    pub snapshot: SnapshotRecord,
+    /// The recipe.
+    pub recipe: Profile,
+}
+
+/// A sandbox that is based on a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BasedOn {
+    /// Its id.
+    pub id: SandboxId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its state.
+    pub state: State,
+    /// How far its patches have come, with those that wait counted in.
+    pub patch_state: PatchState,
+    /// The highest sequence it has.
+    pub last_patch_sequence: u64,
+    /// Sequences it will get on its next wake.
+    pub owes: Vec<u64>,
+    /// Which patch failed and how to go on.
+    pub patch_error: Option<String>,
+}
+
+/// A snapshot and what hangs on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotView {
+    /// The record.
+    #[serde(flatten)]
+    pub record: SnapshotRecord,
+    /// Its patches, in their order.
+    pub patches: Vec<Patch>,
+    /// Sandboxes that are based on it and are not over, oldest first.
+    pub sandboxes: Vec<BasedOn>,
+    /// Snapshots that were taken of those, oldest first.
+    pub children: Vec<SnapshotId>,
+}
+
+impl SnapshotView {
+    /// The view of `record`, from all that there is. Sandboxes that are over do not count.
+    pub fn of<'a>(
+        record: &SnapshotRecord,
+        patches: &[Patch],
+        sandboxes: impl IntoIterator<Item = &'a SandboxRecord>,
+        snapshots: &[SnapshotRecord],
+    ) -> Self {
+        let mut mine: Vec<Patch> = patches.iter().filter(|patch| patch.snapshot_id == record.id).cloned().collect();
+        mine.sort_by_key(|patch| patch.sequence);
+        let based =
+            sandboxes.into_iter().filter(|s| s.based_on_snapshot.as_ref() == Some(&record.id) && !s.state.is_over());
+        let mut based: Vec<&SandboxRecord> = based.collect();
+        based.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        let sandboxes = based.into_iter().map(|sandbox| based_on(sandbox, &mine)).collect();
+        let children = snapshots.iter().filter(|other| other.parent_snapshot.as_ref() == Some(&record.id));
+        let mut children: Vec<&SnapshotRecord> = children.collect();
+        children.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        let children = children.into_iter().map(|child| child.id.clone()).collect();
+        Self { record: record.clone(), patches: mine, sandboxes, children }
+    }
+
+    /// Why it cannot be deleted without force, a sentence each: patches, and sandboxes based on it.
+    pub fn dependants(&self) -> Vec<String> {
+        let patches = self.patches.iter().map(|patch| format!("patch {} ({})", patch.sequence, patch.id));
+        let sandboxes = self.sandboxes.iter().map(|sandbox| match &sandbox.name {
+            Some(name) => format!("sandbox {name} ({})", sandbox.id),
+            None => format!("sandbox {}", sandbox.id),
+        });
+        patches.chain(sandboxes).collect()
+    }
+}
+
+fn based_on(sandbox: &SandboxRecord, patches: &[Patch]) -> BasedOn {
+    let owed = crate::domain::patch::owed(sandbox, patches, false);
+    let patch_state = match &sandbox.patch_state {
+        PatchState::Applying => PatchState::Applying,
+        _ => crate::domain::patch::settled_state(sandbox, patches),
+    };
+    BasedOn {
+        id: sandbox.id.clone(),
+        name: sandbox.name.clone(),
+        state: sandbox.state.clone(),
+        patch_state,
+        last_patch_sequence: sandbox.last_patch_sequence,
+        owes: owed.run.iter().map(|patch| patch.sequence).collect(),
+        patch_error: sandbox.patch_error.clone(),
+    }
+}
+
+/// Where a sandbox comes from and what was made of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lineage {
+    /// The snapshot it is based on, and that one's ancestors, nearest first. One that is gone ends the line.
+    pub ancestors: Vec<SnapshotId>,
+    /// Snapshots taken of it, oldest first.
+    pub snapshots: Vec<SnapshotId>,
+}
+
+impl Lineage {
+    /// Of one sandbox, from all snapshots.
+    pub fn of(record: &SandboxRecord, snapshots: &[SnapshotRecord]) -> Self {
+        let mut ancestors = Vec::new();
+        let mut next = record.based_on_snapshot.clone();
+        while let Some(id) = next.take().filter(|id| !ancestors.contains(id)) {
+            next = snapshots.iter().find(|s| s.id == id).and_then(|s| s.parent_snapshot.clone());
+            ancestors.push(id);
+        }
+        let mut taken: Vec<&SnapshotRecord> =
+            snapshots.iter().filter(|s| s.sandbox_id == record.id && s.state == SnapshotState::Ready).collect();
+        taken.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Self { ancestors, snapshots: taken.into_iter().map(|s| s.id.clone()).collect() }
+    }
+}

@@ -1,0 +1,238 @@
+//! The records of snapshots: reading them, and writing them with the events that a write causes.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::domain::archive::ArchivePlace;
+use crate::domain::event::{PendingEvent, Update, derived_event_id};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{HostName, OperationId, SnapshotId};
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::profile::Profile;
+use crate::domain::request::SnapshotQuery;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{Lineage, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
+use crate::domain::text::nearest;
+use crate::manager::SandboxManager;
+use crate::manager::record::News;
+
+impl SandboxManager {
+    /// Snapshots with what hangs on them, oldest first. Undo snapshots and failed ones only with `all`.
+    pub async fn snapshots(&self, query: &SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Fault> {
+        let (records, patches, sandboxes) = self.all_of_snapshots().await?;
+        let shown = |record: &&SnapshotRecord| {
+            query.all || record.kind == SnapshotKind::User && record.state != SnapshotState::Failed
+        };
+        let view = |record| SnapshotView::of(record, &patches, sandboxes.iter().map(|s| &**s), &records);
+        Ok(records.iter().filter(shown).map(|record| Arc::new(view(record))).collect())
+    }
+
+    /// The snapshot that a reference means, with what hangs on it.
+    pub async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Fault> {
+        let (records, patches, sandboxes) = self.all_of_snapshots().await?;
+        let record = find(&records, reference)?;
+        Ok(SnapshotView::of(record, &patches, sandboxes.iter().map(|s| &**s), &records))
+    }
+
+    async fn all_of_snapshots(
+        &self,
+    ) -> Result<(Vec<SnapshotRecord>, Vec<crate::domain::Patch>, Vec<Arc<SandboxRecord>>), Fault> {
+        let parts = &self.parts;
+        tokio::try_join!(parts.snapshots.list(), parts.patches.list(), parts.sandboxes.list())
+    }
+
+    /// The snapshot that an exact id, an exact name or a unique beginning of an id means.
+    pub(super) async fn find_snapshot(&self, reference: &str) -> Result<SnapshotRecord, Fault> {
+        find(&self.parts.snapshots.list().await?, reference).cloned()
+    }
+
+    /// The snapshot with exactly this id, at this revision.
+    pub(super) async fn exact_snapshot(&self, id: &str, revision: Option<u64>) -> Result<SnapshotRecord, Fault> {
+        let record = self.find_snapshot(id).await?;
+        if record.id.as_str() != id {
+            return Err(Fault::new(Code::NotFound, format!("there is no snapshot with the id {id}")));
+        }
+        match revision {
+            Some(seen) if seen != record.revision => {
+                Err(Fault::new(Code::Conflict, format!("snapshot {id} changed since it was looked at"))
+                    .hint("look again, then decide")
+                    .detail("expected", seen)
+                    .detail("current", serde_json::to_value(&record).unwrap_or_default()))
+            }
+            _ => Ok(record),
+        }
+    }
+
+    /// Where a sandbox comes from, and the snapshots taken of it.
+    pub async fn lineage(&self, id: &str) -> Result<Lineage, Fault> {
+        let record = self.get(id).await?;
+        Ok(Lineage::of(&record, &self.parts.snapshots.list().await?))
+    }
+
+    /// The recipe that a snapshot's sandbox was made from. It is kept by its hash.
+    ///
+    /// Errors: `not_found` when it is lost and the catalogue has no such profile any more.
+    pub(super) async fn snapshot_recipe(&self, record: &SnapshotRecord) -> Result<Profile, Fault> {
+        match self.parts.recipes.get(&record.profile.hash).await? {
+            Some(profile) => Ok(profile),
+            None => Ok(self.parts.catalogue.profile(record.profile.id.as_str())?.definition()?.clone()),
+        }
+    }
+
+    /// The place of a snapshot's archive: on its own host, or a replica's.
+    pub(super) async fn archive_place(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchivePlace, Fault> {
+        let mut owners = self.parts.installation.owners().await?;
+        owners.retain(|owner| *owner != record.owner);
+        owners.push(record.owner.clone());
+        let replica = record.replicas.iter().find(|replica| replica.host.same(host.as_str()));
+        let own = record.host.same(host.as_str());
+        let (path, host_identity) = match replica {
+            Some(replica) => (Some(replica.path.clone()), replica.host_identity.clone()),
+            None if own => (record.path.clone(), record.host_identity.clone()),
+            None => (None, None),
+        };
+        Ok(ArchivePlace {
+            id: record.id.clone(),
+            owners,
+            host: host.clone(),
+            profile: self.snapshot_recipe(record).await?,
+            path,
+            host_identity,
+        })
+    }
+
+    /// Changes a snapshot's record and appends the events that this causes, as `transition` does for a sandbox.
+    pub(super) async fn transition_snapshot(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        news: Vec<News>,
+        change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Fault> + Send,
+    ) -> Result<SnapshotRecord, Fault> {
+        let now = self.now();
+        let actor = self.actor();
+        let settled = self.settle_snapshot(id).await?;
+        let record = self
+            .parts
+            .snapshots
+            .update(
+                id,
+                expected,
+                Box::new(move |record| {
+                    change(record)?;
+                    record.pending.retain(|event| !settled.contains(&event.id));
+                    let revision = record.revision + 1;
+                    let caused: Vec<PendingEvent> = news
+                        .into_iter()
+                        .map(|(kind, data)| PendingEvent {
+                            id: derived_event_id(record.id.as_str(), revision, &kind),
+                            sandbox_seq: None,
+                            time: now,
+                            kind,
+                            sandbox_id: Some(record.sandbox_id.clone()),
+                            actor: actor.clone(),
+                            data: about(record, data),
+                        })
+                        .collect();
+                    record.pending.extend(caused);
+                    Ok(())
+                }),
+            )
+            .await?;
+        self.append_pending_of(&record.pending).await;
+        self.jobs.publish(Update::Snapshots);
+        Ok(record)
+    }
+
+    /// Appends what earlier writers of this record left pending; the ids that are in the log now.
+    async fn settle_snapshot(&self, id: &SnapshotId) -> Result<Vec<crate::domain::EventId>, Fault> {
+        let Some(record) = self.parts.snapshots.get(id).await? else { return Ok(Vec::new()) };
+        if record.pending.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = record.pending.iter().map(|event| event.id.clone()).collect();
+        match self.parts.events.append(record.pending).await {
+            Ok(_) => Ok(ids),
+            Err(fault) => {
+                tracing::warn!(snapshot = %id, %fault, "events stay pending on the record");
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Appends the events of a write that just happened. The write stands whether or not this works.
+    pub(super) async fn append_pending_of(&self, pending: &[PendingEvent]) {
+        if pending.is_empty() {
+            return;
+        }
+        match self.parts.events.append(pending.to_vec()).await {
+            Ok(_) => self.log_grew.notify_one(),
+            Err(fault) => tracing::warn!(%fault, "events stay pending"),
+        }
+    }
+
+    /// A new operation of this process on a snapshot.
+    pub(super) fn new_snapshot_operation(&self, kind: OperationKind, snapshot: &SnapshotId) -> Operation {
+        let id = crate::domain::SandboxId::new(String::new());
+        Operation { sandbox_id: None, snapshot_id: Some(snapshot.clone()), ..self.new_operation(kind, &id) }
+    }
+
+    /// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
+    pub async fn finish_snapshot(&self, id: &OperationId) -> Result<SnapshotRecord, Fault> {
+        let operation = match self.jobs.ended(id).await {
+            Some(operation) => operation,
+            None => self.watch_elsewhere(id).await?,
+        };
+        if let Some(error) = operation.error {
+            return Err(Fault::from(*error));
+        }
+        let snapshot = operation.snapshot_id.ok_or_else(|| Fault::internal("the operation has no snapshot"))?;
+        if let Some(record) = self.parts.snapshots.get(&snapshot).await? {
+            return Ok(record);
+        }
+        let gone = self.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(&snapshot).cloned();
+        gone.ok_or_else(|| Fault::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
+    }
+}
+
+/// An event's particulars, with the snapshot they are about.
+fn about(record: &SnapshotRecord, mut data: serde_json::Value) -> serde_json::Value {
+    if let Some(map) = data.as_object_mut() {
+        map.insert("snapshot_id".to_owned(), record.id.as_str().into());
+        map.insert("snapshot_name".to_owned(), record.name.as_deref().into());
+    }
+    data
+}
+
+fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a SnapshotRecord, Fault> {
+    if let Some(found) = records.iter().find(|record| record.id.as_str() == reference) {
+        return Ok(found);
+    }
+    let named = |record: &&SnapshotRecord| record.name.as_deref() == Some(reference);
+    let living = records.iter().rev().filter(|record| record.state != SnapshotState::Failed).find(named);
+    if let Some(found) = living.or_else(|| records.iter().rev().find(named)) {
+        return Ok(found);
+    }
+    let long = reference.strip_prefix("snap-").is_some_and(|rest| rest.len() >= 4);
+    let matches: Vec<&SnapshotRecord> =
+        records.iter().filter(|record| long && record.id.as_str().starts_with(reference)).collect();
+    match matches.as_slice() {
+        [one] => Ok(one),
+        [] => Err(not_found(records, reference)),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
+            Err(Fault::new(Code::Conflict, format!("several snapshots begin with that: {}", ids.join(", ")))
+                .hint("write more of the id")
+                .detail("matches", ids))
+        }
+    }
+}
+
+fn not_found(records: &[SnapshotRecord], reference: &str) -> Fault {
+    let shown: String = reference.chars().take(80).collect();
+    let fault = Fault::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
+    let known = records.iter().flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
+    match nearest(&shown, known) {
+        Some(near) => fault.hint(format!("did you mean {near}?")),
+        None => fault.hint("`sandboxer snapshots list` shows what there is"),
+    }
+}

@@ -1,0 +1,94 @@
+//! `patches.json`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{EventId, PatchId, SnapshotId};
+use crate::domain::patch::Patch;
+use crate::store::PatchStore;
+use crate::store::document::Document;
+use crate::store::entry::{Entry, Record};
+use crate::store::files::DataDir;
+
+impl Record for Patch {}
+
+/// The patches, in a file.
+pub struct PatchFile {
+    document: Document<Patch>,
+}
+
+impl PatchFile {
+    pub(super) fn new(dir: &DataDir) -> Self {
+        Self { document: Document::new(dir, "patches") }
+    }
+}
+
+#[async_trait]
+impl PatchStore for PatchFile {
+    async fn insert(&self, mut patch: Patch) -> Result<Patch, Fault> {
+        let writing = self.document.write().await?;
+        for other in writing.content.records()? {
+            let same_place = other.snapshot_id == patch.snapshot_id && other.sequence == patch.sequence;
+            if other.id == patch.id || same_place {
+                let field = if other.id == patch.id { "id" } else { "sequence" };
+                return Err(
+                    Fault::new(Code::Conflict, format!("there is a patch with this {field}")).detail("field", field)
+                );
+            }
+        }
+        patch.revision = 1;
+        let mut entries = writing.content.entries.clone();
+        entries.push(Arc::new(Entry::new(patch.clone(), None)?));
+        self.document.commit(writing, entries).await?;
+        Ok(patch)
+    }
+
+    async fn list(&self) -> Result<Vec<Patch>, Fault> {
+        let content = self.document.read().await?;
+        let mut patches: Vec<Patch> = content.records()?.into_iter().map(|patch| Patch::clone(patch)).collect();
+        patches.sort_by(|a, b| (&a.snapshot_id, a.sequence).cmp(&(&b.snapshot_id, b.sequence)));
+        Ok(patches)
+    }
+
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Fault> {
+        let writing = self.document.write().await?;
+        let content = Arc::clone(&writing.content);
+        let Some((index, old)) = content.find(id.as_str())? else { return Ok(()) };
+        let mut new = Patch::clone(old);
+        new.pending.retain(|event| !events.contains(&event.id));
+        let mut entries = content.entries.clone();
+        entries[index] = Arc::new(Entry::new(new, Some(&content.entries[index]))?);
+        self.document.commit(writing, entries).await
+    }
+
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault> {
+        let writing = self.document.write().await?;
+        let content = Arc::clone(&writing.content);
+        let Some((index, old)) = content.find(id.as_str())? else { return Ok(None) };
+        let gone = Patch::clone(old);
+        let mut entries = content.entries.clone();
+        entries.remove(index);
+        self.document.commit(writing, entries).await?;
+        Ok(Some(gone))
+    }
+
+    async fn remove_all(&self, snapshot: &SnapshotId) -> Result<(), Fault> {
+        if !self.list().await?.iter().any(|patch| patch.snapshot_id == *snapshot) {
+            return Ok(());
+        }
+        let writing = self.document.write().await?;
+        let mut entries = Vec::with_capacity(writing.content.entries.len());
+        for entry in &writing.content.entries {
+            if writing.content.meaning(entry)?.snapshot_id != *snapshot {
+                entries.push(Arc::clone(entry));
+            }
+        }
+        self.document.commit(writing, entries).await
+    }
+
+    async fn version(&self) -> Result<u64, Fault> {
+        self.document.version().await
+    }
+}
