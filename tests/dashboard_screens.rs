@@ -268,6 +268,7 @@ fn progress(stage: &str, step: u32, done: Option<u64>) -> Msg {
         operation: OperationId::from_random(0x77),
         kind: OperationKind::Create,
         sandbox_id: Some("77fe01aa".into()),
+        snapshot_id: None,
         stage: stage.to_owned(),
         step,
         steps: 6,
