@@ -208,6 +208,11 @@ pub trait SandboxExtension: Send + Sync {
         Err(self.unsupported("apply patches").into())
     }
 
+    /// Refuses what needs a capability that it lacks: `unsupported`, with the verb.
+    fn ensure(&self, capability: &Capability, verb: &str) -> Result<(), Fault> {
+        if self.capabilities().contains(capability) { Ok(()) } else { Err(self.unsupported(verb)) }
+    }
+
     /// The fault for a verb this extension lacks.
     fn unsupported(&self, verb: &str) -> Fault {
         Fault::new(Code::Unsupported, format!("{} cannot {verb}", self.id()))

@@ -191,6 +191,9 @@ pub struct SnapshotRecord {
     /// The evidence of a failure.
     #[serde(default)]
     pub failure: Option<Failure>,
+    /// Whether something of it may still be on a host: nobody could look. `recover` does.
+    #[serde(default)]
+    pub unremoved: bool,
     /// When it was written down.
     pub created_at: Time,
     /// When it goes by itself (undo snapshots); null means never.
@@ -213,6 +216,9 @@ pub struct SnapshotRecord {
     /// Copies on further hosts.
     #[serde(default)]
     pub replicas: Vec<Replica>,
+    /// The host that a copy is on its way to.
+    #[serde(default)]
+    pub copying_to: Option<HostName>,
     /// When its archive was last read and found to be what it was.
     #[serde(default)]
     pub verified_at: Option<Time>,

@@ -1,22 +1,285 @@
 //! Snapshot: write ahead, capture, write `ready`; or leave nothing and keep the reason (semantics 6).
 
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::{Capability, CaptureRequest, Captured, ExtensionError, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotRequest, SnapshotStarted};
+use crate::domain::name::{SandboxId, SnapshotId, check_name};
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::profile::SnapshotMode;
+use crate::domain::request::{SnapshotRequest, SnapshotStarted};
+use crate::domain::sandbox::{Failure, SandboxRecord, State};
+use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::lifecycle::busy;
+use crate::manager::record::{Guard, JobReporter, running};
+use crate::store::Held;
+
+/// Tries to find a random id that nothing has.
+const ID_TRIES: u32 = 16;
+
+/// How long the clearing up after a failed snapshot may take.
+const CLEAR_LIMIT: Duration = Duration::from_mins(1);
 
 impl SandboxManager {
     /// Starts a snapshot and returns at once.
     pub async fn snapshot(&self, request: &SnapshotRequest) -> Result<SnapshotStarted, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.id)))
+        let record = self.exactly(&request.id, request.revision).await?;
+        let extension = self.extension(&record.extension)?;
+        extension.ensure(&Capability::Snapshots, "take snapshots")?;
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        let mode = request.mode.as_deref().map(parse_mode).transpose()?;
+        let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
+            return Err(busy(&self.get(record.id.as_str()).await?));
+        };
+        let record = self.exactly(&request.id, request.revision).await?;
+        check_state(&record)?;
+        let target = self.target(&record).await?;
+        let draft = self.draft_snapshot(&record, request.name.clone(), SnapshotKind::User);
+        let (snapshot, operation, held) = self.write_snapshot_ahead(draft, held).await?;
+        let mark = running(&operation);
+        let begun = self
+            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
+                record.operation = Some(mark);
+            })
+            .await;
+        if let Err(fault) = begun {
+            let told = Fault::new(fault.code.clone(), fault.message.clone());
+            self.parts.snapshots.remove(&snapshot.id, None).await?;
+            self.end_operation(operation, Err(told)).await;
+            return Err(fault);
+        }
+        failpoint::reached("snapshot.written");
+        let capture = CaptureRequest {
+            snapshot: snapshot.clone(),
+            owner: snapshot.owner.clone(),
+            mode,
+            excludes: target.profile.snapshot.exclude.clone(),
+        };
+        let host = record.host.clone();
+        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
+            manager.capture(&operation, extension.as_ref(), &target, capture, &cancel).await
+        });
+        Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
     }
 
-    /// Starts to delete a snapshot.
-    pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.id)))
+    /// The record of a snapshot of this sandbox, as far as nobody has been asked.
+    fn draft_snapshot(&self, sandbox: &SandboxRecord, name: Option<String>, kind: SnapshotKind) -> SnapshotRecord {
+        SnapshotRecord {
+            id: SnapshotId::from_random((self.parts.dice)()),
+            name,
+            kind,
+            sandbox_id: sandbox.id.clone(),
+            sandbox_name: sandbox.name.clone(),
+            profile: sandbox.profile.clone(),
+            extension: sandbox.extension.clone(),
+            host: sandbox.host.clone(),
+            host_identity: sandbox.host_identity.clone(),
+            path: None,
+            state: SnapshotState::Creating,
+            message: None,
+            failure: None,
+            unremoved: false,
+            created_at: self.now(),
+            expires_at: None,
+            archive: ArchiveFacts::default(),
+            parent_snapshot: sandbox.based_on_snapshot.clone(),
+            patch_level: sandbox.last_patch_sequence,
+            next_patch_sequence: 1,
+            labels: sandbox.labels.clone(),
+            inputs: sandbox.inputs.clone(),
+            replicas: Vec::new(),
+            copying_to: None,
+            verified_at: None,
+            operation: None,
+            actor: self.actor(),
+            owner: sandbox.owner.clone(),
+            revision: 0,
+            pending: Vec::new(),
+        }
     }
 
-    /// Deletes old snapshots, or says which it would.
-    pub async fn prune_snapshots(&self, _request: &PruneRequest) -> Result<Vec<PruneItem>, Fault> {
-        Err(Fault::new(Code::Unsupported, "not there yet"))
+    /// Writes the record before anything is done on the host. What is held then is the sandbox's lock and its own.
+    async fn write_snapshot_ahead(
+        &self,
+        mut draft: SnapshotRecord,
+        held: Box<dyn Held>,
+    ) -> Result<(SnapshotRecord, Operation, Box<dyn Held>), Fault> {
+        for _ in 0..ID_TRIES {
+            let Some(own) = self.parts.locks.try_lock_snapshot(&draft.id).await? else {
+                draft.id = SnapshotId::from_random((self.parts.dice)());
+                continue;
+            };
+            let mut operation = self.new_operation(OperationKind::Snapshot, &draft.sandbox_id);
+            operation.snapshot_id = Some(draft.id.clone());
+            draft.operation = Some(running(&operation));
+            self.parts.operations.put(operation.clone()).await?;
+            match self.parts.snapshots.insert(draft.clone()).await {
+                Ok(record) => {
+                    self.jobs.publish(crate::domain::event::Update::Snapshots);
+                    return Ok((record, operation, Box::new((held, own))));
+                }
+                Err(fault) => {
+                    let told = Fault::new(fault.code.clone(), fault.message.clone());
+                    self.end_operation(operation, Err(told)).await;
+                    if fault.code != Code::Conflict || fault.details["field"] != "id" {
+                        return Err(fault);
+                    }
+                    draft.id = SnapshotId::from_random((self.parts.dice)());
+                }
+            }
+        }
+        Err(Fault::internal("no free snapshot id was found"))
     }
+
+    async fn capture(
+        &self,
+        operation: &Operation,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+        request: CaptureRequest,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let id = request.snapshot.id.clone();
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let work = extension.snapshot(target, &request, &reporter);
+        let outcome = match self.or_cancelled(&target.id, cancel, work).await {
+            Ok(captured) => {
+                failpoint::reached("snapshot.made");
+                self.write_captured(operation, &id, captured).await.map_err(ExtensionError::from)
+            }
+            Err(error) => Err(error),
+        };
+        let result = match outcome {
+            Ok(record) => {
+                failpoint::reached("snapshot.ready");
+                self.free(operation, &target.id, None).await?;
+                if let Some(keep) = target.profile.snapshot.keep {
+                    self.keep_newest(&record.sandbox_id, keep).await;
+                }
+                Ok(())
+            }
+            Err(error) => Err(self.clear_up(operation, extension, target, &id, &reporter, error).await?),
+        };
+        failpoint::reached("snapshot.freed");
+        result
+    }
+
+    async fn write_captured(
+        &self,
+        operation: &Operation,
+        id: &SnapshotId,
+        captured: Captured,
+    ) -> Result<SnapshotRecord, Fault> {
+        let took = self.now().since(operation.started_at).as_secs_f64();
+        let data = serde_json::json!({
+            "bytes": captured.archive.bytes,
+            "files": captured.archive.files,
+            "took_s": (took * 1000.0).round() / 1000.0,
+        });
+        self.transition_snapshot(id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
+            record.state = SnapshotState::Ready;
+            record.path = Some(captured.path);
+            record.host_identity = Some(captured.identity);
+            record.archive = captured.archive;
+            record.operation = None;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The sandbox is nobody's again; what came of it is a message at most.
+    async fn free(&self, operation: &Operation, id: &SandboxId, message: Option<String>) -> Result<(), Fault> {
+        self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
+            record.operation = None;
+            if message.is_some() {
+                record.message = message;
+            }
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// After a snapshot that came to nothing: the source runs again, nothing of the archive stays, and the reason does.
+    async fn clear_up(
+        &self,
+        operation: &Operation,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+        id: &SnapshotId,
+        reporter: &JobReporter,
+        error: ExtensionError,
+    ) -> Result<Fault, Fault> {
+        let ExtensionError { mut fault, failure, untouched } = error;
+        let (resumed, removed) = if untouched {
+            (Ok(()), Ok(()))
+        } else {
+            let clear = async {
+                let resumed = extension.resume(target).await.map_err(|error| error.fault);
+                (resumed, self.remove_archives(id, reporter).await)
+            };
+            let late = || Fault::new(Code::Timeout, "the clearing up took too long");
+            tokio::time::timeout(CLEAR_LIMIT, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
+        };
+        failpoint::reached("snapshot.cleared");
+        let failure = failure.unwrap_or_else(|| Failure {
+            step: fault.details["step"].as_str().unwrap_or(reporter.stage()).to_owned(),
+            exit_status: None,
+            output: std::iter::once(reporter.evidence())
+                .chain(std::iter::once(fault.message.clone()))
+                .chain(fault.causes())
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n"),
+        });
+        let message = fault.message.clone();
+        let unremoved = removed.is_err();
+        if let Err(why) = removed {
+            let hint = format!(
+                "something of it may still be on {}: {}; `sandboxer recover` looks again",
+                target.host, why.message
+            );
+            fault = fault.hint(hint).detail("unremoved", true);
+        }
+        let mut told = format!("snapshot {id} failed: {message}");
+        if let Err(why) = resumed {
+            told = format!("{told}; its containers may still be paused: {}", why.message);
+            fault = fault.detail("paused", true).hint("`sandboxer recover` resumes what is still paused");
+        }
+        let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+        self.transition_snapshot(id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
+            record.state = SnapshotState::Failed;
+            record.message = Some(message);
+            record.failure = Some(failure);
+            record.unremoved = unremoved;
+            record.operation = None;
+            Ok(())
+        })
+        .await?;
+        self.free(operation, &target.id, Some(told)).await?;
+        Ok(fault)
+    }
+}
+
+fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {
+    match SnapshotMode::from_word(word) {
+        SnapshotMode::Other(_) => Err(Fault::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
+            .hint("modes are live, pause and stop")),
+        mode => Ok(mode),
+    }
+}
+
+fn check_state(record: &SandboxRecord) -> Result<(), Fault> {
+    if matches!(record.state, State::Ready | State::Sleeping) {
+        return Ok(());
+    }
+    Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be snapshotted", record.state))
+        .hint("a snapshot is taken of a sandbox that is ready or sleeping")
+        .detail("state", record.state.as_str()))
 }

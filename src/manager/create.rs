@@ -13,6 +13,7 @@ use crate::domain::patch::PatchState;
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::text::hex;
 use crate::failpoint;
 use crate::manager::establish::Establishment;
@@ -25,12 +26,23 @@ use crate::store::Held;
 const ID_TRIES: u32 = 16;
 
 /// A create whose request was checked as far as that needs no host.
-struct Resolved {
-    profile: Profile,
-    hash: String,
-    inputs: BTreeMap<String, String>,
-    id: Option<SandboxId>,
-    ttl_s: Option<u64>,
+pub(super) struct Resolved {
+    pub(super) profile: Profile,
+    pub(super) hash: String,
+    pub(super) inputs: BTreeMap<String, String>,
+    pub(super) id: Option<SandboxId>,
+    pub(super) ttl_s: Option<u64>,
+}
+
+/// What is written down before the first remote command.
+pub(super) struct Ahead<'a> {
+    pub(super) request: &'a CreateRequest,
+    pub(super) resolved: &'a Resolved,
+    pub(super) route: Route,
+    pub(super) quote: Option<MeterQuote>,
+    pub(super) request_hash: Option<String>,
+    /// The snapshot that it is made from.
+    pub(super) base: Option<&'a SnapshotRecord>,
 }
 
 impl SandboxManager {
@@ -83,7 +95,15 @@ impl SandboxManager {
             tracing::warn!(%fault, "the history could not be written");
         }
         self.parts.recipes.put(&resolved.profile).await?;
-        let written = match self.write_ahead(&request, &resolved, route, quote, hash.clone()).await {
+        let ahead = Ahead {
+            request: &request,
+            resolved: &resolved,
+            route,
+            quote,
+            request_hash: Some(hash.clone()),
+            base: None,
+        };
+        let written = match self.write_ahead(ahead).await {
             // The same request came in twice at once: the other one was first.
             Err(fault) if fault.code == Code::Conflict && fault.details["field"] == "idempotency_key" => {
                 return self.repeated(&request, &hash).await?.ok_or(fault);
@@ -104,6 +124,7 @@ impl SandboxManager {
             ttl_s: resolved.ttl_s,
             keep_failed: request.keep_failed,
             recreate: false,
+            from: None,
         };
         self.start_establishment(operation.clone(), work, held);
         Ok(Started { operation: Some(operation.id), sandbox })
@@ -190,7 +211,7 @@ impl SandboxManager {
     }
 
     /// The request to the extension, but for what only the written record knows.
-    fn draft(&self, resolved: &Resolved, request: &CreateRequest, host: HostName) -> ProvisionRequest {
+    pub(super) fn draft(&self, resolved: &Resolved, request: &CreateRequest, host: HostName) -> ProvisionRequest {
         ProvisionRequest {
             id: resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0)),
             owner: OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 },
@@ -203,7 +224,7 @@ impl SandboxManager {
         }
     }
 
-    async fn quote(&self, resolved: &Resolved) -> Result<Option<MeterQuote>, Fault> {
+    pub(super) async fn quote(&self, resolved: &Resolved) -> Result<Option<MeterQuote>, Fault> {
         let extension = self.extension(&resolved.profile.extension)?;
         let seconds = resolved.ttl_s.unwrap_or(3600);
         extension
@@ -234,14 +255,12 @@ impl SandboxManager {
     }
 
     /// Writes the record before the first remote command, under the sandbox's lock.
-    async fn write_ahead(
+    pub(super) async fn write_ahead(
         &self,
-        request: &CreateRequest,
-        resolved: &Resolved,
-        route: Route,
-        quote: Option<MeterQuote>,
-        request_hash: String,
+        ahead: Ahead<'_>,
     ) -> Result<(SandboxRecord, Operation, Box<dyn Held>), Fault> {
+        let Ahead { request, resolved, route, quote, request_hash, base } = ahead;
+        let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
         let owners = self.parts.installation.owners().await?;
         let owner = owners.into_iter().next().ok_or_else(|| Fault::internal("this installation has no owner id"))?;
         for _ in 0..ID_TRIES {
@@ -252,10 +271,12 @@ impl SandboxManager {
                 }
                 continue;
             };
-            let operation = self.new_operation(OperationKind::Create, &id);
+            let mut operation = self.new_operation(kind.clone(), &id);
+            operation.snapshot_id = base.map(|base| base.id.clone());
             let mut record = self.new_record(&id, request, resolved, &route, owner.clone());
             record.quote_usd = quote.as_ref().map(|quote| quote.usd);
-            record.request_hash = Some(request_hash.clone());
+            record.request_hash.clone_from(&request_hash);
+            record.based_on_snapshot = operation.snapshot_id.clone();
             record.operation = Some(running(&operation));
             record.pending.push(crate::domain::event::PendingEvent {
                 id: crate::domain::event::derived_event_id(id.as_str(), 1, &EventKind::SandboxRequested),
@@ -264,7 +285,12 @@ impl SandboxManager {
                 kind: EventKind::SandboxRequested,
                 sandbox_id: Some(id.clone()),
                 actor: self.actor(),
-                data: serde_json::json!({"profile": resolved.profile.id, "host": route.host, "name": request.name}),
+                data: serde_json::json!({
+                    "profile": resolved.profile.id,
+                    "host": route.host,
+                    "name": request.name,
+                    "snapshot_id": operation.snapshot_id,
+                }),
             });
             // First the operation, then the record that names it: whoever reads the record can wait for its end.
             self.parts.operations.put(operation.clone()).await?;

@@ -1,4 +1,4 @@
-//! The work behind create and recreate: provision, wait, write `ready`, or compensate (semantics 2).
+//! The work behind create, restore and recreate: provision, wait, write `ready`, or compensate (semantics 2).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::domain::extension::{
     TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::SandboxId;
+use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
@@ -36,6 +36,19 @@ pub(super) struct Establishment {
     pub(super) ttl_s: Option<u64>,
     pub(super) keep_failed: bool,
     pub(super) recreate: bool,
+    /// The snapshot that it is made from, instead of what the inputs name.
+    pub(super) from: Option<FromSnapshot>,
+}
+
+/// A snapshot that a sandbox is made from.
+pub(super) struct FromSnapshot {
+    pub(super) id: SnapshotId,
+    /// It is an error when the host cannot set all that the archive has.
+    pub(super) strict: bool,
+    /// It is an error when a patch fails.
+    pub(super) require_patches: bool,
+    /// What the record is to say once it is ready.
+    pub(super) note: Option<String>,
 }
 
 impl SandboxManager {
@@ -95,26 +108,60 @@ impl SandboxManager {
         let id = &work.provision.id;
         let mine = Guard::Operation(operation.id.clone());
         let extension = self.extension(&work.provision.profile.extension)?;
-        let made = self.or_cancelled(id, cancel, extension.provision(&work.provision, reporter)).await?;
+        let (made, not_preserved) = match &work.from {
+            None => (self.or_cancelled(id, cancel, extension.provision(&work.provision, reporter)).await?, None),
+            Some(from) => {
+                let restored = self.bring_back(operation, &work.provision, from, cancel, reporter).await?;
+                (restored.provisioned, Some(restored.not_preserved))
+            }
+        };
         failpoint::reached("create.provisioned");
         if let Some(counter) = made.counter_ahead {
             self.parts.installation.seen_on(&work.provision.host, counter).await?;
         }
-        let record = self.transition(id, mine, Vec::new(), |record| note_provisioned(record, made)).await?;
+        let record = self
+            .transition(id, mine, Vec::new(), |record| {
+                note_provisioned(record, made);
+                record.not_preserved = not_preserved.unwrap_or_default();
+            })
+            .await?;
         let target = self.target(&record).await?;
         let mut ready =
             self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
         let message =
             self.or_cancelled(id, cancel, async { Ok(self.attach(id, &mut ready.reachability).await) }).await?;
         failpoint::reached("create.started");
+        self.patch_new(operation, work, cancel, reporter).await?;
+        failpoint::reached("create.patched");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
         // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
         // not recover it.
         let target = Target { stamp: Some(self.parts.installation.next_stamp().await?), ..target };
+        let message = work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).reduce(joined);
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
         Ok(self.write_ready(operation, work, ready, message, ready_at).await?)
+    }
+
+    /// Applies the patches that a sandbox made from a snapshot owes, before it is ready.
+    async fn patch_new(
+        &self,
+        operation: &Operation,
+        work: &Establishment,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<(), ExtensionError> {
+        let Some(from) = &work.from else { return Ok(()) };
+        let record = self.get(work.provision.id.as_str()).await?;
+        let record = self.patch_pass(operation, &record, false, cancel, reporter).await?;
+        match &record.patch_error {
+            Some(why) if from.require_patches => Err(Fault::new(Code::OperationFailed, why.clone())
+                .hint("without --require-patches it is restored all the same")
+                .detail("step", "patch")
+                .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Adds the tunnels that the host's `reach` command knows. Without an answer there are none, and the record's
@@ -146,6 +193,10 @@ impl SandboxManager {
         let mut news = vec![(EventKind::SandboxReady, data.clone())];
         if work.recreate {
             news.insert(0, (EventKind::SandboxRecreated, data));
+        } else if let Some(from) = &work.from {
+            let mut data = data;
+            data["snapshot_id"] = from.id.as_str().into();
+            news.insert(0, (EventKind::SandboxRestored, data));
         }
         let ttl_s = work.ttl_s;
         let max_s = work.provision.profile.max_ttl.map(Seconds::get);
@@ -292,6 +343,10 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     // Plain data with strings for keys: it is always JSON.
     record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
     record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
+}
+
+fn joined(one: String, other: String) -> String {
+    format!("{one}; {other}")
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

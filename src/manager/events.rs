@@ -7,12 +7,12 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::domain::event::{Event, PendingEvent, Update};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::OperationId;
+use crate::domain::name::{EventId, OperationId};
 use crate::domain::operation::{Operation, OperationState};
 use crate::domain::request::EventQuery;
 use crate::manager::SandboxManager;
 use crate::manager::record::Guard;
-use crate::store::EventFilter;
+use crate::store::{EventFilter, Held};
 
 /// How often the log is looked at for other processes' events; one `stat` each time.
 const FOLLOW_EVERY: Duration = Duration::from_millis(250);
@@ -54,6 +54,7 @@ impl SandboxManager {
     }
 
     async fn follow(&self, mut last: u64) {
+        let mut seen = self.checkpoints_version().await;
         loop {
             tokio::select! {
                 () = self.log_grew.notified() => {}
@@ -68,7 +69,30 @@ impl SandboxManager {
                 }
                 Err(fault) => tracing::warn!(%fault, "the event log could not be followed"),
             }
+            let now = self.checkpoints_version().await;
+            if now != seen {
+                seen = now;
+                self.jobs.publish(Update::Snapshots);
+            }
         }
+    }
+
+    /// Changes whenever a snapshot or a patch does.
+    async fn checkpoints_version(&self) -> (Option<u64>, Option<u64>) {
+        (self.parts.snapshots.version().await.ok(), self.parts.patches.version().await.ok())
+    }
+
+    /// As [`Self::settle`], for snapshots and patches.
+    async fn settle_checkpoints(&self) -> Result<(), Fault> {
+        for record in self.parts.snapshots.list().await?.into_iter().filter(|record| !record.pending.is_empty()) {
+            self.transition_snapshot(&record.id, None, Vec::new(), |_| Ok(())).await?;
+        }
+        for patch in self.parts.patches.list().await?.into_iter().filter(|patch| !patch.pending.is_empty()) {
+            let told: Vec<EventId> = patch.pending.iter().map(|event| event.id.clone()).collect();
+            self.parts.events.append(patch.pending).await?;
+            self.parts.patches.told(&patch.id, &told).await?;
+        }
+        Ok(())
     }
 
     /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
@@ -80,6 +104,7 @@ impl SandboxManager {
             self.parts.events.append(pending).await?;
             self.parts.sandboxes.told(&told).await?;
         }
+        self.settle_checkpoints().await?;
         self.archive().await
     }
 
@@ -98,6 +123,15 @@ impl SandboxManager {
         Ok(())
     }
 
+    /// The lock under which an operation works, if nobody has it.
+    async fn free_lock(&self, operation: &Operation) -> Result<Option<Box<dyn Held>>, Fault> {
+        match (&operation.sandbox_id, &operation.snapshot_id) {
+            (Some(sandbox), _) => self.parts.locks.try_lock(sandbox).await,
+            (None, Some(snapshot)) => self.parts.locks.try_lock_snapshot(snapshot).await,
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Waits for the end of an operation that another process runs.
     pub(super) async fn watch_elsewhere(&self, id: &OperationId) -> Result<Operation, Fault> {
         loop {
@@ -110,9 +144,7 @@ impl SandboxManager {
             if operation.state != OperationState::Running {
                 return Ok(operation);
             }
-            if let Some(sandbox) = &operation.sandbox_id
-                && let Some(free) = self.parts.locks.try_lock(sandbox).await?
-            {
+            if let Some(free) = self.free_lock(&operation).await? {
                 drop(free);
                 // It may have ended between the two looks.
                 if let Some(ended) = self.parts.operations.get(id).await?

@@ -17,6 +17,7 @@ pub mod ledger;
 mod lifecycle;
 mod patches;
 mod placement;
+mod prune;
 mod record;
 mod recover;
 mod recreate;
@@ -244,6 +245,10 @@ impl SandboxManager {
         match operation.sandbox_id {
             Some(sandbox) if operation.state == OperationState::Running => {
                 self.request_cancel(&sandbox, Some(id)).await.map(|_| ())
+            }
+            // One that works on a snapshot alone looks for this by itself.
+            None if operation.state == OperationState::Running => {
+                self.parts.operations.put(Operation { cancel_requested: true, ..operation }).await
             }
             // It has ended: there is nothing to roll back.
             _ => Ok(()),

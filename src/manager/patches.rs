@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::Operation;
-use crate::domain::patch::Patch;
+use crate::domain::patch::{Patch, PatchState};
 use crate::domain::request::{ApplyRequest, PatchRequest, PatchStatus, RolloutItem, RolloutRequest, Started};
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::SandboxManager;
@@ -51,5 +51,15 @@ impl SandboxManager {
         _reporter: &JobReporter,
     ) -> Result<SandboxRecord, Fault> {
         Ok(record.clone())
+    }
+}
+
+/// A script was running when its process died: nobody knows whether it came to its end.
+pub(super) fn settle_applying(record: &mut SandboxRecord) {
+    for applied in &mut record.applied_patches {
+        if applied.state == PatchState::Applying {
+            applied.state = PatchState::Unknown;
+            record.patch_state = PatchState::Unknown;
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
+use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
 use crate::manager::jobs::Jobs;
 use crate::store::Held;
@@ -209,6 +210,24 @@ impl SandboxManager {
                 .await;
             if let Err(fault) = outcome {
                 tracing::error!(sandbox = %id, %fault, "an abandoned operation could not be written down");
+            }
+        }
+        if let Some(id) = operation.snapshot_id.clone().filter(|_| operation.kind != OperationKind::Restore) {
+            let (message, mine) = (fault.message.clone(), operation.id.clone());
+            let outcome = self
+                .transition_snapshot(&id, None, Vec::new(), move |record| {
+                    if record.operation.take_if(|running| running.id == mine).is_some() {
+                        record.message = Some(message);
+                        if record.state == SnapshotState::Creating {
+                            record.state = SnapshotState::Failed;
+                            record.unremoved = true;
+                        }
+                    }
+                    Ok(())
+                })
+                .await;
+            if let Err(fault) = outcome {
+                tracing::error!(snapshot = %id, %fault, "an abandoned operation could not be written down");
             }
         }
         self.end_operation(operation, Err(fault)).await

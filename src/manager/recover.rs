@@ -1,6 +1,8 @@
 //! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
 //! when its process dies: an operation on a record whose lock is free has nobody who works on it.
 
+mod snapshots;
+
 use futures_util::stream::{self, StreamExt};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +16,7 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, note_teardown};
+use crate::manager::patches::settle_applying;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 use crate::store::Held;
@@ -57,6 +60,7 @@ impl SandboxManager {
         for item in done {
             items.extend(item?);
         }
+        items.extend(self.recover_snapshots().await?);
         items.extend(self.end_dead_operations().await?);
         items.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(items)
@@ -144,13 +148,28 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let id = &before.id;
         let mark = running(operation);
-        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
+        let record = self
+            .transition(id, Guard::Any, Vec::new(), |record| {
+                record.operation = Some(mark);
+                settle_applying(record);
+            })
+            .await?;
         let extension = self.extension(&record.extension)?;
         let target = self.target(&record).await?;
+        let paused = before.operation.as_ref().is_some_and(|dead| dead.kind == OperationKind::Snapshot);
+        let look = async {
+            let seen = self.inspect(extension.as_ref(), &target).await?;
+            if !paused {
+                return Ok(seen);
+            }
+            // The host is proved by now. What it has may run again after this.
+            extension.resume(&target).await.map_err(|error| error.fault)?;
+            self.inspect(extension.as_ref(), &target).await
+        };
         let seen = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: not looked at yet"))),
-            seen = self.inspect(extension.as_ref(), &target) => seen,
+            seen = look => seen,
         };
         failpoint::reached("recover.inspected");
         match seen {
@@ -162,7 +181,12 @@ impl SandboxManager {
             Ok(seen) => {
                 let now = self.now();
                 let gone = seen.resources.is_empty() && record.state.may_become(&State::Lost);
-                let news = if gone { lost_news(&record) } else { Vec::new() };
+                let asleep = seen.asleep && record.state == State::Ready;
+                let news = match (gone, asleep) {
+                    (true, _) => lost_news(&record),
+                    (false, true) => vec![(EventKind::SandboxSleeping, serde_json::json!({"host": record.host}))],
+                    (false, false) => Vec::new(),
+                };
                 self.transition(id, Guard::Operation(operation.id.clone()), news, move |record| {
                     record.services = seen.services;
                     record.observed_at = Some(now);
@@ -170,6 +194,10 @@ impl SandboxManager {
                     record.operation = None;
                     if gone {
                         lose(record);
+                    } else if asleep {
+                        record.state = State::Sleeping;
+                        record.reason = Some(Reason::CrashRecovered);
+                        record.reachability = None;
                     }
                 })
                 .await
@@ -300,9 +328,10 @@ impl SandboxManager {
         if operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid, operation.started_at) {
             return Ok(true);
         }
-        match &operation.sandbox_id {
-            Some(sandbox) => Ok(self.parts.locks.try_lock(sandbox).await?.is_none()),
-            None => Ok(false),
+        match (&operation.sandbox_id, &operation.snapshot_id) {
+            (Some(sandbox), _) => Ok(self.parts.locks.try_lock(sandbox).await?.is_none()),
+            (None, Some(snapshot)) => Ok(self.parts.locks.try_lock_snapshot(snapshot).await?.is_none()),
+            (None, None) => Ok(false),
         }
     }
 
@@ -335,7 +364,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
 
 const BACK: &str = "the process that worked on it died; this is what its host says";
 
-fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
+pub(super) fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
     format!("{kind} by process {pid} on {host}")
 }
 

@@ -47,9 +47,12 @@ impl SandboxManager {
             allow_large: true,
         };
         // Nothing is removed for a recreate that would be refused.
-        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
-        if let Some(refusal) = preview.refusals.first() {
-            return Err(Fault::invalid_input(&refusal.path, format!("{}: {}", refusal.path, refusal.message)));
+        let from = self.base_of(&record).await?;
+        if from.is_none() {
+            let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+            if let Some(refusal) = preview.refusals.first() {
+                return Err(Fault::invalid_input(&refusal.path, format!("{}: {}", refusal.path, refusal.message)));
+            }
         }
         let operation = self.new_operation(OperationKind::Recreate, &record.id);
         self.parts.operations.put(operation.clone()).await?;
@@ -67,24 +70,19 @@ impl SandboxManager {
                 return Err(fault);
             }
         };
-        self.start_recreate(operation.clone(), &record, draft, held);
-        Ok(Started { operation: Some(operation.id), sandbox: record })
-    }
-
-    fn start_recreate(
-        &self,
-        operation: Operation,
-        record: &SandboxRecord,
-        draft: ProvisionRequest,
-        held: Box<dyn Held>,
-    ) {
         let work = Establishment {
             ready_timeout: draft.profile.ready_timeout.duration(),
             ttl_s: record.ttl_s,
             keep_failed: false,
             recreate: true,
             provision: draft,
+            from,
         };
+        self.start_recreate(operation.clone(), &record, work, held);
+        Ok(Started { operation: Some(operation.id), sandbox: record })
+    }
+
+    fn start_recreate(&self, operation: Operation, record: &SandboxRecord, work: Establishment, held: Box<dyn Held>) {
         let sandbox = record.id.clone();
         self.run_held(operation, held, Some(record.host.clone()), move |manager, operation, cancel| async move {
             Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await
@@ -175,6 +173,9 @@ impl SandboxManager {
             record.reachability = None;
             record.services.clear();
             record.kept_failed = false;
+            record.applied_patches.clear();
+            record.last_patch_sequence = 0;
+            record.patch_error = None;
             note_teardown(record, Some(report));
         })
         .await?;

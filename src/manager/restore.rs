@@ -1,12 +1,148 @@
 //! Restore: a new sandbox from a snapshot, under the rules of a create (semantics 2 and 6).
 
+use std::collections::BTreeMap;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::extension::{Capability, ExtensionError, ProvisionRequest, RestoreSource, Restored};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::request::{RestoreRequest, Started};
+use crate::domain::name::{SnapshotId, check_name};
+use crate::domain::operation::Operation;
+use crate::domain::profile::{Profile, Seconds};
+use crate::domain::request::{CreateRequest, RestoreRequest, Started};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
+use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::create::{Ahead, Resolved};
+use crate::manager::establish::{Establishment, FromSnapshot};
+use crate::manager::record::JobReporter;
 
 impl SandboxManager {
     /// Starts a new sandbox from a snapshot and returns at once.
+    ///
+    /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
     pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.snapshot)))
+        let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
+        check_ready(&snapshot)?;
+        let extension = self.extension(&snapshot.extension)?;
+        extension.ensure(&Capability::Snapshots, "restore snapshots")?;
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        let profile = self.snapshot_recipe(&snapshot).await?;
+        let resolved = Resolved {
+            hash: profile.hash(),
+            inputs: snapshot.inputs.clone(),
+            id: None,
+            ttl_s: profile.parse_ttl(request.ttl.as_deref())?.map(Seconds::get),
+            profile,
+        };
+        let quote = self.quote(&resolved).await?;
+        let host = request.host.as_deref().unwrap_or(snapshot.host.as_str());
+        let (_, route) = self.place(&resolved.profile, Some(host), false).await?;
+        let route = route?;
+        if let Err(fault) = self.archive().await {
+            tracing::warn!(%fault, "the history could not be written");
+        }
+        self.parts.recipes.put(&resolved.profile).await?;
+        // What the source was protected from, its copy need not be.
+        let labels = snapshot.labels.iter().filter(|(key, _)| key.as_str() != "protect");
+        let asked = CreateRequest {
+            name: request.name.clone(),
+            labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect::<BTreeMap<_, _>>(),
+            ..CreateRequest::default()
+        };
+        let ahead =
+            Ahead { request: &asked, resolved: &resolved, route, quote, request_hash: None, base: Some(&snapshot) };
+        let (record, operation, held) = self.write_ahead(ahead).await?;
+        failpoint::reached("restore.requested");
+        let note = self.recipe_note(&snapshot, &resolved.profile);
+        let draft = self.draft(&resolved, &asked, record.host.clone());
+        let work = Establishment {
+            provision: ProvisionRequest {
+                id: record.id.clone(),
+                created_at: record.created_at,
+                allow_large: true,
+                ..draft
+            },
+            ready_timeout: resolved.profile.ready_timeout.duration(),
+            ttl_s: resolved.ttl_s,
+            keep_failed: false,
+            recreate: false,
+            from: Some(FromSnapshot {
+                id: snapshot.id,
+                strict: request.strict,
+                require_patches: request.require_patches,
+                note,
+            }),
+        };
+        self.start_establishment(operation.clone(), work, held);
+        Ok(Started { operation: Some(operation.id), sandbox: record })
     }
+
+    /// What the record says of a recipe that the catalogue has otherwise by now.
+    fn recipe_note(&self, snapshot: &SnapshotRecord, recipe: &Profile) -> Option<String> {
+        let recorded = format!("{} {}", recipe.id, recipe.version);
+        match self.parts.catalogue.recipe(recipe.id.as_str()) {
+            Ok(today) if today.hash() == snapshot.profile.hash => None,
+            Ok(today) => Some(format!(
+                "made with the recipe that was recorded, {recorded}; the catalogue's is {} and another one by now",
+                today.version
+            )),
+            Err(_) => Some(format!("made with the recipe that was recorded, {recorded}; the catalogue has it no more")),
+        }
+    }
+
+    /// What a restored sandbox starts again from; `None` for one that was made from its inputs.
+    ///
+    /// Errors: `not_found` when the snapshot is gone, `conflict` when it is not ready.
+    pub(super) async fn base_of(&self, record: &SandboxRecord) -> Result<Option<FromSnapshot>, Fault> {
+        let Some(id) = &record.based_on_snapshot else { return Ok(None) };
+        let snapshot = self.parts.snapshots.get(id).await?.ok_or_else(|| gone(record, id))?;
+        check_ready(&snapshot)?;
+        let note = self.recipe_note(&snapshot, &self.snapshot_recipe(&snapshot).await?);
+        Ok(Some(FromSnapshot { id: id.clone(), strict: false, require_patches: false, note }))
+    }
+
+    /// Makes the sandbox from the archive; brings that to its host first, where it is not there.
+    pub(super) async fn bring_back(
+        &self,
+        _operation: &Operation,
+        provision: &ProvisionRequest,
+        from: &FromSnapshot,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<Restored, ExtensionError> {
+        // Whoever deletes it looks for sandboxes that are made from it after having written `deleting`; this one's record
+        // is written.
+        let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
+        check_ready(&snapshot)?;
+        let host = &provision.host;
+        let replica = snapshot.replicas.iter().find(|replica| replica.host.same(host.as_str()));
+        let mut archive = snapshot.archive.clone();
+        if let Some(replica) = replica {
+            archive = ArchiveFacts { format: Some(replica.format.clone()), bytes: Some(replica.bytes), ..archive };
+        }
+        let place = self.archive_place(&snapshot, host).await?;
+        let extension = self.extension(&snapshot.extension)?;
+        let source = RestoreSource { place, archive, strict: from.strict };
+        let work = extension.restore_from_snapshot(provision, &source, reporter);
+        self.or_cancelled(&provision.id, cancel, work).await
+    }
+}
+
+fn check_ready(snapshot: &SnapshotRecord) -> Result<(), Fault> {
+    if snapshot.state == SnapshotState::Ready {
+        return Ok(());
+    }
+    Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
+        .hint("only a snapshot that is ready can be restored")
+        .detail("state", snapshot.state.as_str()))
+}
+
+fn gone(record: &SandboxRecord, id: &SnapshotId) -> Fault {
+    Fault::new(Code::NotFound, format!("sandbox {} is based on snapshot {id}, which is not there any more", record.id))
+        .hint("nothing was touched; take a snapshot of the sandbox as it is, and restore that")
+        .detail("snapshot", id.as_str())
 }

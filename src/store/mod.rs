@@ -221,6 +221,9 @@ pub trait EventLog: Send + Sync {
 /// A lock that is freed when it is dropped or when its process dies.
 pub trait Held: Send + Sync {}
 
+/// Two locks are held as one.
+impl Held for (Box<dyn Held>, Box<dyn Held>) {}
+
 /// Locks across processes, one per sandbox and one per snapshot.
 #[async_trait]
 pub trait Locks: Send + Sync {

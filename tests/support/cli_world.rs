@@ -172,6 +172,7 @@ pub(crate) fn progress(step: u32, stage: &str) -> Update {
         operation: OperationId::new("op-a1b2c3d4"),
         kind: OperationKind::Create,
         sandbox_id: Some(id("a1b2c3d4")),
+        snapshot_id: None,
         stage: stage.into(),
         step,
         steps: 3,

@@ -186,6 +186,8 @@ pub struct Inspection {
     pub resources: Vec<Resource>,
     /// Whether all of it is there and every long-running service runs: what `wait_ready` would call ready.
     pub ready: bool,
+    /// Whether it was put to sleep: what ran then is stopped and there.
+    pub asleep: bool,
     /// Its services as the backend reports them.
     pub services: Vec<Service>,
     /// How to get there, where it is ready.

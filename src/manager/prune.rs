@@ -1,0 +1,278 @@
+//! The end of snapshots: delete, prune, and a profile's `keep`. Never of one that something depends on, unless somebody
+//! insists (semantics 6).
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::{EventKind, Update};
+use crate::domain::extension::TeardownReport;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{SandboxId, SnapshotId};
+use crate::domain::operation::{Operation, OperationError, OperationKind};
+use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted};
+use crate::domain::sandbox::State;
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
+use crate::failpoint;
+use crate::manager::SandboxManager;
+use crate::manager::record::{JobReporter, running};
+use crate::store::Held;
+
+impl SandboxManager {
+    /// Starts to delete a snapshot: its archive on every host, its patches, its name.
+    pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
+        let record = self.exact_snapshot(&request.id, request.revision).await?;
+        self.ensure_own().await?;
+        refuse_in_use(&self.snapshot_view(record.id.as_str()).await?, request.force)?;
+        let held = self.hold_snapshot(&record.id).await?;
+        let record = self.exact_snapshot(&request.id, request.revision).await?;
+        if record.state == SnapshotState::Creating {
+            return Err(Fault::new(Code::Conflict, format!("snapshot {} is still being made", record.id))
+                .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
+        }
+        let (operation, record) = self.begin_delete(&record, request.force).await?;
+        failpoint::reached("delete.deleting");
+        let id = record.id.clone();
+        self.run_held(operation.clone(), held, None, move |manager, operation, cancel| async move {
+            manager.delete_held(&operation, &id, &cancel).await
+        });
+        Ok(SnapshotStarted { operation: Some(operation.id), snapshot: record })
+    }
+
+    /// The snapshot's lock, or `busy` with who has it.
+    pub(super) async fn hold_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Fault> {
+        match self.parts.locks.try_lock_snapshot(id).await? {
+            Some(held) => Ok(held),
+            None => Err(snapshot_busy(&self.exact_snapshot(id.as_str(), None).await?)),
+        }
+    }
+
+    /// Writes `deleting`, and looks once more whether somebody began to use it meanwhile: a restore writes its record first
+    /// and then looks whether the snapshot is still ready, so that one of the two sees the other.
+    async fn begin_delete(&self, record: &SnapshotRecord, force: bool) -> Result<(Operation, SnapshotRecord), Fault> {
+        let operation = self.new_snapshot_operation(OperationKind::Delete, &record.id);
+        self.parts.operations.put(operation.clone()).await?;
+        let before = record.state.clone();
+        let mark = running(&operation);
+        let begun = async {
+            let deleting = self
+                .transition_snapshot(&record.id, Some(record.revision), Vec::new(), move |record| {
+                    record.state = SnapshotState::Deleting;
+                    record.operation = Some(mark);
+                    Ok(())
+                })
+                .await?;
+            if let Err(fault) = refuse_in_use(&self.snapshot_view(record.id.as_str()).await?, force) {
+                self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
+                    record.state = before;
+                    record.operation = None;
+                    Ok(())
+                })
+                .await?;
+                return Err(fault);
+            }
+            Ok(deleting)
+        };
+        match begun.await {
+            Ok(deleting) => Ok((operation, deleting)),
+            Err(fault) => {
+                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                self.end_operation(operation, Err(told)).await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Removes one that is `deleting` and whose lock is held.
+    pub(super) async fn delete_held(
+        &self,
+        operation: &Operation,
+        id: &SnapshotId,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let removed = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"))),
+            removed = self.remove_archives(id, &reporter) => removed,
+        };
+        failpoint::reached("delete.removed");
+        if let Err(fault) = removed {
+            let message = fault.message.clone();
+            self.transition_snapshot(id, None, Vec::new(), move |record| {
+                record.message = Some(message);
+                record.operation = None;
+                Ok(())
+            })
+            .await?;
+            return Err(match fault.hint {
+                Some(_) => fault,
+                None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
+            });
+        }
+        let news = vec![(EventKind::SnapshotDeleted, serde_json::json!({}))];
+        let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
+        self.parts.patches.remove_all(id).await?;
+        failpoint::reached("delete.told");
+        self.parts.snapshots.remove(id, None).await?;
+        self.jobs.publish(Update::Snapshots);
+        let mut gone = self.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        gone.insert(id.clone(), SnapshotRecord { operation: None, pending: Vec::new(), ..record });
+        Ok(())
+    }
+
+    /// Removes a snapshot's archive from every host that has or may have one: copies first.
+    ///
+    /// Errors: `operation_failed` naming what is left, or why a host could not be asked.
+    pub(super) async fn remove_archives(&self, id: &SnapshotId, reporter: &JobReporter) -> Result<(), Fault> {
+        let record = self.exact_snapshot(id.as_str(), None).await?;
+        let extension = self.extension(&record.extension)?;
+        let Some(archives) = extension.archives() else { return Ok(()) };
+        let hosts: Vec<_> = record.hosts().cloned().collect();
+        for host in hosts.iter().rev() {
+            let place = self.archive_place(&record, host).await?;
+            let report = archives.remove(&place, reporter).await.map_err(|error| error.fault)?;
+            if !report.is_clean() {
+                return Err(left_over(id, &report));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes old snapshots on which nothing depends, or says which it would.
+    ///
+    /// Errors: `invalid_input` when neither a number nor an age says which are old.
+    pub async fn prune_snapshots(&self, request: &PruneRequest) -> Result<Vec<PruneItem>, Fault> {
+        if request.keep.is_none() && request.older_than_s.is_none() {
+            return Err(Fault::invalid_input(
+                "keep",
+                "which snapshots are old is said by --keep, --older-than, or both",
+            ));
+        }
+        if !request.dry_run {
+            self.ensure_own().await?;
+        }
+        let mut items = Vec::new();
+        for (view, why) in self.old_snapshots(request.keep, request.older_than_s, None).await? {
+            let record = &view.record;
+            let depends = view.dependants();
+            let reason = if depends.is_empty() { why } else { format!("kept, in use by {}", depends.join(", ")) };
+            let mut item = PruneItem {
+                id: record.id.clone(),
+                name: record.name.clone(),
+                ok: depends.is_empty(),
+                bytes: record.archive.bytes,
+                reason,
+                error: None,
+            };
+            if item.ok && !request.dry_run {
+                let asked =
+                    SnapshotDeleteRequest { id: record.id.to_string(), revision: Some(record.revision), force: false };
+                if let Err(fault) = self.delete_now(&asked).await {
+                    item.ok = false;
+                    item.error = Some(OperationError::from(fault));
+                }
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
+
+    async fn delete_now(&self, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
+        let started = self.delete_snapshot(request).await?;
+        match started.operation {
+            Some(operation) => self.finish_snapshot(&operation).await.map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// A profile's `keep`, after a snapshot that went well. What cannot be deleted stays, and is no failure.
+    pub(super) async fn keep_newest(&self, sandbox: &SandboxId, keep: u32) {
+        let old = match self.old_snapshots(Some(keep), None, Some(sandbox)).await {
+            Ok(old) => old,
+            Err(fault) => return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for"),
+        };
+        for (view, _) in old.into_iter().filter(|(view, _)| view.dependants().is_empty()) {
+            let id = view.record.id.to_string();
+            let asked = SnapshotDeleteRequest { id, revision: Some(view.record.revision), force: false };
+            // Boxed: it starts operations of this very kind.
+            if let Err(fault) = Box::pin(self.delete_now(&asked)).await {
+                tracing::warn!(snapshot = %asked.id, %fault, "an old snapshot could not be deleted");
+            }
+        }
+    }
+
+    /// Ready snapshots that are beyond the newest `keep` of their sandbox and older than so many seconds, with why; of one
+    /// sandbox, or of all. What nobody asked about counts as said.
+    async fn old_snapshots(
+        &self,
+        keep: Option<u32>,
+        older_than_s: Option<u64>,
+        of: Option<&SandboxId>,
+    ) -> Result<Vec<(std::sync::Arc<SnapshotView>, String)>, Fault> {
+        let now = self.now();
+        let mut views = self.snapshots(&SnapshotQuery::default()).await?;
+        views.retain(|view| view.record.state == SnapshotState::Ready && view.record.kind == SnapshotKind::User);
+        let mut old = Vec::new();
+        for (at, view) in views.iter().enumerate() {
+            let record = &view.record;
+            if of.is_some_and(|of| record.sandbox_id != *of) {
+                continue;
+            }
+            let newer = views[at + 1..].iter().filter(|other| other.record.sandbox_id == record.sandbox_id).count();
+            let age_s = now.since(record.created_at).as_secs();
+            if keep.is_none_or(|keep| newer >= keep as usize) && older_than_s.is_none_or(|least| age_s > least) {
+                let why = match (keep, older_than_s) {
+                    (Some(_), _) => format!("{newer} newer ones of sandbox {} are there", record.sandbox_id),
+                    (None, _) => format!("{} old", crate::domain::profile::Seconds(age_s)),
+                };
+                old.push((std::sync::Arc::clone(view), why));
+            }
+        }
+        Ok(old)
+    }
+}
+
+/// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
+/// never is.
+fn refuse_in_use(view: &SnapshotView, force: bool) -> Result<(), Fault> {
+    let id = &view.record.id;
+    let making = |state: &State| matches!(state, State::Requested | State::Provisioning);
+    if let Some(sandbox) = view.sandboxes.iter().find(|sandbox| making(&sandbox.state)) {
+        return Err(Fault::new(Code::Busy, format!("sandbox {} is being made from snapshot {id}", sandbox.id))
+            .hint("wait for it, or cancel it"));
+    }
+    let depends = view.dependants();
+    if depends.is_empty() || force {
+        return Ok(());
+    }
+    let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
+    Err(Fault::new(Code::InUse, message)
+        .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
+        .detail("dependants", depends))
+}
+
+/// What holds a snapshot, as a fault.
+pub(super) fn snapshot_busy(record: &SnapshotRecord) -> Fault {
+    let id = &record.id;
+    let fault = match &record.operation {
+        Some(running) => Fault::new(
+            Code::Busy,
+            format!(
+                "snapshot {id} is busy: {} by process {} on {} since {}",
+                running.kind, running.pid, running.host, running.started_at
+            ),
+        )
+        .detail("operation", running.id.as_str())
+        .detail("pid", running.pid)
+        .detail("host", running.host.as_str()),
+        None => Fault::new(Code::Busy, format!("snapshot {id} is busy")),
+    };
+    fault.hint("try again when it has ended, or cancel it")
+}
+
+fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {
+    let left: Vec<String> = report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
+    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
+    let message = format!("snapshot {id}: not everything could be removed: {}", left.join(", "));
+    let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left);
+    if why.is_empty() { fault } else { fault.because(why.join("; ")) }
+}
