@@ -1,6 +1,8 @@
 //! The stores: a contract that every implementation passes, and what files must stand besides.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "stores/checkpoints.rs"]
+mod checkpoints;
 #[path = "stores/contract.rs"]
 #[macro_use]
 mod contract;

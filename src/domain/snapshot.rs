@@ -371,3 +371,6 @@ impl Lineage {
         Self { ancestors, snapshots: taken.into_iter().map(|s| s.id.clone()).collect() }
     }
 }
+
+#[cfg(test)]
+mod tests;

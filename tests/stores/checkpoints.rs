@@ -1,0 +1,124 @@
+//! What every `SnapshotStore` and `PatchStore` does, whatever it keeps its records in.
+
+use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::{Patch, PatchId, SnapshotId};
+use sandboxer::store::{Change, Locks, PatchStore, SnapshotStore};
+
+use crate::{id, moment, stores};
+
+fn snapshot(id: &str, n: i64) -> SnapshotRecord {
+    serde_json::from_value(serde_json::json!({
+        "id": id, "kind": "user", "sandbox_id": "a1b2c3d4", "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"},
+        "extension": "ext.compose-ssh", "host": "local", "state": "creating", "created_at": moment(n), "patch_level": 0,
+        "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "0123456789abcdef", "revision": 0
+    }))
+    .unwrap()
+}
+
+fn patch(id: &str, snapshot: &str, sequence: u64) -> Patch {
+    serde_json::from_value(serde_json::json!({
+        "id": id, "snapshot_id": snapshot, "sequence": sequence, "script": "true", "run_in": "workspace",
+        "created_at": moment(0), "actor": {"type": "adm", "name": "ops"}, "revision": 0
+    }))
+    .unwrap()
+}
+
+fn snap(text: &str) -> SnapshotId {
+    SnapshotId::new(text)
+}
+
+fn become_<'a>(state: SnapshotState) -> Change<'a, SnapshotRecord> {
+    Box::new(move |record| {
+        record.state = state;
+        Ok(())
+    })
+}
+
+fn field(result: Result<SnapshotRecord, Fault>) -> String {
+    let fault = result.unwrap_err();
+    assert_eq!(fault.code, Code::Conflict, "{fault}");
+    fault.details["field"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_snapshots_id_is_used_once_and_its_name_until_it_fails_or_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = stores(dir.path()).snapshots;
+    let named = |id, n| SnapshotRecord { name: Some("my-env".into()), ..snapshot(id, n) };
+    let first = store.insert(SnapshotRecord { revision: 9, ..named("snap-00000001", 5) }).await.unwrap();
+    assert_eq!(first.revision, 1);
+    assert_eq!(field(store.insert(snapshot("snap-00000001", 6)).await), "id");
+    assert_eq!(field(store.insert(named("snap-00000002", 6)).await), "name");
+    store.update(&snap("snap-00000001"), Some(1), become_(SnapshotState::Failed)).await.unwrap();
+    store.insert(named("snap-00000002", 1)).await.unwrap();
+    let ids: Vec<String> = store.list().await.unwrap().iter().map(|record| record.id.to_string()).collect();
+    assert_eq!(ids, ["snap-00000002", "snap-00000001"], "oldest first");
+    assert_eq!(store.remove(&snap("snap-00000002"), None).await.unwrap().name.as_deref(), Some("my-env"));
+    assert_eq!(store.get(&snap("snap-00000002")).await.unwrap(), None);
+    assert_eq!(store.remove(&snap("snap-00000002"), None).await.unwrap_err().code, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_snapshots_update_wants_the_revision_it_saw_and_makes_only_legal_moves() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = stores(dir.path()).snapshots;
+    let before = store.version().await.unwrap();
+    store.insert(snapshot("snap-00000001", 1)).await.unwrap();
+    assert_ne!(store.version().await.unwrap(), before);
+    let one = snap("snap-00000001");
+    assert_eq!(store.update(&one, Some(1), become_(SnapshotState::Ready)).await.unwrap().revision, 2);
+    assert_eq!(field(store.update(&one, Some(1), become_(SnapshotState::Deleting)).await), "revision");
+    assert_eq!(field(store.update(&one, None, become_(SnapshotState::Creating)).await), "state");
+    let refused = store.update(&one, None, Box::new(|_| Err(Fault::new(Code::Busy, "no")))).await;
+    assert_eq!(refused.unwrap_err().code, Code::Busy);
+    assert_eq!(store.get(&one).await.unwrap().unwrap().revision, 2, "a refused change changes nothing");
+    assert_eq!(store.remove(&one, Some(1)).await.unwrap_err().code, Code::Conflict);
+}
+
+#[tokio::test]
+async fn what_a_newer_version_wrote_beside_a_snapshots_fields_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    stores(dir.path()).snapshots.insert(snapshot("snap-00000001", 1)).await.unwrap();
+    let path = dir.path().join("snapshots.json");
+    let text = std::fs::read_to_string(&path).unwrap().replacen("\"kind\"", "\"encrypted\":true,\"kind\"", 1);
+    std::fs::write(&path, text).unwrap();
+    let again = stores(dir.path()).snapshots;
+    again.update(&snap("snap-00000001"), None, become_(SnapshotState::Ready)).await.unwrap();
+    assert!(std::fs::read_to_string(&path).unwrap().contains("\"encrypted\":true"));
+}
+
+#[tokio::test]
+async fn a_patchs_place_on_its_snapshot_is_taken_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = stores(dir.path()).patches;
+    store.insert(patch("pat-00000002", "snap-00000001", 2)).await.unwrap();
+    store.insert(patch("pat-00000001", "snap-00000001", 1)).await.unwrap();
+    store.insert(patch("pat-00000003", "snap-00000002", 1)).await.unwrap();
+    for (taken, by) in
+        [(patch("pat-00000009", "snap-00000001", 2), "sequence"), (patch("pat-00000001", "snap-00000003", 1), "id")]
+    {
+        assert_eq!(store.insert(taken).await.unwrap_err().details["field"], by);
+    }
+    let ids = async || store.list().await.unwrap().iter().map(|patch| patch.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids().await, ["pat-00000001", "pat-00000002", "pat-00000003"], "by snapshot and sequence");
+    assert!(store.remove(&PatchId::new("pat-00000002")).await.unwrap().is_some());
+    assert!(store.remove(&PatchId::new("pat-00000002")).await.unwrap().is_none());
+    store.remove_all(&snap("snap-00000001")).await.unwrap();
+    assert_eq!(ids().await, ["pat-00000003"]);
+}
+
+#[tokio::test]
+async fn a_snapshots_lock_is_its_own_and_no_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let (locks, others) = (stores(dir.path()).locks, stores(dir.path()).locks);
+    let held = locks.try_lock_snapshot(&snap("snap-0badcafe")).await.unwrap().unwrap();
+    assert!(others.try_lock_snapshot(&snap("snap-0badcafe")).await.unwrap().is_none());
+    // A sandbox may be called like a snapshot.
+    assert!(others.try_lock(&id("snap-0badcafe")).await.unwrap().is_some());
+    drop(held);
+    assert!(others.try_lock_snapshot(&snap("snap-0badcafe")).await.unwrap().is_some());
+    for bad in ["../../x", "snap-", "snap-../../00", ""] {
+        assert_eq!(locks.try_lock_snapshot(&snap(bad)).await.err().map(|fault| fault.code), Some(Code::InvalidInput));
+    }
+}
