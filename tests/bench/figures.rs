@@ -4,10 +4,12 @@
 //! * `frame`: process start to the first full frame of the dashboard, 1,000 records, in a pty with a terminal behind it
 //! * `list`: `list --json` with 1,000 records
 //! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
+//! * `checkpoint`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
 //! * `far`: one-shot commands on a host whose connection is open, with 0, 25 and 150 ms on the way
 
 #![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
 
+mod checkpoint;
 mod far;
 mod house;
 mod sample;
@@ -43,7 +45,9 @@ fn main() {
         Sample::of(30, || house.version()).print("  (--version: the process alone)");
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
-    for (part, measure) in [("stack", stack::measure as fn(&House, &std::path::Path)), ("far", far::measure)] {
+    let on_hosts: [(&str, fn(&House, &std::path::Path)); 3] =
+        [("stack", stack::measure), ("far", far::measure), ("checkpoint", checkpoint::measure)];
+    for (part, measure) in on_hosts {
         match &lab {
             _ if !wanted(part) => {}
             Some(lab) => measure(&house, lab),
