@@ -11,6 +11,7 @@ use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::SandboxManager;
+use crate::manager::recover::snapshots::is_left;
 use crate::manager::standing::{CLAIM, words};
 use crate::store::Standing;
 use crate::transport::probe;
@@ -45,6 +46,7 @@ impl SandboxManager {
             }
             Err(fault) => checks.push(failed("sandboxes", &fault)),
         }
+        checks.push(self.check_snapshots().await);
         checks.push(self.check_operations().await);
         checks.push(match self.parts.events.last_seq().await {
             Ok(last) => ok("events", format!("{last} so far")),
@@ -123,6 +125,25 @@ impl SandboxManager {
             list => warning(name, list.join(", ")).hint(hint),
         };
         lists.into_iter().map(check).collect()
+    }
+
+    /// Snapshots over which a process died.
+    async fn check_snapshots(&self) -> Check {
+        let records = match self.parts.snapshots.list().await {
+            Ok(records) => records,
+            Err(fault) => return failed("snapshots", &fault),
+        };
+        let mut stuck = Vec::new();
+        for record in records.iter().filter(|record| is_left(record)) {
+            if matches!(self.parts.locks.try_lock_snapshot(&record.id).await, Ok(Some(_))) {
+                stuck.push(record.id.to_string());
+            }
+        }
+        match stuck.as_slice() {
+            [] => ok("snapshots", format!("{} records", records.len())),
+            stuck => warning("snapshots", format!("left unfinished: {}", stuck.join(", ")))
+                .hint("`sandboxer recover` finishes them or takes them away"),
+        }
     }
 
     async fn check_operations(&self) -> Check {

@@ -1,7 +1,7 @@
 //! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
 //! when its process dies: an operation on a record whose lock is free has nobody who works on it.
 
-mod snapshots;
+pub(super) mod snapshots;
 
 use futures_util::stream::{self, StreamExt};
 use tokio_util::sync::CancellationToken;

@@ -145,7 +145,7 @@ impl SandboxManager {
 }
 
 /// Whether a dead process may have left something of it.
-fn is_left(record: &SnapshotRecord) -> bool {
+pub(in crate::manager) fn is_left(record: &SnapshotRecord) -> bool {
     record.operation.is_some()
         || record.unremoved
         || matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
