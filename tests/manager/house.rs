@@ -25,7 +25,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
     let stores = JsonStores::open(data).unwrap();
     let id: ExtensionId = "ext.compose-ssh".into();
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
-    extensions.insert(id.clone(), Arc::new(Shared(Arc::clone(script), id)));
+    extensions.insert(id.clone(), Arc::new(Shared::new(script, id)));
     let available = BTreeSet::from(["ext.compose-ssh"]);
     SandboxManager::new(Parts {
         sandboxes: stores.sandboxes,

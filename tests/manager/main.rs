@@ -5,4 +5,6 @@
 mod house;
 mod recover;
 mod scripted;
+mod shelf;
+mod snapshots;
 mod verbs;

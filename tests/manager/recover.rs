@@ -17,7 +17,7 @@ use sandboxer::domain::{Code, Fault, OperationState};
 use sandboxer::manager::SandboxManager;
 
 /// Starts something in another process, as it were, and kills that process once the extension was asked `until`.
-fn killed<F, W>(house: &House, until: &'static str, start: W)
+pub(crate) fn killed<F, W>(house: &House, until: &'static str, start: W)
 where
     W: FnOnce(SandboxManager) -> F + Send + 'static,
     F: Future<Output = Result<(), Fault>> + Send,

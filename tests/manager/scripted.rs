@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
-    Capabilities, ExtensionError, Inspection, Learnt, Preview, ProvisionRequest, Provisioned, Readiness, Refusal,
-    Reporter, Resource, SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Learnt, Preview, ProvisionRequest,
+    Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target,
+    TeardownLine, TeardownOutcome, TeardownReport,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::sandbox::{Reachability, Service};
 use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
+
+use crate::shelf::{Archives, Shelf};
 
 /// What the scripted extension does at a step.
 #[derive(Clone)]
@@ -42,6 +46,8 @@ pub(crate) struct Scripted {
     pub(crate) lives: Mutex<bool>,
     /// The counter that the host has of the installation.
     pub(crate) host_counter: Mutex<u64>,
+    /// What its host keeps of snapshots.
+    pub(crate) shelf: Shelf,
     asked: Mutex<Vec<String>>,
 }
 
@@ -50,7 +56,7 @@ impl Scripted {
         queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
     }
 
-    fn note(&self, what: impl Into<String>) {
+    pub(crate) fn note(&self, what: impl Into<String>) {
         self.asked.lock().unwrap().push(what.into());
     }
 
@@ -58,7 +64,7 @@ impl Scripted {
         self.asked.lock().unwrap().clone()
     }
 
-    async fn act(act: Act) -> Result<(), ExtensionError> {
+    pub(crate) async fn act(act: Act) -> Result<(), ExtensionError> {
         match act {
             Act::Fail(code, words) => Err(Fault::new(code, words).into()),
             Act::Untouched(code) => {
@@ -79,21 +85,31 @@ impl Scripted {
 }
 
 /// The script as the manager holds it.
-pub(crate) struct Shared(pub(crate) Arc<Scripted>, pub(crate) ExtensionId);
+pub(crate) struct Shared {
+    script: Arc<Scripted>,
+    id: ExtensionId,
+    archives: Archives,
+}
+
+impl Shared {
+    pub(crate) fn new(script: &Arc<Scripted>, id: ExtensionId) -> Self {
+        Self { script: Arc::clone(script), id, archives: Archives(Arc::clone(script)) }
+    }
+}
 
 #[async_trait]
 impl SandboxExtension for Shared {
     fn id(&self) -> &ExtensionId {
-        &self.1
+        &self.id
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new()
+        Capabilities::from([Capability::Snapshots])
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
         let mut preview = Preview::default();
-        if matches!(Scripted::next(&self.0.preview), Act::Refuse) {
+        if matches!(Scripted::next(&self.script.preview), Act::Refuse) {
             let refusal = Refusal { path: "services.web.privileged".into(), message: "refused".into(), allow: None };
             preview.refusals.push(refusal);
         }
@@ -101,11 +117,11 @@ impl SandboxExtension for Shared {
     }
 
     async fn provision(&self, request: &ProvisionRequest, r: &dyn Reporter) -> Result<Provisioned, ExtensionError> {
-        self.0.note(format!("provision {}", request.owner.counter));
+        self.script.note(format!("provision {}", request.owner.counter));
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
         let workdir = format!("/srv/{}", request.id.project());
         r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone() });
-        Scripted::act(Scripted::next(&self.0.provision)).await?;
+        Scripted::act(Scripted::next(&self.script.provision)).await?;
         let (rewrites, facts, certificate) = (Vec::new(), None, None);
         Ok(Provisioned {
             handle: serde_json::json!({}),
@@ -119,8 +135,8 @@ impl SandboxExtension for Shared {
     }
 
     async fn wait_ready(&self, target: &Target, _: Duration, _: &dyn Reporter) -> Result<Readiness, ExtensionError> {
-        self.0.note("wait_ready");
-        Scripted::act(Scripted::next(&self.0.ready)).await?;
+        self.script.note("wait_ready");
+        Scripted::act(Scripted::next(&self.script.ready)).await?;
         let reachability = Reachability {
             host: target.host.clone(),
             ssh: String::new(),
@@ -132,18 +148,18 @@ impl SandboxExtension for Shared {
     }
 
     async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), ExtensionError> {
-        self.0.note("set_deadline");
+        self.script.note("set_deadline");
         Ok(())
     }
 
     async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
-        let host = *self.0.host_counter.lock().unwrap();
+        let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Fault::new(Code::Conflict, "an old copy").detail("kind", "behind").detail("counter", host);
             return Err(fault.into());
         }
-        self.0.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
-        let act = Scripted::next(&self.0.teardown);
+        self.script.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
+        let act = Scripted::next(&self.script.teardown);
         let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
         let left = matches!(act, Act::LeaveNetwork);
         Scripted::act(act).await?;
@@ -154,9 +170,43 @@ impl SandboxExtension for Shared {
     }
 
     async fn inspect(&self, _: &Target) -> Result<Inspection, ExtensionError> {
-        self.0.note("inspect");
-        Scripted::act(Scripted::next(&self.0.ready)).await?;
-        Ok(Inspection { counter: Some(*self.0.host_counter.lock().unwrap()), ..self.0.seen.lock().unwrap().clone() })
+        self.script.note("inspect");
+        Scripted::act(Scripted::next(&self.script.ready)).await?;
+        Ok(Inspection {
+            counter: Some(*self.script.host_counter.lock().unwrap()),
+            ..self.script.seen.lock().unwrap().clone()
+        })
+    }
+
+    async fn snapshot(
+        &self,
+        target: &Target,
+        request: &CaptureRequest,
+        _: &dyn Reporter,
+    ) -> Result<Captured, ExtensionError> {
+        self.script.note(format!("snapshot {}", request.snapshot.id));
+        self.script.shelf.capture(&target.profile, request).await
+    }
+
+    async fn restore_from_snapshot(
+        &self,
+        request: &ProvisionRequest,
+        source: &RestoreSource,
+        r: &dyn Reporter,
+    ) -> Result<Restored, ExtensionError> {
+        self.script.note(format!("restore {}", source.place.id));
+        self.script.shelf.restore(request, source).await?;
+        let provisioned = self.provision(request, r).await?;
+        Ok(Restored { provisioned, not_preserved: BTreeMap::new() })
+    }
+
+    async fn resume(&self, _: &Target) -> Result<(), ExtensionError> {
+        self.script.note("resume");
+        Ok(())
+    }
+
+    fn archives(&self) -> Option<&dyn SnapshotArchives> {
+        Some(&self.archives)
     }
 
     async fn services(
@@ -164,9 +214,9 @@ impl SandboxExtension for Shared {
         _: &HostName,
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
-        self.0.note(format!("services {}", targets.len()));
-        let seen = self.0.seen.lock().unwrap().services.clone();
-        if *self.0.nothing_there.lock().unwrap() {
+        self.script.note(format!("services {}", targets.len()));
+        let seen = self.script.seen.lock().unwrap().services.clone();
+        if *self.script.nothing_there.lock().unwrap() {
             return Ok(BTreeMap::new());
         }
         Ok(targets.iter().map(|target| (target.id.clone(), seen.clone())).collect())

@@ -1,0 +1,170 @@
+//! Archives in memory: what a scripted host keeps of snapshots.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+
+use sandboxer::domain::archive::{ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry};
+use sandboxer::domain::extension::{
+    CaptureRequest, Captured, ExtensionError, ProvisionRequest, Reporter, Resource, RestoreSource, TeardownLine,
+    TeardownOutcome, TeardownReport,
+};
+use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::output::OutputSink;
+use sandboxer::domain::profile::Profile;
+use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
+use sandboxer::domain::{Code, Fault};
+
+use crate::scripted::{Act, Scripted};
+
+/// What a host has of a snapshot: a part of an archive, or a sealed one.
+#[derive(Clone)]
+enum Kept {
+    Part,
+    Sealed(Box<ArchiveManifest>),
+}
+
+/// The archives, and what the next calls do.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    kept: Mutex<BTreeMap<(String, String), Kept>>,
+    /// What a capture does before it seals.
+    pub(crate) capture: Mutex<VecDeque<Act>>,
+    /// What a capture does after it sealed.
+    pub(crate) sealed: Mutex<VecDeque<Act>>,
+    /// What a removal does.
+    pub(crate) remove: Mutex<VecDeque<Act>>,
+    /// What a restore does.
+    pub(crate) restore: Mutex<VecDeque<Act>>,
+}
+
+fn identity() -> HostIdentity {
+    HostIdentity { machine_id: "m".into(), engine: None, engine_id: None }
+}
+
+fn facts() -> ArchiveFacts {
+    ArchiveFacts {
+        bytes: Some(1234),
+        content_bytes: Some(10_240),
+        files: Some(3),
+        sha256: Some("00".into()),
+        format: Some(ArchiveFormat::TarZst),
+        ..ArchiveFacts::default()
+    }
+}
+
+/// Where archives are on a scripted host.
+fn folder(id: &str) -> String {
+    format!("/srv/snapshots/{id}")
+}
+
+impl Shelf {
+    /// What hosts have, as `host/id` and whether it is whole.
+    pub(crate) fn there(&self) -> Vec<(String, bool)> {
+        let kept = self.kept.lock().unwrap();
+        kept.iter().map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_)))).collect()
+    }
+
+    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
+        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
+    }
+
+    pub(crate) async fn capture(&self, recipe: &Profile, request: &CaptureRequest) -> Result<Captured, ExtensionError> {
+        let record = &request.snapshot;
+        let key = (record.host.to_string(), record.id.to_string());
+        let act = Self::next(&self.capture);
+        if !matches!(act, Act::Untouched(_)) {
+            self.kept.lock().unwrap().insert(key.clone(), Kept::Part);
+        }
+        Scripted::act(act).await?;
+        let (schema, id, owner) = (1, record.id.clone(), request.owner.clone());
+        let mut snapshot = record.clone();
+        snapshot.archive = facts();
+        let manifest = ArchiveManifest { schema, id, owner, snapshot, recipe: recipe.clone() };
+        self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
+        Scripted::act(Self::next(&self.sealed)).await?;
+        Ok(Captured { path: folder(record.id.as_str()), identity: identity(), archive: facts() })
+    }
+
+    pub(crate) async fn restore(&self, _: &ProvisionRequest, source: &RestoreSource) -> Result<(), ExtensionError> {
+        Scripted::act(Self::next(&self.restore)).await?;
+        let key = (source.place.host.to_string(), source.place.id.to_string());
+        match self.kept.lock().unwrap().get(&key) {
+            Some(Kept::Sealed(_)) => Ok(()),
+            _ => Err(Fault::new(Code::NotFound, "there is no such archive").into()),
+        }
+    }
+}
+
+/// The archives as the manager has them.
+pub(crate) struct Archives(pub(crate) Arc<Scripted>);
+
+#[async_trait]
+impl SnapshotArchives for Archives {
+    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
+        self.0.note(format!("look {}", place.id));
+        let key = (place.host.to_string(), place.id.to_string());
+        let kept = self.0.shelf.kept.lock().unwrap().get(&key).cloned();
+        let path = kept.as_ref().map(|_| folder(place.id.as_str()));
+        let manifest = match kept {
+            Some(Kept::Sealed(manifest)) => Some(*manifest),
+            _ => None,
+        };
+        let bytes = manifest.as_ref().and(facts().bytes);
+        Ok(ArchiveLook { path, identity: Some(identity()), manifest, bytes })
+    }
+
+    async fn verify(&self, _: &ArchivePlace, _: &ArchiveFacts, _: &dyn Reporter) -> Result<(), ExtensionError> {
+        Ok(())
+    }
+
+    async fn remove(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        self.0.note(format!("remove {}", place.id));
+        Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
+        let key = (place.host.to_string(), place.id.to_string());
+        let was = self.0.shelf.kept.lock().unwrap().remove(&key);
+        let outcome = if was.is_some() { TeardownOutcome::Removed } else { TeardownOutcome::Absent };
+        let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
+        Ok(TeardownReport { lines: vec![TeardownLine { resource, outcome, reason: None }], leftovers: Vec::new() })
+    }
+
+    async fn entries(&self, _: &ArchivePlace, _: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError> {
+        Ok(Vec::new())
+    }
+
+    async fn read(&self, _: &ArchivePlace, _: &mut dyn OutputSink) -> Result<(), ExtensionError> {
+        Ok(())
+    }
+
+    async fn copy(
+        &self,
+        from: &ArchivePlace,
+        to: &ArchivePlace,
+        manifest: &ArchiveManifest,
+        _: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError> {
+        self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
+        let key = (to.host.to_string(), to.id.to_string());
+        self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
+        Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
+    }
+
+    async fn export(&self, _: &ArchivePlace, _: &ArchiveManifest) -> Result<ByteStream, ExtensionError> {
+        Err(Fault::new(Code::Unsupported, "the shelf exports nothing").into())
+    }
+
+    async fn open_export(&self, _: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
+        Err(Fault::new(Code::Unsupported, "the shelf imports nothing").into())
+    }
+
+    async fn import(
+        &self,
+        _: &ArchivePlace,
+        _: &ArchiveManifest,
+        _: ByteStream,
+        _: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError> {
+        Err(Fault::new(Code::Unsupported, "the shelf imports nothing").into())
+    }
+}

@@ -1,0 +1,323 @@
+//! Snapshots, restores and their end: never a listed snapshot that cannot be restored, nothing left of one that failed,
+//! and none deleted that something depends on.
+
+use std::time::Duration;
+
+use sandboxer::domain::request::{
+    CreateRequest, DestroyRequest, PruneRequest, RecreateRequest, RestoreRequest, SnapshotDeleteRequest, SnapshotQuery,
+    SnapshotRequest,
+};
+use sandboxer::domain::sandbox::{Reason, State};
+use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
+
+use crate::house::{House, house};
+use crate::recover::killed;
+use crate::scripted::Act;
+
+async fn source(house: &House) -> String {
+    let (record, ended) = house.create(CreateRequest::default()).await;
+    assert_eq!(ended, Ok(()));
+    record.id.to_string()
+}
+
+fn of(id: &str, name: &str) -> SnapshotRequest {
+    SnapshotRequest { id: id.to_owned(), name: Some(name.to_owned()), ..SnapshotRequest::default() }
+}
+
+impl House {
+    async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Fault> {
+        let started = self.manager.snapshot(&of(id, name)).await?;
+        self.manager.finish_snapshot(&started.operation.unwrap()).await
+    }
+
+    async fn restore(&self, snapshot: &str) -> (SandboxRecord, Result<(), Code>) {
+        let request = RestoreRequest { snapshot: snapshot.to_owned(), ..RestoreRequest::default() };
+        let started = self.manager.restore(&request).await.unwrap();
+        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
+        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
+    }
+
+    async fn delete(&self, id: &str, force: bool) -> Result<SnapshotRecord, Fault> {
+        let request = SnapshotDeleteRequest { id: id.to_owned(), force, ..SnapshotDeleteRequest::default() };
+        let started = self.manager.delete_snapshot(&request).await?;
+        self.manager.finish_snapshot(&started.operation.unwrap()).await
+    }
+
+    async fn listed(&self) -> Vec<(String, SnapshotState)> {
+        let views = self.manager.snapshots(&SnapshotQuery { all: true }).await.unwrap();
+        views.iter().map(|view| (view.record.title().to_owned(), view.record.state.clone())).collect()
+    }
+
+    fn there(&self) -> Vec<(String, bool)> {
+        self.script.shelf.there()
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_is_written_down_first_and_ready_only_when_it_is_whole() {
+    let house = house();
+    let id = source(&house).await;
+    house.script.shelf.capture.lock().unwrap().push_back(Act::Slow);
+    let started = house.manager.snapshot(&of(&id, "my-env")).await.unwrap();
+    assert_eq!(started.snapshot.state, SnapshotState::Creating);
+    let held = house.other.get(&id).await.unwrap().operation.unwrap();
+    assert_eq!((held.kind.as_str(), &held.id), ("snapshot", started.operation.as_ref().unwrap()));
+    // One at a time, from this process and from others.
+    let busy = house.other.snapshot(&of(&id, "second")).await.unwrap_err();
+    assert_eq!((busy.code, &busy.details["operation"]), (Code::Busy, &held.id.as_str().into()));
+    let record = house.manager.finish_snapshot(&held.id).await.unwrap();
+    assert_eq!((record.state, record.archive.bytes), (SnapshotState::Ready, Some(1234)));
+    assert_eq!((record.sandbox_id.as_str(), record.next_patch_sequence), (id.as_str(), 1));
+    assert!(record.operation.is_none());
+    let sandbox = house.other.get(&id).await.unwrap();
+    assert_eq!((sandbox.state, sandbox.operation), (State::Ready, None), "the source is as it was, and free");
+    assert_eq!(house.kinds().await.last().unwrap(), "snapshot.ready");
+    assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Ready)]);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_fails_leaves_its_reason_and_nothing_else() {
+    let house = house();
+    let id = source(&house).await;
+    house.script.shelf.capture.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
+    let fault = house.snapshot(&id, "my-env").await.unwrap_err();
+    assert_eq!((fault.code, fault.message.as_str()), (Code::OperationFailed, "No space left on device"));
+    assert!(house.there().is_empty());
+    assert!(house.script.asked().contains(&"resume".to_owned()), "its containers run again");
+    let sandbox = house.manager.get(&id).await.unwrap();
+    assert_eq!((sandbox.state, sandbox.operation), (State::Ready, None));
+    assert!(sandbox.message.unwrap().contains("No space left on device"));
+    let failed = &house.manager.snapshots(&SnapshotQuery { all: true }).await.unwrap()[0];
+    assert_eq!((&failed.record.state, failed.record.unremoved), (&SnapshotState::Failed, false));
+    assert!(failed.record.failure.as_ref().unwrap().output.contains("No space left on device"));
+    assert!(house.manager.snapshots(&SnapshotQuery::default()).await.unwrap().is_empty(), "it is not offered");
+    assert_eq!(house.kinds().await.last().unwrap(), "snapshot.failed");
+    house.snapshot(&id, "my-env").await.expect("its name is free again");
+}
+
+#[tokio::test]
+async fn what_could_not_be_taken_away_is_said_and_taken_away_by_recover() {
+    let house = house();
+    let id = source(&house).await;
+    house.script.shelf.capture.lock().unwrap().push_back(Act::Fail(Code::Timeout, "the link stood still"));
+    house.script.shelf.remove.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
+    let fault = house.snapshot(&id, "my-env").await.unwrap_err();
+    assert!(fault.hint.unwrap().contains("recover"));
+    assert_eq!(house.there().len(), 1);
+    let items = house.other.recover().await.unwrap();
+    assert!(items.len() == 1 && items[0].ok, "{items:?}");
+    assert!(house.there().is_empty());
+    assert_eq!(house.other.recover().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_cancelled_snapshot_is_taken_back_whoever_asks() {
+    for elsewhere in [false, true] {
+        let house = house();
+        let id = source(&house).await;
+        house.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
+        let started = house.manager.snapshot(&of(&id, "my-env")).await.unwrap();
+        let operation = started.operation.unwrap();
+        let asker = if elsewhere { &house.other } else { &house.manager };
+        asker.cancel(&operation).await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(10), house.manager.finish_snapshot(&operation)).await;
+        assert_eq!(ended.unwrap().unwrap_err().code, Code::Cancelled);
+        assert!(house.there().is_empty());
+        assert_eq!(house.manager.get(&id).await.unwrap().operation, None);
+    }
+}
+
+#[tokio::test]
+async fn a_panic_leaves_no_snapshot_and_frees_its_sandbox() {
+    let house = house();
+    let id = source(&house).await;
+    house.script.shelf.capture.lock().unwrap().push_back(Act::Panic);
+    assert_eq!(house.snapshot(&id, "my-env").await.unwrap_err().code, Code::Internal);
+    assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Failed)]);
+    let sandbox = house.manager.get(&id).await.unwrap();
+    assert_eq!((sandbox.state, sandbox.operation), (State::Ready, None));
+    assert!(house.manager.recover().await.unwrap()[0].ok);
+    assert!(house.there().is_empty());
+}
+
+/// A process that dies over a snapshot before the archive is whole, or after.
+#[tokio::test]
+async fn a_dead_processs_snapshot_is_finished_if_it_is_whole_and_else_gone() {
+    for whole in [false, true] {
+        let house = house();
+        let id = source(&house).await;
+        let queue = if whole { &house.script.shelf.sealed } else { &house.script.shelf.capture };
+        queue.lock().unwrap().push_back(Act::Hang);
+        let request = of(&id, "my-env");
+        killed(&house, "snapshot", |manager| async move {
+            manager.snapshot(&request).await?;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            Ok(())
+        });
+        assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Creating)]);
+        house.script.seen.lock().unwrap().ready = true;
+        let items = house.manager.recover().await.unwrap();
+        assert!(items.iter().all(|item| item.ok), "{items:?}");
+        let state = if whole { SnapshotState::Ready } else { SnapshotState::Failed };
+        assert_eq!(house.listed().await, [("my-env".into(), state)]);
+        assert_eq!(house.there().len(), usize::from(whole));
+        assert!(house.script.asked().contains(&"resume".to_owned()), "its containers run again");
+        let sandbox = house.manager.get(&id).await.unwrap();
+        assert_eq!((sandbox.state, sandbox.operation), (State::Ready, None));
+        assert_eq!(house.manager.recover().await.unwrap(), [], "a second recover has nothing to do");
+        if whole {
+            let snapshot = house.manager.snapshot_view("my-env").await.unwrap().record.id;
+            assert_eq!(house.restore(snapshot.as_str()).await.1, Ok(()), "what is listed can be restored");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_restore_is_a_sandbox_of_its_own_and_leaves_the_source_alone() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    let before = house.manager.get(&id).await.unwrap();
+    let (record, ended) = house.restore(snapshot.id.as_str()).await;
+    assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
+    assert_ne!(record.id.as_str(), id);
+    assert_eq!(record.based_on_snapshot.as_ref(), Some(&snapshot.id));
+    assert_eq!(record.expires_at.unwrap(), record.ready_at.unwrap().plus_seconds(3600), "its own full time to live");
+    assert_eq!(house.manager.get(&id).await.unwrap(), before);
+    assert!(house.kinds().await.contains(&"sandbox.restored".to_owned()));
+    let view = house.manager.snapshot_view("my-env").await.unwrap();
+    assert_eq!(view.sandboxes.iter().map(|s| &s.id).collect::<Vec<_>>(), [&record.id]);
+}
+
+#[tokio::test]
+async fn a_restore_that_fails_is_compensated_like_a_create() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    house.script.shelf.restore.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "the archive was altered"));
+    let (record, ended) = house.restore(snapshot.id.as_str()).await;
+    assert_eq!(ended, Err(Code::OperationFailed));
+    assert_eq!((record.state, record.reason), (State::Failed, Some(Reason::ProvisionFailed)));
+    assert!(record.failure.unwrap().output.contains("the archive was altered"));
+    assert_eq!(record.teardown.len(), 1);
+    assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Ready)]);
+}
+
+#[tokio::test]
+async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    house.script.shelf.restore.lock().unwrap().push_back(Act::Slow);
+    let request = RestoreRequest { snapshot: snapshot.clone(), name: Some("box".into()), ..RestoreRequest::default() };
+    let making = house.manager.restore(&request).await.unwrap();
+    // Not even by force while something is being made from it.
+    assert_eq!(
+        house
+            .other
+            .delete_snapshot(&SnapshotDeleteRequest { id: snapshot.clone(), force: true, revision: None })
+            .await
+            .unwrap_err()
+            .code,
+        Code::Busy
+    );
+    house.manager.finish(&making.operation.unwrap()).await.unwrap();
+    let fault = house.delete(&snapshot, false).await.unwrap_err();
+    assert_eq!(fault.code, Code::InUse);
+    assert!(fault.message.contains("sandbox box"), "{fault}");
+    assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Ready)], "it is as it was");
+    let gone = house.delete(&snapshot, true).await.unwrap();
+    assert_eq!(gone.id.as_str(), snapshot);
+    assert!(house.there().is_empty() && house.listed().await.is_empty());
+    assert_eq!(house.kinds().await.last().unwrap(), "snapshot.deleted");
+
+    // What was based on it runs on, and cannot be made again: said before anything is removed.
+    let teardowns = |house: &House| house.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count();
+    let before = teardowns(&house);
+    let boxed = house.manager.get("box").await.unwrap();
+    let again = RecreateRequest { id: boxed.id.to_string(), ..RecreateRequest::default() };
+    assert_eq!(house.manager.recreate(&again).await.unwrap_err().code, Code::NotFound);
+    assert_eq!(teardowns(&house), before, "nothing was touched");
+    assert_eq!(house.manager.get("box").await.unwrap().state, State::Ready);
+}
+
+#[tokio::test]
+async fn a_restored_sandbox_is_made_again_from_its_snapshot() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    let (record, _) = house.restore(snapshot.id.as_str()).await;
+    let again = RecreateRequest { id: record.id.to_string(), ..RecreateRequest::default() };
+    let started = house.manager.recreate(&again).await.unwrap();
+    let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!((operation.state, record.unwrap().state), (OperationState::Succeeded, State::Ready));
+    let restores = house.script.asked().iter().filter(|asked| asked.starts_with("restore")).count();
+    assert_eq!(restores, 2);
+}
+
+#[tokio::test]
+async fn a_deletion_that_finds_nobody_is_finished_later() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    house.script.shelf.remove.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
+    assert_eq!(house.delete(&snapshot, false).await.unwrap_err().code, Code::HostUnreachable);
+    assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Deleting)]);
+    let request = RestoreRequest { snapshot: snapshot.clone(), ..RestoreRequest::default() };
+    assert_eq!(house.manager.restore(&request).await.unwrap_err().code, Code::Conflict, "nobody begins with it");
+    assert!(house.other.recover().await.unwrap()[0].ok);
+    assert!(house.listed().await.is_empty() && house.there().is_empty());
+}
+
+#[tokio::test]
+async fn prune_keeps_the_newest_and_what_is_in_use() {
+    let house = house();
+    let id = source(&house).await;
+    let mut ids = Vec::new();
+    for name in ["one", "two", "three", "four"] {
+        ids.push(house.snapshot(&id, name).await.unwrap().id.to_string());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(house.restore(&ids[0]).await.1, Ok(()));
+    let plan = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
+    let planned = house.manager.prune_snapshots(&plan).await.unwrap();
+    let shown: Vec<_> = planned.iter().map(|item| (item.name.clone().unwrap(), item.ok)).collect();
+    assert_eq!(shown, [("one".to_owned(), false), ("two".to_owned(), true), ("three".to_owned(), true)]);
+    assert!(planned[0].reason.contains("in use by sandbox"), "{}", planned[0].reason);
+    assert_eq!(house.listed().await.len(), 4, "a plan touches nothing");
+    let old = PruneRequest { keep: Some(1), older_than_s: Some(3600), ..PruneRequest::default() };
+    assert_eq!(house.manager.prune_snapshots(&old).await.unwrap(), [], "none is that old");
+    let done = house.manager.prune_snapshots(&PruneRequest { dry_run: false, ..plan }).await.unwrap();
+    assert!(done.iter().all(|item| item.error.is_none()));
+    let left: Vec<String> = house.listed().await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(left, ["one", "four"]);
+    let nothing = house.manager.prune_snapshots(&PruneRequest::default()).await.unwrap_err();
+    assert_eq!(nothing.code, Code::InvalidInput);
+}
+
+#[tokio::test]
+async fn what_cannot_be_snapshotted_is_refused_before_anything_happens() {
+    let house = house();
+    house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
+    let (failed, _) = house.create(CreateRequest::default()).await;
+    let asked = house.script.asked().len();
+    let code = async |request: SnapshotRequest| house.manager.snapshot(&request).await.unwrap_err().code;
+    assert_eq!(code(of(failed.id.as_str(), "x")).await, Code::Conflict);
+    let id = source(&house).await;
+    let before = house.script.asked().len();
+    assert!(before > asked);
+    assert_eq!(code(of("nosuch", "x")).await, Code::NotFound);
+    assert_eq!(code(of(&id, "Bad Name")).await, Code::InvalidInput);
+    assert_eq!(code(SnapshotRequest { mode: Some("freeze".into()), ..of(&id, "x") }).await, Code::InvalidInput);
+    assert_eq!(code(SnapshotRequest { revision: Some(1), ..of(&id, "x") }).await, Code::Conflict);
+    assert_eq!(house.script.asked().len(), before);
+    house.snapshot(&id, "taken").await.unwrap();
+    assert_eq!(code(of(&id, "taken")).await, Code::Conflict);
+    assert_eq!(house.manager.get(&id).await.unwrap().operation, None, "a refused one leaves the sandbox free");
+    let destroy = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
+    let started = house.manager.destroy(&destroy).await.unwrap();
+    house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(code(of(&id, "x")).await, Code::Conflict);
+    assert_eq!(house.listed().await, [("taken".into(), SnapshotState::Ready)], "it outlives its sandbox");
+}
