@@ -27,12 +27,12 @@ const REMOVE: [&str; 4] = ["destroy.destroying", "compose.torn_down", "destroy.t
 /// Every step of a rollback.
 const ROLL_BACK: [&str; 2] = ["rollback.begin", "rollback.torn_down"];
 
-fn id_of(point: &str) -> String {
+pub(crate) fn id_of(point: &str) -> String {
     point.replace(['.', '_'], "-")
 }
 
 /// Runs a command that is killed at this point.
-fn killed(bench: &Bench, point: &str, args: &[String]) {
+pub(crate) fn killed(bench: &Bench, point: &str, args: &[String]) {
     let ran = bench.run_failing(&format!("{point}=return"), args);
     assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
 }
@@ -42,12 +42,12 @@ fn create(bench: &Bench, host: &str, id: &str) -> Vec<String> {
     stack_args("profile.compose-e2e", host, &repo, &["--id", id])
 }
 
-fn words(list: &[&str]) -> Vec<String> {
+pub(crate) fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// Recovers, checks that nothing is stuck any more, and answers the states by id.
-fn recovered(bench: &Bench) -> BTreeMap<String, String> {
+pub(crate) fn recovered(bench: &Bench) -> BTreeMap<String, String> {
     let items = bench.run(["recover"]).ok();
     for item in items.as_array().unwrap() {
         assert_eq!(item["ok"], true, "{item:#}");
