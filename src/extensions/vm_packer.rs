@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::domain::archive::TreeEntry;
 use crate::domain::extension::{
-    Capabilities, Capability, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Report,
-    Reporter, SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Preview, ProvisionRequest,
+    Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -20,6 +21,7 @@ use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
 use crate::domain::sandbox::{Reachability, Service};
 use crate::domain::time::Time;
+use crate::extensions::workspace::archive::{capture, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
@@ -63,7 +65,7 @@ impl SandboxExtension for VmPacker {
 
     fn capabilities(&self) -> Capabilities {
         // The rest of what the manifest names comes with the verbs that use it.
-        Capabilities::from([Capability::Exec])
+        Capabilities::from([Capability::Snapshots, Capability::Exec])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -137,6 +139,40 @@ impl SandboxExtension for VmPacker {
         let census = look::census(transport.as_ref(), targets).await?;
         let there = targets.iter().filter(|target| census.is_of(target) && census.has_directory(target));
         Ok(there.map(|target| (target.id.clone(), Vec::new())).collect())
+    }
+
+    async fn snapshot(
+        &self,
+        target: &Target,
+        request: &CaptureRequest,
+        reporter: &dyn Reporter,
+    ) -> Result<Captured, ExtensionError> {
+        capture::capture(self.open(&target.host).await.map_err(before_anything)?.as_ref(), target, request, reporter)
+            .await
+    }
+
+    async fn restore_from_snapshot(
+        &self,
+        request: &ProvisionRequest,
+        source: &RestoreSource,
+        reporter: &dyn Reporter,
+    ) -> Result<Restored, ExtensionError> {
+        let min_free = min_free(&request.profile).map_err(before_anything)?;
+        let steps = Steps::new(reporter, 2);
+        steps.next("prepare");
+        let transport = self.open(&request.host).await.map_err(before_anything)?;
+        let transport = transport.as_ref();
+        let room = Bytes(min_free.get().saturating_add(restore::room(&source.archive).get()));
+        let wanted = Wanted { given_root: Some(RUNBOOK), min_free: room, ..Wanted::default() };
+        let prepared = prepare(request, transport, None, wanted).await?;
+        restore::learnt(&prepared, reporter);
+        let not_preserved = restore::unpack(transport, request, &prepared, source, &steps).await?;
+        let handle = serde_json::json!({"root": prepared.root});
+        Ok(Restored { provisioned: Provisioned { handle, ..prepared.provisioned() }, not_preserved })
+    }
+
+    async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
+        capture::list(self.transports.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
     async fn exec(

@@ -6,6 +6,7 @@
 
 mod certify;
 mod exec;
+mod fetched;
 mod handle;
 mod logs;
 mod look;
@@ -13,6 +14,7 @@ mod provision;
 mod ready;
 pub mod render;
 mod runtime;
+mod snapshot;
 mod source;
 
 use std::collections::BTreeMap;
@@ -21,9 +23,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::domain::archive::TreeEntry;
 use crate::domain::extension::{
-    Capabilities, Capability, ExtensionError, Inspection, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
-    SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Preview, ProvisionRequest,
+    Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -32,7 +35,8 @@ use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
 use crate::domain::time::Time;
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::{deadline, teardown};
+use crate::extensions::workspace::archive::capture;
+use crate::extensions::workspace::{before_anything, deadline, teardown};
 use crate::transport::{Transport, Transports};
 
 /// This extension's id.
@@ -71,7 +75,7 @@ impl SandboxExtension for ComposeSsh {
 
     fn capabilities(&self) -> Capabilities {
         // The rest of what the manifest names comes with the verbs that use it.
-        Capabilities::from([Capability::Exec, Capability::Logs])
+        Capabilities::from([Capability::Snapshots, Capability::Exec, Capability::Logs])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -114,6 +118,33 @@ impl SandboxExtension for ComposeSsh {
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
         look::services(self, host, targets).await
+    }
+
+    async fn snapshot(
+        &self,
+        target: &Target,
+        request: &CaptureRequest,
+        reporter: &dyn Reporter,
+    ) -> Result<Captured, ExtensionError> {
+        capture::capture(self.open(&target.host).await.map_err(before_anything)?.as_ref(), target, request, reporter)
+            .await
+    }
+
+    async fn restore_from_snapshot(
+        &self,
+        request: &ProvisionRequest,
+        source: &RestoreSource,
+        reporter: &dyn Reporter,
+    ) -> Result<Restored, ExtensionError> {
+        snapshot::restore(self, request, source, reporter).await
+    }
+
+    async fn resume(&self, target: &Target) -> Result<(), ExtensionError> {
+        capture::resume(self.open(&target.host).await?.as_ref(), target).await
+    }
+
+    async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
+        capture::list(self.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
     async fn exec(

@@ -1,12 +1,14 @@
 //! provision: one prepare call, the transfer, and `up`.
 
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Provisioned, Report, Reporter};
-use crate::domain::facts::HostFacts;
+use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::profile::Bytes;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::render::{Dialect, Rendered};
+use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, certify, runtime, source, workspace_only};
+use crate::extensions::workspace::archive::capture::pieces;
 use crate::extensions::workspace::prepare::{Prepared, Wanted};
 use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step};
 use crate::failpoint;
@@ -21,9 +23,6 @@ const WRITE_SH: &str = include_str!("scripts/write.sh");
 /// request over SSH is limited to 256 KiB, and one argument to 128 KiB.
 const SMALL: usize = 48 * 1024;
 
-/// A piece of a larger one.
-const PIECE: usize = 64 * 1024;
-
 pub(super) async fn provision(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
@@ -36,7 +35,7 @@ pub(super) async fn provision(
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
-    let prepared = prepare(extension, request, transport, plan.as_ref(), !only).await?;
+    let prepared = prepare(extension, request, transport, plan.as_ref(), !only, Bytes::default()).await?;
     failpoint::reached("compose.prepared");
     let trips = transport.round_trips();
     reporter.learnt(&prepared.learnt());
@@ -66,7 +65,10 @@ async fn finish(
         made.facts = Some(facts);
         Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
     } else {
-        let (stack, rendered) = up(request, transport, &prepared, steps).await?;
+        let runtime = runtime_of(&prepared, request)?;
+        let rendered = source::render(request, &workspace::workspace(&prepared.workdir), Dialect::of(&runtime)).await?;
+        let rendered = rendered.map_err(|error| refused(&error))?;
+        let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
         made.rewrites = source::rewrites(&rendered);
         stack
     };
@@ -75,17 +77,18 @@ async fn finish(
 }
 
 /// Makes the directory; for a stack, with a compose runtime of the host.
-async fn prepare(
+pub(super) async fn prepare(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: Option<&Plan>,
     needs_runtime: bool,
+    min_free: Bytes,
 ) -> Result<Prepared, ExtensionError> {
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
-    let wanted = Wanted { runtime: needs_runtime, words: &words, ..Wanted::default() };
+    let wanted = Wanted { runtime: needs_runtime, words: &words, min_free, ..Wanted::default() };
     let prepared = workspace::prepare::prepare(request, transport, plan, wanted).await?;
     if needs_runtime && prepared.runtime.is_none() {
         return Err(no_runtime(spec.name.as_str(), &prepared.findings).into());
@@ -115,30 +118,37 @@ async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<Host
     Ok(probe::probe(transport, want).await.map_err(|fault| fault.detail("step", "inspect"))?)
 }
 
-async fn up(
+/// The runtime that the prepare call found.
+pub(super) fn runtime_of(prepared: &Prepared, request: &ProvisionRequest) -> Result<Runtime, Fault> {
+    prepared.runtime.clone().ok_or_else(|| no_runtime(request.host.as_str(), &[]))
+}
+
+/// A compose file that is refused, with all that is wrong with it.
+pub(super) fn refused(error: &RenderError) -> Fault {
+    let list = source::refusals(error);
+    let words: Vec<String> = list.iter().map(|r| format!("{}: {}", r.path, r.message)).collect();
+    Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
+}
+
+/// Writes the rendered file and starts it.
+pub(super) async fn up(
     request: &ProvisionRequest,
     transport: &dyn Transport,
-    prepared: &Prepared,
+    workdir: &str,
+    runtime: Runtime,
+    rendered: &Rendered,
     steps: &Steps<'_>,
-) -> Result<(Stack, Rendered), ExtensionError> {
-    let Some(runtime) = prepared.runtime.clone() else { return Err(no_runtime(request.host.as_str(), &[]).into()) };
-    let rendered = source::render(request, &workspace::workspace(&prepared.workdir), Dialect::of(&runtime))
-        .await?
-        .map_err(|error| {
-            let list = source::refusals(&error);
-            let words: Vec<String> = list.iter().map(|r| format!("{}: {}", r.path, r.message)).collect();
-            Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
-        })?;
+) -> Result<Stack, ExtensionError> {
     failpoint::reached("compose.rendered");
     let report = steps.next("up");
     let project = request.id.project();
     let small = rendered.yaml.len() <= SMALL;
     if !small {
-        let command = Command::script(WRITE_SH).arg(&prepared.workdir).arg("compose.yaml").args(pieces(&rendered.yaml));
+        let command = Command::script(WRITE_SH).arg(workdir).arg("compose.yaml").args(pieces(&rendered.yaml));
         step(transport, "render", &command).await?;
     }
     let command = Command::script(UP_SH)
-        .arg(&prepared.workdir)
+        .arg(workdir)
         .arg(&project)
         .arg(if small { rendered.yaml.as_str() } else { "" })
         .arg(&runtime.engine)
@@ -172,7 +182,7 @@ async fn up(
         runtime: Some(runtime),
     };
     runtime::started(transport, &stack, &project, &output).await?;
-    Ok((stack, rendered))
+    Ok(stack)
 }
 
 fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
@@ -182,20 +192,4 @@ fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
     let message =
         format!("the stack was not started within the profile's ready_timeout of {}", request.profile.ready_timeout);
     Fault::new(Code::Timeout, message).hint("what it was doing is in the record's failure").because(fault)
-}
-
-/// Splits a text so that each piece fits an argument, at character boundaries.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut rest = text;
-    let mut found = Vec::new();
-    while !rest.is_empty() {
-        let mut end = rest.len().min(PIECE);
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (piece, tail) = rest.split_at(end);
-        found.push(piece);
-        rest = tail;
-    }
-    found
 }

@@ -85,6 +85,8 @@ pub struct Rendered {
     pub rewrites: Vec<Rewrite>,
     /// Images that are pulled, sorted; built ones are not among them.
     pub images: Vec<String>,
+    /// Named volumes, as the file calls them, sorted.
+    pub volumes: Vec<String>,
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
     /// links: look again on the host before each start.
     pub sources: Vec<String>,
@@ -239,8 +241,12 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     if !findings.refusals.is_empty() {
         return Err(RenderError::Refused(findings.refusals));
     }
+    let mut volumes: Vec<String> =
+        project.get("volumes").and_then(Value::as_object).map(|map| map.keys().cloned().collect()).unwrap_or_default();
+    volumes.sort();
     let yaml = print(project);
     Ok(Rendered {
+        volumes,
         yaml,
         services,
         rewrites: findings.rewrites,

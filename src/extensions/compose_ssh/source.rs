@@ -6,7 +6,7 @@ use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
 use crate::domain::fault::Fault;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Rewrite;
-use crate::extensions::compose_ssh::render::{self, Dialect, LocalTree, RenderError, RenderInput, Rendered};
+use crate::extensions::compose_ssh::render::{self, Dialect, LocalTree, RenderError, RenderInput, Rendered, Tree};
 use crate::extensions::compose_ssh::workspace_only;
 use crate::extensions::workspace::repo;
 
@@ -48,28 +48,33 @@ pub(super) async fn render(
     let Some(source) = repo::repository(&request.inputs) else {
         return Err(Fault::invalid_input(repo::REPO, "this profile needs the input `repo`"));
     };
-    let (id, owner) = (request.id.clone(), request.owner.owner.clone());
-    let profile = request.profile.clone();
-    let file = request.inputs.get(COMPOSE_FILE).cloned().unwrap_or_else(|| "docker-compose.yml".to_owned());
-    let workdir = workdir.to_owned();
+    let (request, workdir) = (request.clone(), workdir.to_owned());
     // A tree on a slow disk must not hold a runtime's thread.
-    tokio::task::spawn_blocking(move || {
-        render::render(
-            &LocalTree::new(source),
-            &RenderInput {
-                sandbox_id: id.as_str(),
-                owner: owner.as_str(),
-                profile_id: profile.id.as_str(),
-                workdir: &workdir,
-                compose_file: &file,
-                compose: &profile.compose,
-                variables: &variables(&profile),
-                dialect,
-            },
-        )
-    })
-    .await
-    .map_err(|error| Fault::internal("the compose file's renderer ended by a fault").because(error))
+    tokio::task::spawn_blocking(move || render_tree(&LocalTree::new(source), &request, &workdir, dialect))
+        .await
+        .map_err(|error| Fault::internal("the compose file's renderer ended by a fault").because(error))
+}
+
+/// Renders the compose file of a tree, wherever that is, for a workspace at `workdir` on the host.
+pub(super) fn render_tree(
+    tree: &dyn Tree,
+    request: &ProvisionRequest,
+    workdir: &str,
+    dialect: Dialect,
+) -> Result<Rendered, RenderError> {
+    render::render(
+        tree,
+        &RenderInput {
+            sandbox_id: request.id.as_str(),
+            owner: request.owner.owner.as_str(),
+            profile_id: request.profile.id.as_str(),
+            workdir,
+            compose_file: request.inputs.get(COMPOSE_FILE).map_or("docker-compose.yml", String::as_str),
+            compose: &request.profile.compose,
+            variables: &variables(&request.profile),
+            dialect,
+        },
+    )
 }
 
 /// What the renderer changed, as the record keeps it.

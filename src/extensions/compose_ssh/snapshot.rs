@@ -1,0 +1,71 @@
+//! Restoring a stack from an archive: its tree and volumes are put in place, and then it is rendered anew, from the restored
+//! workspace and for the runtime of this host, which may be another one than the archive came from.
+
+use std::collections::BTreeMap;
+
+use crate::domain::extension::{ExtensionError, ProvisionRequest, Reporter, RestoreSource, Restored};
+use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::compose_ssh::render::{Dialect, Rendered};
+use crate::extensions::compose_ssh::{ComposeSsh, fetched, provision, source, workspace_only};
+use crate::extensions::workspace::archive::restore;
+use crate::extensions::workspace::{self, Steps, before_anything, step};
+use crate::failpoint;
+use crate::transport::{Command, Transport};
+
+/// Removes volumes that were filled and that nobody wants. Parameters: the engine's program, their names.
+const DROP_SH: &str = "sbx_engine=$1\nshift\nexec \"$sbx_engine\" volume rm -f \"$@\" >/dev/null";
+
+pub(super) async fn restore(
+    extension: &ComposeSsh,
+    request: &ProvisionRequest,
+    from: &RestoreSource,
+    reporter: &dyn Reporter,
+) -> Result<Restored, ExtensionError> {
+    let only = workspace_only(&request.profile);
+    let steps = Steps::new(reporter, if only { 2 } else { 4 });
+    steps.next("prepare");
+    let transport = extension.open(&request.host).await.map_err(before_anything)?;
+    let transport = transport.as_ref();
+    let room = restore::room(&from.archive);
+    let prepared = provision::prepare(extension, request, transport, None, !only, room).await?;
+    restore::learnt(&prepared, reporter);
+    let mut not_preserved = restore::unpack(transport, request, &prepared, from, &steps).await?;
+    let mut made = prepared.provisioned();
+    let stack = if only {
+        Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
+    } else {
+        let runtime = provision::runtime_of(&prepared, request)?;
+        steps.next("render");
+        let workspace = workspace::workspace(&prepared.workdir);
+        let rendered = fetched::render(transport, request, &workspace, Dialect::of(&runtime)).await?;
+        let rendered = rendered.map_err(|error| provision::refused(&error))?;
+        drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
+        let stack = provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps).await?;
+        made.rewrites = source::rewrites(&rendered);
+        stack
+    };
+    failpoint::reached("restore.up");
+    made.handle = stack.to_handle()?;
+    Ok(Restored { provisioned: made, not_preserved })
+}
+
+/// A volume that the compose file does not name any more would be nobody's.
+async fn drop_unnamed(
+    transport: &dyn Transport,
+    request: &ProvisionRequest,
+    from: &RestoreSource,
+    rendered: &Rendered,
+    engine: &str,
+    not_preserved: &mut BTreeMap<String, u64>,
+) -> Result<(), ExtensionError> {
+    let named = |name: &str| rendered.volumes.iter().any(|volume| volume == name);
+    let captured = from.archive.captured_volumes.iter().map(|volume| volume.name.as_str());
+    let unnamed: Vec<String> =
+        captured.filter(|name| !named(name)).map(|name| format!("{}_{name}", request.id.project())).collect();
+    if unnamed.is_empty() {
+        return Ok(());
+    }
+    step(transport, "render", &Command::script(DROP_SH).arg(engine).args(&unnamed)).await?;
+    *not_preserved.entry("volumes".to_owned()).or_insert(0) += unnamed.len() as u64;
+    Ok(())
+}

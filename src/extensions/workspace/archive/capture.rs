@@ -1,0 +1,328 @@
+//! A snapshot: one script that writes the archive's part, and one that makes it whole.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::domain::archive::TreeEntry;
+use crate::domain::extension::{CaptureRequest, Captured, ExtensionError, Report, Reporter, Target};
+use crate::domain::facts::HostIdentity;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::profile::SnapshotMode;
+use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured};
+use crate::extensions::workspace::archive::entries::{self, Style};
+use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::{before_anything, failed, root, step, workdir};
+use crate::failpoint;
+use crate::transport::{Command, Output, Source, Transport};
+
+/// What takes back what was done to containers, as definitions and as the text `sbx_letting_go`, for who does it later.
+macro_rules! letting_go {
+    () => {
+        concat!("sbx_letting_go='", include_str!("scripts/let_go.sh"), "'\neval \"$sbx_letting_go\"\n")
+    };
+}
+
+const CAPTURE_SH: &str = concat!(
+    include_str!("../../../transport/scripts/runtime.sh"),
+    include_str!("../scripts/says.sh"),
+    include_str!("../scripts/place.sh"),
+    include_str!("../scripts/engine.sh"),
+    include_str!("scripts/as.sh"),
+    letting_go!(),
+    include_str!("scripts/hold.sh"),
+    include_str!("scripts/capture.sh")
+);
+const SEAL_SH: &str = include_str!("scripts/seal.sh");
+const RESUME_SH: &str = concat!(
+    include_str!("../../../transport/scripts/runtime.sh"),
+    include_str!("../scripts/says.sh"),
+    include_str!("../scripts/place.sh"),
+    letting_go!(),
+    include_str!("scripts/resume.sh")
+);
+const ENTRIES_SH: &str = concat!(
+    include_str!("../../../transport/scripts/runtime.sh"),
+    include_str!("../scripts/says.sh"),
+    include_str!("scripts/as.sh"),
+    include_str!("scripts/entries.sh")
+);
+
+/// How long an archive may be written.
+const LIMIT: Duration = Duration::from_hours(12);
+/// How long a tree may be listed.
+const LIST_LIMIT: Duration = Duration::from_mins(10);
+/// How long containers may take to be resumed.
+const RESUME_LIMIT: Duration = Duration::from_mins(2);
+/// A piece of a text that travels as an argument; bytes.
+const PIECE: usize = 64 * 1024;
+/// Which paths of what is left out are kept.
+const LEFT_OUT_KEPT: usize = 100;
+
+/// Writes and seals an archive of a sandbox.
+///
+/// Errors: `untouched` ones where the host refused before anything was written.
+pub(crate) async fn capture(
+    transport: &dyn Transport,
+    target: &Target,
+    request: &CaptureRequest,
+    reporter: &dyn Reporter,
+) -> Result<Captured, ExtensionError> {
+    let wanted = request.mode.clone().or_else(|| target.profile.snapshot.mode.clone());
+    reporter.report(Report { stage: "prepare", step: 1, steps: 4, ..Report::default() });
+    let identity = target.host_identity.as_ref();
+    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
+    let root = root(target, &transport.spec().workspace_root);
+    let command = Command::script(CAPTURE_SH)
+        .arg(root)
+        .arg(target.id.as_str())
+        .arg(owners.join(" "))
+        .arg(request.snapshot.id.as_str())
+        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
+        .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
+        .arg(wanted.as_ref().map_or("auto", SnapshotMode::as_str))
+        .arg(target.profile.stop_grace.get().to_string())
+        .args(&request.excludes);
+    let mut on_line = |source: Source, line: &[u8]| {
+        if source == Source::Stdout {
+            tell(reporter, &String::from_utf8_lossy(line));
+        }
+    };
+    failpoint::reached("snapshot.prepared");
+    let output =
+        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "archive"))?;
+    failpoint::reached("snapshot.captured");
+    let text = output.text();
+    let said = Said::read(&text);
+    refused(&said, transport, target)?;
+    said.check("archive", transport, root)
+        .map_err(|error| if said.value("began").is_none() { before_anything(error.fault) } else { error })?;
+    let path = said.text("path").filter(|_| said.value("captured_all") == Some("yes"));
+    let Some(path) = path else {
+        return Err(failed("archive", format!("the archive on {} was not finished", transport.spec().name), &output));
+    };
+    let archive = facts(&said, request);
+    let machine_id = said.value("machine").unwrap_or_default().to_owned();
+    let identity = identity.cloned().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None });
+    reporter.report(Report { stage: "seal", step: 4, steps: 4, bytes: archive.bytes, ..Report::default() });
+    let manifest = manifest(target, request, &identity, &path, &archive);
+    seal(transport, &path, &manifest).await?;
+    failpoint::reached("snapshot.sealed");
+    if let Some(words) = said.text("still") {
+        // Whole as it is; but somebody's containers stand still.
+        return Err(Fault::new(
+            Code::OperationFailed,
+            format!("the containers of sandbox {} were not resumed", target.id),
+        )
+        .because(words)
+        .detail("step", "resume")
+        .into());
+    }
+    Ok(Captured { path, identity, archive })
+}
+
+/// What a line of the script means for who looks on.
+fn tell(reporter: &dyn Reporter, line: &str) {
+    match line.split_once('=') {
+        Some(("stage", "pause")) => {
+            reporter.report(Report { stage: "pause", step: 2, steps: 4, ..Report::default() });
+        }
+        Some(("stage", "archive")) => {
+            reporter.report(Report { stage: "archive", step: 3, steps: 4, bytes: Some(0), ..Report::default() });
+        }
+        Some(("bytes", count)) => {
+            let bytes = count.trim().parse().ok();
+            reporter.report(Report { stage: "archive", step: 3, steps: 4, done: bytes, bytes, ..Report::default() });
+        }
+        _ => {}
+    }
+}
+
+/// What the script refuses in words of its own.
+fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Result<(), ExtensionError> {
+    let host = &transport.spec().name;
+    let id = &target.id;
+    let words = said.text("words").unwrap_or_default();
+    let fault = match said.value("error") {
+        Some("gone") => Fault::new(Code::Conflict, format!("the workspace of sandbox {id} is not on {host} any more"))
+            .hint(format!("`sandboxer get {id}` shows what became of it")),
+        Some("pause") => {
+            let fault = if said.value("began").is_none() { Code::Unsupported } else { Code::OperationFailed };
+            Fault::new(fault, format!("the containers of sandbox {id} cannot be held still"))
+                .hint("--mode stop stops them meanwhile; --mode live takes files as they change")
+        }
+        Some("closed") => Fault::new(Code::OperationFailed, format!("not all of sandbox {id} can be read on {host}"))
+            .hint("it takes sudo without a password, or a container of the sandbox that is there"),
+        Some("full") => Fault::new(Code::OperationFailed, format!("the archive could not be written on {host}"))
+            .hint("is its disk full? nothing of the archive was left there"),
+        Some("volumes") => Fault::new(Code::OperationFailed, format!("a volume of sandbox {id} could not be read"))
+            .hint("nothing of the archive was left"),
+        Some("tar") => Fault::new(Code::OperationFailed, format!("tar could not read all of sandbox {id}"))
+            .hint("nothing of the archive was left"),
+        Some("taken") => Fault::new(Code::Conflict, format!("{host} has something with this snapshot's id already")),
+        _ => return Ok(()),
+    };
+    let untouched = said.value("began").is_none();
+    let step = if untouched { "prepare" } else { "archive" };
+    let failure = crate::domain::sandbox::Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
+    let fault = fault.detail("step", step);
+    let fault = match words.lines().next_back() {
+        Some(last) => fault.because(last.to_owned()),
+        None => fault,
+    };
+    Err(ExtensionError { fault, failure: Some(failure), untouched })
+}
+
+fn number(said: &Said<'_>, key: &str) -> Option<u64> {
+    said.value(key)?.trim().parse().ok()
+}
+
+fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
+    let mut not_captured: Vec<NotCaptured> = Vec::new();
+    let mut images = BTreeMap::new();
+    let mut captured_volumes = Vec::new();
+    for entry in said.entries() {
+        match entry.key {
+            "missed" => not_captured.push(NotCaptured { name: entry.text(), reason: String::new() }),
+            "because" => {
+                if let Some(missed) = not_captured.last_mut() {
+                    missed.reason = entry.text();
+                }
+            }
+            "captured" => captured_volumes.push(CapturedVolume { name: entry.value.to_owned() }),
+            "image" => {
+                if let Some((service, image)) = entry.value.split_once(' ') {
+                    images.insert(service.to_owned(), image.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    let gnu = said.value("gnu") == Some("yes");
+    let left_out = said.text("left_out").unwrap_or_default();
+    let fuzzy = said.value("fuzzy") == Some("yes");
+    ArchiveFacts {
+        bytes: number(said, "size"),
+        content_bytes: number(said, "content"),
+        files: number(said, "files"),
+        sha256: said.value("sum").map(str::to_owned),
+        format: said.value("format").map(ArchiveFormat::from_word),
+        mode: said.value("mode").map(SnapshotMode::from_word),
+        consistency: Some(if fuzzy { Consistency::Fuzzy } else { Consistency::Clean }),
+        volumes_bytes: number(said, "volumes").unwrap_or(0),
+        captured_volumes,
+        not_captured,
+        // busybox's tar knows neither.
+        not_preserved: if gnu { BTreeMap::new() } else { BTreeMap::from([("xattrs_unknown".to_owned(), 1)]) },
+        left_out: left_out.lines().take(LEFT_OUT_KEPT).map(str::to_owned).collect(),
+        left_out_count: number(said, "left_out").unwrap_or(0),
+        foreign_owners: number(said, "foreign").unwrap_or(0),
+        needs_gnu_tar: gnu,
+        compose_hash: said.value("compose").map(str::to_owned),
+        images,
+        excludes: request.excludes.clone(),
+    }
+}
+
+/// What lies beside the archive: the record as it will be.
+fn manifest(
+    target: &Target,
+    request: &CaptureRequest,
+    identity: &HostIdentity,
+    path: &str,
+    archive: &ArchiveFacts,
+) -> ArchiveManifest {
+    let mut snapshot = request.snapshot.clone();
+    snapshot.archive = archive.clone();
+    snapshot.path = Some(path.to_owned());
+    snapshot.host_identity = Some(identity.clone());
+    snapshot.state = crate::domain::snapshot::SnapshotState::Ready;
+    snapshot.operation = None;
+    snapshot.pending.clear();
+    let (id, owner) = (snapshot.id.clone(), request.owner.clone());
+    ArchiveManifest { schema: 1, id, owner, snapshot, recipe: target.profile.clone() }
+}
+
+/// Gives an archive its last name and writes its manifest, which makes it whole.
+pub(crate) async fn seal(
+    transport: &dyn Transport,
+    path: &str,
+    manifest: &ArchiveManifest,
+) -> Result<(), ExtensionError> {
+    let text = serde_json::to_string_pretty(manifest)
+        .map_err(|error| Fault::internal("the archive's manifest cannot be written").because(error))?;
+    let format = manifest.snapshot.archive.format.as_ref();
+    let format = format.ok_or_else(|| Fault::internal("the archive has no format"))?;
+    let command = Command::script(SEAL_SH).arg(path).arg(format.file_name()).args(pieces(&text));
+    step(transport, "seal", &command).await.map(|_| ())
+}
+
+/// Splits a text so that each piece fits an argument, at character boundaries.
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
+    let mut rest = text;
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let mut end = rest.len().min(PIECE);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, tail) = rest.split_at(end);
+        found.push(piece);
+        rest = tail;
+    }
+    found
+}
+
+/// Resumes what a snapshot that was cut off left paused or stopped.
+pub(crate) async fn resume(transport: &dyn Transport, target: &Target) -> Result<(), ExtensionError> {
+    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
+    let root = root(target, &transport.spec().workspace_root);
+    let command = Command::script(RESUME_SH).arg(root).arg(target.id.as_str()).arg(owners.join(" "));
+    let output = transport.run(&command, RESUME_LIMIT).await.map_err(|fault| fault.detail("step", "resume"))?;
+    let text = output.text();
+    let said = Said::read(&text);
+    said.check("resume", transport, root)?;
+    match said.value("resumed") {
+        Some("yes") => Ok(()),
+        _ => Err(failed("resume", format!("the containers of sandbox {} were not resumed", target.id), &output)),
+    }
+}
+
+/// What is in the workspace now, as an archive would list it.
+pub(crate) async fn list(
+    transport: &dyn Transport,
+    target: &Target,
+    excludes: &[String],
+) -> Result<Vec<TreeEntry>, ExtensionError> {
+    let engine = target.host_identity.as_ref().and_then(|identity| identity.engine.as_deref()).unwrap_or_default();
+    let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).args(excludes);
+    let mut listing = Listing::default();
+    let asked = tokio::time::timeout(LIST_LIMIT, transport.attach(&command, &mut listing)).await;
+    let late = |_| Fault::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name));
+    let status = asked.map_err(late)??;
+    // GNU tar's 1: something changed meanwhile.
+    if !matches!(status, Some(0 | 1)) {
+        let output = Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };
+        return Err(failed("list", format!("the workspace of sandbox {} cannot be listed", target.id), &output));
+    }
+    Ok(entries::entries(&listing.lines, Style::Gnu))
+}
+
+/// A listing as it comes: as long as the tree has entries.
+#[derive(Default)]
+struct Listing {
+    lines: Vec<u8>,
+    words: Vec<u8>,
+}
+
+#[async_trait::async_trait]
+impl crate::domain::output::OutputSink for Listing {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        match source {
+            Source::Stdout => self.lines.extend_from_slice(bytes),
+            Source::Stderr if self.words.len() < PIECE => self.words.extend_from_slice(bytes),
+            Source::Stderr => {}
+        }
+        true
+    }
+}

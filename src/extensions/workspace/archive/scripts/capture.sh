@@ -1,0 +1,276 @@
+# Writes a sandbox's volumes and workspace into one archive, as a part that nobody takes for whole. Parameters: the root,
+# the id, the owners (blanks between), the snapshot's id, the expected machine, the engine's program (empty: none is
+# known), its expected id, what to do to containers (`live`, `pause`, `stop`, `auto`), the grace in seconds, then patterns.
+umask 077
+sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_snapshot=$4 sbx_engine=$6 sbx_want_engine=$7 sbx_mode=$8 sbx_grace=$9
+sbx_project=sbx-$sbx_id
+sbx_prove_machine "$5"
+shift 9
+
+# ---- nothing is touched before this is known ----------------------------------------------------------------------
+for sbx_tool in tar mkdir mkfifo tee find du sync; do sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"; done
+sbx_has sha256sum || sbx_has openssl || echo missing=sha256sum
+if sbx_has zstd; then sbx_format=tar.zst; elif sbx_has gzip; then sbx_format=tar.gz; else echo missing=zstd; fi
+[ -n "$sbx_format" ] || exit 0
+cd -P -- "$sbx_root" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_root" 2>&1)"
+sbx_root=$(env pwd -P)
+cd -P -- "$sbx_project" 2>/dev/null || sbx_fail gone "$sbx_root/$sbx_project is not there"
+sbx_here=${sbx_root%/}/$sbx_project
+[ "$(env pwd -P)" = "$sbx_here" ] || sbx_fail gone "$sbx_here is a link"
+[ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "its manifest.json does not name this sandbox and this installation"
+[ -d workspace ] && [ ! -L workspace ] || sbx_fail gone "$sbx_here/workspace is not there"
+sbx_volumes=
+if [ -n "$sbx_engine" ]; then
+  sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
+  if [ -n "$sbx_want_engine" ]; then
+    sbx_now=$(sbx_engine_id "$sbx_engine" "$sbx_want_engine")
+    [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
+    [ "$sbx_now" = "$sbx_want_engine" ] || sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
+  fi
+  sbx_volumes=$("$sbx_engine" volume ls -q --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || sbx_fail engine "$sbx_volumes"
+  sbx_running=$("$sbx_engine" ps -q --no-trunc --filter "label=com.docker.compose.project=$sbx_project" --filter status=running 2>&1 </dev/null) || sbx_fail engine "$sbx_running"
+fi
+sbx_shelf=${sbx_root%/}/snapshots
+mkdir -p -- "$sbx_shelf" 2>/dev/null
+[ -d "$sbx_shelf" ] && [ ! -L "$sbx_shelf" ] || sbx_fail root "$(mkdir -- "$sbx_shelf" 2>&1)"
+sbx_at=$sbx_shelf/$sbx_snapshot
+[ ! -e "$sbx_at" ] && [ ! -L "$sbx_at" ] || sbx_fail taken "$sbx_at exists"
+
+# As whom it can be read: what a container wrote belongs to others.
+sbx_rung=plain sbx_more='' sbx_image='' sbx_here_is=,readonly sbx_at_is=''
+[ -z "$sbx_engine" ] || sbx_image=$(sbx_images_of | head -n 1)
+sbx_closed() { find workspace \( ! -readable -o -type d ! -executable \) ! -type l -print -quit 2>&1 | head -n 1; }
+if [ "$(id -u)" != 0 ]; then
+  if [ "$sbx_engine" = podman ]; then
+    sbx_rung=unshare
+  elif [ -n "$(sbx_closed)" ]; then
+    if sbx_has sudo && sudo -n tar --version >/dev/null 2>&1 </dev/null; then
+      sbx_rung=sudo
+    elif [ -n "$sbx_image" ] && sbx_gnu_tar; then
+      sbx_rung=container
+    else
+      sbx_fail closed "$(sbx_closed)"
+    fi
+  fi
+fi
+sbx_need=$(du -sk workspace 2>/dev/null | cut -f 1)
+sbx_free=$(cd "$sbx_shelf" && sbx_free_kib)
+[ -z "$sbx_free" ] || [ "${sbx_need:-0}" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_shelf, $sbx_need KiB may be needed"
+
+# A rootless podman cannot pause where there is no cgroup v2.
+sbx_can_pause=yes
+if [ "$sbx_engine" = podman ] && [ "$(podman info -f '{{.Host.Security.Rootless}} {{.Host.CgroupsVersion}}' 2>/dev/null </dev/null)" = 'true v1' ]; then sbx_can_pause=; fi
+case $sbx_mode/$sbx_can_pause in
+  auto/yes) sbx_mode=pause ;;
+  auto/) sbx_mode=live ;;
+  pause/) [ -z "$sbx_running" ] || sbx_fail pause "rootless podman on cgroup v1 cannot pause containers" ;;
+esac
+
+# ---- from here on something is left, unless it is taken away -------------------------------------------------------
+sbx_words=$(mkdir -- "$sbx_at" 2>&1) || sbx_fail directory "$sbx_words"
+echo began=yes
+sbx_helper='' sbx_whole='' sbx_ended=''
+sbx_clear() {
+  [ -z "$sbx_ended" ] || return 0
+  sbx_ended=yes
+  cd -P -- "$sbx_here" && { sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"; }
+  [ -z "$sbx_helper" ] || "$sbx_engine" rm -f "$sbx_helper" >/dev/null 2>&1 </dev/null
+  [ "$sbx_rung" != container ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
+  [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_shelf" 2>/dev/null; }
+}
+sbx_ticks=
+trap sbx_clear EXIT
+trap 'sbx_clear; exit 143' HUP INT TERM
+sbx_stop() { # KIND WORDS
+  sbx_clear
+  sbx_fail "$1" "$2"
+}
+
+if [ -n "$sbx_running" ] && [ "$sbx_mode" != live ]; then
+  echo stage=pause
+  # The oldest first: that is the order in which compose made them.
+  # shellcheck disable=SC2086
+  sbx_running=$("$sbx_engine" inspect --type container -f '{{.Created}} {{.Id}}' $sbx_running </dev/null | sort | sed 's/.* //')
+  sbx_guard
+  # shellcheck disable=SC2086
+  sbx_words=$(sbx_hold "$sbx_mode" "$sbx_engine" "$sbx_grace" $sbx_running) || sbx_stop pause "$sbx_words"
+fi
+printf 'mode=%s\n' "$sbx_mode"
+
+# ---- the volumes ---------------------------------------------------------------------------------------------------
+# sbx_called VOLUME: what the compose file calls it.
+sbx_called() {
+  sbx_name=$("$sbx_engine" volume inspect -f '{{index .Labels "com.docker.compose.volume"}}' "$1" 2>/dev/null </dev/null)
+  case $sbx_name in '' | '<no value>') sbx_name=${1#"$sbx_project"_} ;; esac
+  printf '%s' "$sbx_name"
+}
+sbx_missed() { # NAME WHY
+  sbx_say missed "$1"
+  sbx_say because "$2"
+}
+sbx_mounts='' sbx_sources='' sbx_captured=''
+for sbx_volume in $sbx_volumes; do
+  sbx_name=$(sbx_called "$sbx_volume")
+  case $sbx_name in
+    *[!A-Za-z0-9_.-]* | -* | .*) sbx_missed "$sbx_name" "its name cannot be a folder's"; continue ;;
+  esac
+  case $("$sbx_engine" volume inspect -f '{{json .Options}}' "$sbx_volume" 2>/dev/null </dev/null) in
+    null | '{}' | '') ;;
+    *bind*) sbx_missed "$sbx_name" "it is a folder that is mounted; what is in the workspace is captured there"; continue ;;
+    *) sbx_missed "$sbx_name" "it is a mount of its own (driver_opts)"; continue ;;
+  esac
+  if [ "$sbx_engine" = docker ]; then
+    if [ -z "$sbx_image" ]; then
+      sbx_missed "$sbx_name" "no image of this sandbox is there to read it through"
+      continue
+    fi
+    sbx_mounts="$sbx_mounts -v $sbx_volume:/volumes/$sbx_name:ro,nocopy"
+  else
+    sbx_gnu_tar || { sbx_missed "$sbx_name" "this host's tar cannot read it; it takes GNU tar"; continue; }
+    sbx_sources="$sbx_sources $sbx_volume"
+  fi
+  sbx_captured="$sbx_captured $sbx_name"
+done
+# What an image asked for, and what is not the sandbox's, is in nobody's list of volumes.
+if [ -n "$sbx_engine" ]; then
+  sbx_all=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>/dev/null </dev/null)
+  # shellcheck disable=SC2086
+  [ -z "$sbx_all" ] || "$sbx_engine" inspect --type container -f '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' $sbx_all </dev/null |
+    sort -u | while read -r sbx_name sbx_where; do
+    case " $(echo $sbx_volumes) " in *" $sbx_name "*) continue ;; esac
+    [ -n "$sbx_name" ] || continue
+    case $sbx_name in
+      *[!0-9a-f]*) sbx_missed "$sbx_name" "it is external: not this sandbox's" ;;
+      *) sbx_missed "$sbx_where" "it has no name in the compose file" ;;
+    esac
+  done
+  # shellcheck disable=SC2086
+  [ -z "$sbx_all" ] || "$sbx_engine" inspect --type container -f '{{index .Config.Labels "com.docker.compose.service"}} {{.Image}}' $sbx_all </dev/null |
+    sort -u | while read -r sbx_name sbx_where; do [ -z "$sbx_where" ] || printf 'image=%s %s\n' "$sbx_name" "$sbx_where"; done
+fi
+for sbx_name in $sbx_captured; do printf 'captured=%s\n' "$sbx_name"; done
+if [ -n "$sbx_mounts" ]; then
+  # It is made and never started: the engine reads the volumes through it, all of them in one stream.
+  # shellcheck disable=SC2086
+  sbx_helper=$("$sbx_engine" create --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>"$sbx_at/words" </dev/null) || sbx_stop engine "$(cat "$sbx_at/words")"
+fi
+
+# ---- the stream ----------------------------------------------------------------------------------------------------
+# The patterns, as tar understands them: a name at any depth, or with `/` in front from the top.
+sbx_gnu=
+if sbx_gnu_tar; then
+  sbx_gnu=yes
+  # Devices are left out, by their exact names.
+  sbx_as find workspace \( -type b -o -type c \) -print >"$sbx_at/devices" 2>/dev/null
+  sbx_count=$#
+  while [ "$sbx_count" -gt 0 ]; do
+    sbx_pattern=${1%/}
+    shift
+    case $sbx_pattern in
+      /*) set -- "$@" --anchored "--exclude=workspace$sbx_pattern" ;;
+      */*) set -- "$@" --anchored "--exclude=workspace/$sbx_pattern" ;;
+      *) set -- "$@" --no-anchored "--exclude=$sbx_pattern" ;;
+    esac
+    sbx_count=$((sbx_count - 1))
+  done
+  [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash "$@"
+  [ ! -s "$sbx_at/devices" ] || set -- --anchored --no-wildcards -X "$sbx_at/devices" "$@"
+  sbx_uid=$(id -u) sbx_gid=$(id -g)
+  [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
+  printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
+  printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
+  set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
+    "--group-map=$sbx_at/groups" -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -C "$sbx_here" -cf - workspace
+else
+  sbx_count=$#
+  while [ "$sbx_count" -gt 0 ]; do
+    sbx_pattern=${1%/}
+    shift
+    set -- "$@" --exclude "${sbx_pattern#/}"
+    sbx_count=$((sbx_count - 1))
+  done
+  set -- tar "$@" -C "$sbx_here" -cf - workspace
+fi
+
+# Volumes of podman, by their folders. Written in blocks of 512, so that the end is two of them, as Docker's is.
+sbx_folders() {
+  for sbx_volume in $sbx_sources; do
+    sbx_name=$(sbx_called "$sbx_volume")
+    sbx_folder=$(podman volume inspect -f '{{.Mountpoint}}' "$sbx_volume" </dev/null) || exit 2
+    sbx_base=$(printf '%s' "${sbx_folder##*/}" | sed 's/[].[\*^$]/\\&/g')
+    sbx_as tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse -b 1 \
+      "--transform=flags=rh;s,^$sbx_base,volumes/$sbx_name," -C "${sbx_folder%/*}" -cf - "${sbx_folder##*/}" 2>>"$sbx_at/words.v" </dev/null | head -c -1024
+    sbx_as true </dev/null
+  done
+}
+sbx_stream() {
+  {
+    if [ -n "$sbx_helper" ]; then
+      { docker cp -a "$sbx_helper:/volumes" - 2>"$sbx_at/words.v" </dev/null || echo failed >"$sbx_at/failed.v"; } | head -c -1024
+    elif [ -n "$sbx_sources" ]; then
+      sbx_folders
+    fi
+  } | tee "$sbx_at/count.v"
+  sbx_as "$@" 2>"$sbx_at/words" </dev/null
+  echo $? >"$sbx_at/status"
+}
+sbx_squeeze() { if [ "$sbx_format" = tar.zst ]; then zstd -q -c -T0; else gzip -c; fi; }
+
+echo stage=archive
+sbx_part=$sbx_at/archive.$sbx_format.partial
+mkfifo "$sbx_at/sha" "$sbx_at/count.v" "$sbx_at/count" || sbx_stop directory "no pipes can be made in $sbx_at"
+: >"$sbx_part" || sbx_stop space "$sbx_part cannot be written"
+sbx_sha "$sbx_at/sum" <"$sbx_at/sha" &
+sbx_1=$!
+wc -c <"$sbx_at/count.v" >"$sbx_at/bytes.v" &
+sbx_2=$!
+wc -c <"$sbx_at/count" >"$sbx_at/bytes" &
+sbx_3=$!
+# How far it is, for who looks on.
+while sleep 1; do printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"; done 2>/dev/null &
+sbx_ticks=$!
+{ sbx_stream "$@" | tee "$sbx_at/sha" "$sbx_at/count" | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p"
+wait $sbx_1 $sbx_2 $sbx_3
+kill $sbx_ticks 2>/dev/null
+sbx_ticks=
+sbx_status=$(cat "$sbx_at/status" 2>/dev/null)
+[ ! -e "$sbx_at/failed.z" ] || sbx_stop full "$(cat "$sbx_at/words.z" "$sbx_at/words.p")"
+[ ! -e "$sbx_at/failed.v" ] || sbx_stop volumes "$(cat "$sbx_at/words.v")"
+sbx_fuzzy=
+case $sbx_status/$sbx_gnu in
+  0/*) ;;
+  # A file changed or went away while it was read.
+  1/yes) sbx_fuzzy=yes ;;
+  *) sbx_stop tar "$(grep -v ': socket ignored$' "$sbx_at/words" | tail -n 40)" ;;
+esac
+sbx_words=$(sync "$sbx_part" 2>&1 || sync 2>&1) || sbx_stop full "$sbx_words"
+
+# They go on before anything else is counted.
+sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
+sbx_seen=$(grep ': socket ignored$' "$sbx_at/words" | sed 's/^tar: //; s/: socket ignored$//')
+[ ! -s "$sbx_at/devices" ] || sbx_seen="$sbx_seen
+$(cat "$sbx_at/devices")"
+sbx_seen=$(printf '%s\n' "$sbx_seen" | sed '/^$/d')
+if [ -n "$sbx_seen" ]; then
+  printf 'left_out=%s\n' "$(printf '%s\n' "$sbx_seen" | wc -l)"
+  printf '%s\n' "$sbx_seen" | head -n 100 | sed 's/^/ /'
+fi
+if [ -n "$sbx_gnu" ]; then
+  # The second field is the owner; `self` is the account.
+  printf 'files=%s\n' "$(wc -l <"$sbx_at/list")"
+  printf 'foreign=%s\n' "$(grep -cv '^[^ ]* self/self ' "$sbx_at/list")"
+  echo gnu=yes
+fi
+[ ! -f compose.yaml ] || { sbx_sha "$sbx_at/compose" <compose.yaml; printf 'compose=%s\n' "$(cat "$sbx_at/compose")"; }
+printf 'sum=%s\n' "$(cat "$sbx_at/sum")"
+printf 'content=%s\n' "$(tr -d ' ' <"$sbx_at/bytes")"
+printf 'volumes=%s\n' "$(tr -d ' ' <"$sbx_at/bytes.v")"
+printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
+printf 'format=%s\n' "$sbx_format"
+[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(grep -v 'socket ignored$' "$sbx_at/words" | head -n 20)"; }
+printf 'rung=%s\n' "$sbx_rung"
+(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices users groups words words.v words.z words.p status compose)
+sbx_say path "$sbx_at"
+sbx_whole=yes
+echo captured_all=yes

@@ -1,0 +1,177 @@
+# Puts an archive's workspace, and its volumes, into a sandbox whose directory was just made. Parameters: the sandbox's
+# directory, its id, the owners (blanks between), the snapshot's id, the archive's folder, its file, the SHA-256 of the tar
+# inside, its bytes, how many of them are volumes, `yes` where it takes GNU tar, how many entries are not the account's own,
+# the engine's program (empty: none), the owner and the profile for labels, then the volumes' names. The archive is taken for
+# hostile: what it writes is nobody's before its hash is known, and what tar finds wrong with a name ends it.
+umask 077
+sbx_here=$1 sbx_id=$2 sbx_owners=$3 sbx_snapshot=$4 sbx_at=$5 sbx_file=$6 sbx_want=$7 sbx_most=$8 sbx_cut=$9
+shift 9
+sbx_gnu=$1 sbx_foreign=$2 sbx_engine=$3 sbx_owner=$4 sbx_profile=$5
+shift 5
+sbx_project=sbx-$sbx_id
+cd -P -- "$sbx_here" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_here" 2>&1)"
+[ "$(env pwd -P)" = "$sbx_here" ] && [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "$sbx_here is not this sandbox's"
+[ -d "$sbx_at" ] && [ ! -L "$sbx_at" ] || sbx_fail absent "$sbx_at is not there"
+[ "$(sbx_whose "$sbx_at" "$sbx_snapshot" "$sbx_owners")" = ours ] || sbx_fail absent "the manifest.json in $sbx_at does not name this snapshot and this installation"
+sbx_from=$sbx_at/$sbx_file
+[ -f "$sbx_from" ] && [ ! -L "$sbx_from" ] || sbx_fail absent "$sbx_from is not there"
+case $sbx_file in
+  *.zst) sbx_has zstd || echo missing=zstd; sbx_open() { zstd -qdc -- "$sbx_from"; } ;;
+  *.gz) sbx_has gzip || echo missing=gzip; sbx_open() { gzip -dc -- "$sbx_from"; } ;;
+  *) sbx_fail altered "it has an unknown format" ;;
+esac
+for sbx_tool in tar tee mkfifo head; do sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"; done
+sbx_has sha256sum || sbx_has openssl || echo missing=sha256sum
+sbx_real=
+if sbx_gnu_tar; then sbx_real=yes; fi
+[ "$sbx_gnu" != yes ] || [ -n "$sbx_real" ] || echo 'missing=GNU tar'
+case $sbx_file in *.zst) sbx_has zstd || exit 0 ;; esac
+[ "$sbx_gnu" != yes ] || [ -n "$sbx_real" ] || exit 0
+
+# As whom: so that what belonged to others belongs to them again, where that can be.
+sbx_rung=plain sbx_here_is='' sbx_at_is=,readonly sbx_more='' sbx_image=''
+sbx_uid=$(id -u) sbx_gid=$(id -g)
+if [ "$sbx_uid" = 0 ]; then
+  sbx_keep=all
+elif [ "$sbx_engine" = podman ]; then
+  sbx_rung=unshare sbx_keep=all
+elif [ "$sbx_engine" = docker ] && [ "$sbx_foreign" -gt 0 ] && [ -n "$sbx_real" ]; then
+  sbx_image=$(sbx_any_image)
+  if [ -n "$sbx_image" ]; then
+    # In there nobody but `self` has a name: that becomes the account, everyone else keeps the number.
+    sbx_rung=container sbx_keep=named
+    printf 'self:x:%s:%s::/:/bin/sh\n' "$sbx_uid" "$sbx_gid" >.passwd
+    printf 'self:x:%s:\n' "$sbx_gid" >.group
+    sbx_more="-v $sbx_here/.passwd:/etc/passwd:ro -v $sbx_here/.group:/etc/group:ro"
+  else
+    sbx_keep=self
+  fi
+else
+  sbx_keep=self
+fi
+printf 'rung=%s\nkeep=%s\n' "$sbx_rung" "$sbx_keep"
+
+sbx_helper='' sbx_ended=''
+sbx_clear() {
+  [ -z "$sbx_ended" ] || return 0
+  sbx_ended=yes
+  [ -z "$sbx_helper" ] || "$sbx_engine" rm -f "$sbx_helper" >/dev/null 2>&1 </dev/null
+  [ "$sbx_rung" != container ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  rm -f sha sum .passwd .group
+}
+trap sbx_clear EXIT
+trap 'sbx_clear; exit 143' HUP INT TERM
+sbx_stop() { sbx_clear; sbx_fail "$1" "$2"; }
+
+# ---- the volumes: made as compose will look for them ---------------------------------------------------------------
+sbx_mounts=
+for sbx_name; do
+  case $sbx_name in '' | -* | .* | *[!A-Za-z0-9_.-]*) sbx_stop altered "a volume is called $sbx_name" ;; esac
+  sbx_words=$("$sbx_engine" volume create --label "com.docker.compose.project=$sbx_project" --label "com.docker.compose.volume=$sbx_name" \
+    --label "sandboxer.id=$sbx_id" --label "sandboxer.owner=$sbx_owner" --label "sandboxer.profile=$sbx_profile" "${sbx_project}_$sbx_name" 2>&1 </dev/null >/dev/null) ||
+    sbx_stop engine "$sbx_words"
+  sbx_mounts="$sbx_mounts -v ${sbx_project}_$sbx_name:/volumes/$sbx_name:nocopy"
+done
+if [ $# -gt 0 ] && [ "$sbx_engine" = docker ]; then
+  [ -n "$sbx_image" ] || sbx_image=$(sbx_any_image)
+  if [ -z "$sbx_image" ]; then
+    # An image of nothing is enough: nothing is started.
+    sbx_image=$(tar -cf - -T /dev/null | docker import - "$sbx_project-empty:latest" 2>&1) || sbx_stop engine "$sbx_image"
+  fi
+  # shellcheck disable=SC2086
+  sbx_helper=$(docker create --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>.words </dev/null) || sbx_stop engine "$(cat .words)"
+  rm -f .words
+fi
+
+# sbx_first COUNT: so many bytes of stdin and not one more.
+if head --version 2>/dev/null | grep -q GNU; then
+  sbx_first() { head -c "$1"; }
+else
+  sbx_first() { dd bs=512 count=$(($1 / 512)) 2>/dev/null; }
+fi
+
+sbx_tar() { # WORDS: as GNU tar or as busybox's
+  if [ -n "$sbx_real" ]; then
+    set -- tar --xattrs '--xattrs-include=*' -p --delay-directory-restore "$@"
+  else
+    set -- tar -p "$@"
+  fi
+  case $sbx_keep in
+    all) sbx_as "$@" --numeric-owner ;;
+    named) sbx_as "$@" --same-owner ;;
+    self) if [ -n "$sbx_real" ]; then sbx_as "$@" --no-same-owner; else sbx_as "$@" -o; fi ;;
+  esac
+}
+
+# The volumes' part: Docker takes the stream, podman's folders take a tar each.
+sbx_fill() {
+  if [ -n "$sbx_helper" ]; then
+    docker cp -a - "$sbx_helper:/" 2>words.v >/dev/null || echo failed >failed.v
+    cat >/dev/null
+    return
+  fi
+  if [ "$sbx_engine" != podman ] || [ $# = 0 ]; then cat >/dev/null; return; fi
+  # One after the other, from one stream: each tar reads it to its end, so it is handed on by tee, once for each.
+  sbx_one=$1
+  shift
+  sbx_folder=$(podman volume inspect -f '{{.Mountpoint}}' "${sbx_project}_$sbx_one" </dev/null) || { echo failed >failed.v; cat >/dev/null; return; }
+  if [ $# = 0 ]; then
+    sbx_into "$sbx_one" "$sbx_folder"
+  else
+    mkfifo "fill.$#" || { echo failed >failed.v; cat >/dev/null; return; }
+    (sbx_into "$sbx_one" "$sbx_folder" <"fill.$#") &
+    sbx_next=$#
+    { tee "fill.$sbx_next"; } | sbx_fill "$@"
+    wait
+    rm -f "fill.$sbx_next"
+  fi
+}
+sbx_into() { # NAME FOLDER
+  sbx_base=$(printf '%s' "${2##*/}" | sed 's/[\\&,]/\\&/g')
+  sbx_tar -C "${2%/*}" "--transform=flags=rh;s,^volumes/$1,$sbx_base," -xf - "volumes/$1" 2>>words.v || echo failed >failed.v
+  cat >/dev/null
+}
+
+echo stage=extract
+mkdir workspace.partial || sbx_stop directory "$(mkdir workspace.partial 2>&1)"
+mkfifo sha || sbx_stop directory "no pipes can be made in $sbx_here"
+sbx_sha sum <sha &
+sbx_1=$!
+while sleep 1; do printf 'kib=%s\n' "$(du -sk workspace.partial 2>/dev/null | cut -f 1)"; done 2>/dev/null &
+sbx_ticks=$!
+# More than is known of it is no such archive, and could fill the disk.
+{ sbx_open 2>words.z || echo failed >failed.z; } | sbx_first "$sbx_most" | tee sha | {
+  # Two blocks of zeros end a tar.
+  if [ "$sbx_cut" -gt 0 ]; then { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill "$@"; fi
+  sbx_tar -C "$sbx_here/workspace.partial" -xf - workspace 2>words
+  echo $? >status
+  cat >/dev/null
+}
+wait $sbx_1
+kill $sbx_ticks 2>/dev/null
+sbx_sum=$(cat sum) sbx_status=$(cat status 2>/dev/null)
+sbx_words=$(cat words 2>/dev/null | head -n 400) sbx_words_v=$(cat words.v 2>/dev/null | head -n 40) sbx_words_z=$(cat words.z 2>/dev/null | head -n 5)
+sbx_failed_z=$(cat failed.z 2>/dev/null) sbx_failed_v=$(cat failed.v 2>/dev/null)
+# What could not be set and is no reason to give up; the rest is.
+sbx_count() { grep -c -e "$1" words; }
+sbx_fatal=$(grep -v -e ': Cannot change ownership to ' -e ': Cannot change mode to ' -e 'extended attribute' -e 'xattr' -e ': Cannot mknod' \
+  -e 'Exiting with failure status due to previous errors' -e ': Ignoring unknown extended header' -e 'time stamp .* in the future' -e ': implausibly old time stamp' words)
+printf 'owners=%s\nmodes=%s\nxattrs=%s\n' "$(sbx_count ': Cannot change ownership to ')" "$(sbx_count ': Cannot change mode to ')" "$(sbx_count 'extended attribute')"
+rm -f words words.v words.z failed.z failed.v status fill.*
+case $sbx_words in
+  *'Removing leading '* | *"contains '..'"* | *'contains `..'*) sbx_stop hostile "$(printf '%s\n' "$sbx_words" | grep -e 'Removing leading' -e "contains" | head -n 3)" ;;
+esac
+case $sbx_words$sbx_words_v in *'No space left on device'* | *'quota exceeded'*) sbx_stop full "$(printf '%s\n' "$sbx_words" "$sbx_words_v" | grep -e 'No space' -e quota | head -n 3)" ;; esac
+[ -z "$sbx_failed_z" ] || sbx_stop altered "${sbx_words_z:-it cannot be decompressed}"
+[ "$sbx_sum" = "$sbx_want" ] || sbx_stop altered "its content has the SHA-256 $sbx_sum, and not $sbx_want"
+[ -z "$sbx_failed_v" ] || sbx_stop volumes "$sbx_words_v"
+[ -z "$sbx_fatal" ] || [ "$sbx_status" = 0 ] || sbx_stop tar "$sbx_fatal"
+case $sbx_status in 0 | 2) ;; 1) [ -n "$sbx_real" ] || sbx_stop tar "$sbx_words" ;; *) sbx_stop tar "${sbx_words:-tar ended with status $sbx_status}" ;; esac
+if [ "$sbx_uid" = 0 ] && [ -n "$(find workspace.partial \( -type b -o -type c \) -print | head -n 1)" ]; then sbx_stop hostile "it has device nodes"; fi
+[ -d workspace.partial/workspace ] && [ ! -L workspace.partial/workspace ] || sbx_stop altered "there is no workspace in it"
+rmdir workspace || sbx_stop directory "$(rmdir workspace 2>&1)"
+sbx_words=$(sbx_as mv -- "$sbx_here/workspace.partial/workspace" "$sbx_here/workspace" 2>&1 </dev/null) || sbx_stop directory "$sbx_words"
+rmdir workspace.partial
+sbx_clear
+[ -z "$sbx_engine" ] || docker_gone=$("$sbx_engine" rmi "$sbx_project-empty:latest" 2>&1 </dev/null)
+echo unpacked=yes
