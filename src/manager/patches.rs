@@ -1,65 +1,222 @@
-//! Patches on snapshots, and the one pass that applies what a sandbox owes: on restore, wake, recreate and when somebody
-//! asks (semantics 7).
+//! The patches of a snapshot: adding and removing them, and which sandbox has which (semantics 7). Running them is
+//! `patch_pass`'s.
 
-use tokio_util::sync::CancellationToken;
+use std::time::Duration;
 
+use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::extension::Capability;
 use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::Operation;
-use crate::domain::patch::{Patch, PatchState};
-use crate::domain::request::{ApplyRequest, PatchRequest, PatchStatus, RolloutItem, RolloutRequest, Started};
+use crate::domain::name::{PatchId, SnapshotId};
+use crate::domain::patch::{
+    AppliedPatch, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find, owed, settled_state,
+};
+use crate::domain::request::{PatchRequest, PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::JobReporter;
+use crate::manager::record::Guard;
+use crate::store::Held;
+
+/// Tries to find a random id that no patch has.
+const ID_TRIES: u32 = 16;
+
+/// How long somebody who changes a snapshot's patches waits for another who does.
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+
+/// How often it is looked at.
+const LOCK_LOOK: Duration = Duration::from_millis(50);
 
 impl SandboxManager {
     /// Adds a patch to a snapshot; runs nothing.
+    ///
+    /// Errors: `invalid_input` with the field, `conflict` for a snapshot that is not ready or an undo snapshot.
     pub async fn add_patch(&self, request: &PatchRequest) -> Result<Patch, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.snapshot)))
+        let run_in = request.run_in.as_deref().unwrap_or(RUN_IN_WORKSPACE);
+        check(&request.script, run_in, request.description.as_deref())?;
+        let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
+        self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
+        patchable(&snapshot)?;
+        let _held = self.wait_for_snapshot(&snapshot.id).await?;
+        // The number first: a process that dies before the patch is written has used it up, and nobody gets it again.
+        let snapshot = self
+            .transition_snapshot(&snapshot.id, None, Vec::new(), |record| {
+                patchable(record)?;
+                record.next_patch_sequence += 1;
+                Ok(())
+            })
+            .await?;
+        failpoint::reached("patch.numbered");
+        let patch = self.insert_patch(&snapshot, request, run_in).await?;
+        self.append_pending_of(&patch.pending).await;
+        let told: Vec<_> = patch.pending.iter().map(|event| event.id.clone()).collect();
+        if let Err(fault) = self.parts.patches.told(&patch.id, &told).await {
+            tracing::warn!(patch = %patch.id, %fault, "its event stays pending");
+        }
+        self.note_owed(&snapshot.id).await;
+        self.jobs.publish(Update::Snapshots);
+        Ok(Patch { pending: Vec::new(), ..patch })
     }
 
-    /// Takes a patch away from a snapshot.
-    pub async fn remove_patch(&self, snapshot: &str, _patch: &str) -> Result<Patch, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{snapshot}: not there yet")))
+    async fn insert_patch(
+        &self,
+        snapshot: &SnapshotRecord,
+        request: &PatchRequest,
+        run_in: &str,
+    ) -> Result<Patch, Fault> {
+        let (now, actor) = (self.now(), self.actor());
+        let sequence = snapshot.next_patch_sequence - 1;
+        for _ in 0..ID_TRIES {
+            let id = PatchId::from_random((self.parts.dice)());
+            let data = serde_json::json!({
+                "patch_id": id, "snapshot_id": snapshot.id, "snapshot_name": snapshot.name, "sequence": sequence,
+                "run_in": run_in, "description": request.description,
+            });
+            let added = PendingEvent {
+                id: derived_event_id(id.as_str(), 1, &EventKind::PatchAdded),
+                sandbox_seq: None,
+                time: now,
+                kind: EventKind::PatchAdded,
+                sandbox_id: Some(snapshot.sandbox_id.clone()),
+                actor: actor.clone(),
+                data,
+            };
+            let patch = Patch {
+                id,
+                snapshot_id: snapshot.id.clone(),
+                sequence,
+                script: request.script.clone(),
+                description: request.description.clone(),
+                run_in: run_in.to_owned(),
+                strategy: PatchStrategy::OnWake,
+                created_at: now,
+                actor: actor.clone(),
+                revision: 0,
+                pending: vec![added],
+            };
+            match self.parts.patches.insert(patch).await {
+                Err(fault) if fault.code == Code::Conflict && fault.details["field"] == "id" => {}
+                outcome => return outcome,
+            }
+        }
+        Err(Fault::internal("no free patch id was found"))
+    }
+
+    /// Takes a patch away from a snapshot. Sandboxes that have it keep it.
+    ///
+    /// Errors: `not_found` when the snapshot has no such patch, or not any more.
+    pub async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Fault> {
+        let snapshot = self.exact_snapshot(snapshot, None).await?;
+        let _held = self.wait_for_snapshot(&snapshot.id).await?;
+        let mine = self.patches_of(&snapshot.id).await?;
+        let missing = || no_such_patch(&snapshot, &mine, patch);
+        let found = find(&mine, patch).ok_or_else(missing)?;
+        // What was caused before comes before what this causes.
+        self.append_pending_of(&found.pending).await;
+        let gone = self.parts.patches.remove(&found.id).await?.ok_or_else(missing)?;
+        let data = serde_json::json!({
+            "patch_id": gone.id, "sequence": gone.sequence, "run_in": gone.run_in, "description": gone.description,
+        });
+        self.transition_snapshot(&snapshot.id, None, vec![(EventKind::PatchRemoved, data)], |_| Ok(())).await?;
+        self.note_owed(&snapshot.id).await;
+        Ok(Patch { pending: Vec::new(), ..gone })
     }
 
     /// Which sandboxes have each patch of a snapshot, will get it, or failed.
     pub async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{snapshot}: not there yet")))
+        let snapshot = self.exact_snapshot(snapshot, None).await?;
+        let patches = self.patches_of(&snapshot.id).await?;
+        let sandboxes = self.based_on(&snapshot.id).await?;
+        let standings = |patch: &Patch| sandboxes.iter().map(|record| standing(record, &patches, patch)).collect();
+        Ok(patches.iter().map(|patch| PatchStatus { sandboxes: standings(patch), patch: patch.clone() }).collect())
     }
 
-    /// Starts to apply what a sandbox owes; it stays `ready`.
-    pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.id)))
+    /// A snapshot's patches, in their order.
+    pub(super) async fn patches_of(&self, snapshot: &SnapshotId) -> Result<Vec<Patch>, Fault> {
+        let mut patches = self.parts.patches.list().await?;
+        patches.retain(|patch| patch.snapshot_id == *snapshot);
+        patches.sort_by_key(|patch| patch.sequence);
+        Ok(patches)
     }
 
-    /// Applies a snapshot's patches to all sandboxes based on it, some first; stops at the first failure.
-    pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.snapshot)))
+    /// The sandboxes that are based on a snapshot and are not over, oldest first.
+    pub(super) async fn based_on(&self, snapshot: &SnapshotId) -> Result<Vec<SandboxRecord>, Fault> {
+        let records = self.parts.sandboxes.list().await?;
+        let based = records.iter().filter(|r| r.based_on_snapshot.as_ref() == Some(snapshot) && !r.state.is_over());
+        Ok(based.map(|record| SandboxRecord::clone(record)).collect())
     }
 
-    /// Applies what a sandbox owes, in ascending sequence, and writes each step on its record; the record as it is then.
-    /// The sandbox's lock is held, and `operation` is on its record. A patch that fails is written down (`patch_state`,
-    /// `patch_error`) and is no error here: the sandbox is usable.
-    ///
-    /// Errors: `cancelled`, and whatever keeps the record from being written. What had begun is `unknown` then.
-    pub(super) async fn patch_pass(
-        &self,
-        _operation: &Operation,
-        record: &SandboxRecord,
-        _retry: bool,
-        _cancel: &CancellationToken,
-        _reporter: &JobReporter,
-    ) -> Result<SandboxRecord, Fault> {
-        Ok(record.clone())
+    /// Says on the records of those that are based on a snapshot whether they owe something now. What a pass found (a
+    /// failed patch, or one that nobody knows of) stays until the next pass looks.
+    async fn note_owed(&self, snapshot: &SnapshotId) {
+        let look = async { tokio::try_join!(self.patches_of(snapshot), self.based_on(snapshot)) };
+        let (patches, sandboxes) = match look.await {
+            Ok(found) => found,
+            Err(fault) => return tracing::warn!(%snapshot, %fault, "its sandboxes were not told of the change"),
+        };
+        let calm = |state: &PatchState| matches!(state, PatchState::None | PatchState::Pending | PatchState::Applied);
+        for record in sandboxes {
+            let state = settled_state(&record, &patches);
+            let found = record.patch_error.is_some() || !calm(&record.patch_state) || !calm(&state);
+            if found || record.operation.is_some() || record.patch_state == state {
+                continue;
+            }
+            let guard = Guard::Revision(Some(record.revision));
+            let write = self.transition(&record.id, guard, Vec::new(), move |record| record.patch_state = state);
+            match write.await {
+                Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
+                // Whoever changed it meanwhile looks by itself, at the latest when it wakes.
+                Err(fault) => tracing::debug!(sandbox = %record.id, %fault, "it was not told of the change"),
+            }
+        }
+    }
+
+    /// The snapshot's lock: changes of its patches take a moment, and wait for one another.
+    async fn wait_for_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Fault> {
+        let until = tokio::time::Instant::now() + LOCK_WAIT;
+        loop {
+            match self.hold_snapshot(id).await {
+                Err(fault) if fault.code == Code::Busy && tokio::time::Instant::now() < until => {
+                    tokio::time::sleep(LOCK_LOOK).await;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 }
 
-/// A script was running when its process died: nobody knows whether it came to its end.
-pub(super) fn settle_applying(record: &mut SandboxRecord) {
-    for applied in &mut record.applied_patches {
-        if applied.state == PatchState::Applying {
-            applied.state = PatchState::Unknown;
-            record.patch_state = PatchState::Unknown;
-        }
+/// Refuses what gets no patches: nothing is restored from it, or it is only there to take a removal back.
+fn patchable(snapshot: &SnapshotRecord) -> Result<(), Fault> {
+    if snapshot.kind == crate::domain::snapshot::SnapshotKind::Undo {
+        return Err(Fault::new(Code::Conflict, format!("snapshot {} is an undo snapshot", snapshot.title()))
+            .hint("patches go on snapshots that somebody took; `sandboxer undo` brings its sandbox back as it was"));
+    }
+    if snapshot.state == SnapshotState::Ready {
+        return Ok(());
+    }
+    Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
+        .hint("only a snapshot that is ready can get patches")
+        .detail("state", snapshot.state.as_str()))
+}
+
+fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Fault {
+    let shown: String = reference.chars().take(80).collect();
+    let fault = Fault::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
+    if patches.is_empty() {
+        return fault.hint("it has no patches");
+    }
+    let there: Vec<String> = patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
+    fault.hint(format!("it has {}", there.join(", ")))
+}
+
+fn standing(record: &SandboxRecord, patches: &[Patch], patch: &Patch) -> PatchStanding {
+    let run: Option<&AppliedPatch> = record.applied_patches.iter().find(|applied| applied.id == patch.id);
+    PatchStanding {
+        id: record.id.clone(),
+        name: record.name.clone(),
+        host: record.host.clone(),
+        state: run.map_or(PatchState::Pending, |run| run.state.clone()),
+        blocked: run.is_none() && owed(record, patches, false).blocked.is_some(),
+        run: run.cloned(),
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, note_teardown};
-use crate::manager::patches::settle_applying;
+use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 use crate::store::Held;

@@ -1,0 +1,374 @@
+//! The one pass that applies what a sandbox owes: on restore, wake, recreate and when somebody asks (semantics 7).
+//!
+//! Each step is on the record before the next one is taken: a script that was begun and whose end nobody saw is `unknown`
+//! for ever, and runs again only for whoever says so.
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::{Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::patch::{AppliedPatch, Blocked, Patch, PatchState, owed, settled_state};
+use crate::domain::profile::Seconds;
+use crate::domain::request::{ApplyRequest, Started};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::SandboxManager;
+use crate::manager::lifecycle::busy;
+use crate::manager::record::{Guard, JobReporter, running};
+
+/// How one patch of a pass ended.
+enum Step {
+    /// The next one may run.
+    Applied(SandboxRecord),
+    /// The pass ends here.
+    Stopped(SandboxRecord),
+}
+
+impl SandboxManager {
+    /// Starts to apply what a sandbox owes; it stays `ready`.
+    ///
+    /// Errors: `conflict` for one that is not ready, or not based on a snapshot.
+    pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Fault> {
+        let record = self.exactly(&request.id, request.revision).await?;
+        self.extension(&record.extension)?.ensure(&Capability::Patches, "apply patches")?;
+        may_be_patched(&record)?;
+        let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
+            return Err(busy(&self.get(record.id.as_str()).await?));
+        };
+        let record = self.exactly(&request.id, request.revision).await?;
+        may_be_patched(&record)?;
+        let (operation, record) = self.begin(OperationKind::Patch, &record).await?;
+        let (retry, host, sandbox) = (request.retry, record.host.clone(), record.clone());
+        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
+            manager.apply_held(&operation, &sandbox, retry, &cancel).await
+        });
+        Ok(Started { operation: Some(operation.id), sandbox: record })
+    }
+
+    /// Writes an operation down, and on the record of a sandbox whose lock is held.
+    pub(super) async fn begin(
+        &self,
+        kind: OperationKind,
+        record: &SandboxRecord,
+    ) -> Result<(Operation, SandboxRecord), Fault> {
+        let operation = self.new_operation(kind, &record.id);
+        self.parts.operations.put(operation.clone()).await?;
+        let mark = running(&operation);
+        let begun = self
+            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
+                record.operation = Some(mark);
+                // The lock is free: whoever ran a script here is dead.
+                settle_applying(record);
+            })
+            .await;
+        match begun {
+            Ok(record) => Ok((operation, record)),
+            Err(fault) => {
+                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                self.end_operation(operation, Err(told)).await;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn apply_held(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+        retry: bool,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let outcome = self.patch_pass(operation, record, retry, cancel, &reporter).await;
+        let free = self.transition(&record.id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
+            record.operation = None;
+        });
+        let record = free.await?;
+        outcome?;
+        match &record.patch_error {
+            Some(why) => Err(Fault::new(Code::OperationFailed, why.clone()).detail("step", "patch")),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies what a sandbox owes, in ascending sequence, and writes each step on its record; the record as it is then.
+    /// The sandbox's lock is held, and `operation` is on its record. A patch that fails is written down (`patch_state`,
+    /// `patch_error`) and is no error here: the sandbox is usable.
+    ///
+    /// Errors: `cancelled`, and whatever keeps the record from being written. What had begun is `unknown` then.
+    pub(super) async fn patch_pass(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+        retry: bool,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<SandboxRecord, Fault> {
+        let Some(base) = &record.based_on_snapshot else { return Ok(record.clone()) };
+        let patches = self.patches_of(base).await?;
+        let owes = owed(record, &patches, retry);
+        if owes.blocked.is_some() || owes.run.is_empty() {
+            return self.settle_patches(operation, record).await;
+        }
+        let limits = self.target(record).await?.profile.patches;
+        let began = Instant::now();
+        let mut now = record.clone();
+        let count = owes.run.len() as u64;
+        for (at, patch) in owes.run.iter().enumerate() {
+            if began.elapsed() >= limits.pass_timeout.duration() {
+                let why = late(&now, patch, limits.pass_timeout);
+                let mine = Guard::Operation(operation.id.clone());
+                return self
+                    .transition(&now.id, mine, Vec::new(), move |record| {
+                        record.patch_state = PatchState::Pending;
+                        record.patch_error = Some(why);
+                    })
+                    .await;
+            }
+            reporter.report(Report {
+                stage: "patch",
+                done: Some(at as u64),
+                of: Some(count),
+                message: Some(format!("patch {} ({})", patch.sequence, patch.id)),
+                ..Report::default()
+            });
+            let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration() };
+            match self.apply_one(operation, &now, &run, cancel, reporter).await? {
+                Step::Applied(record) => now = record,
+                Step::Stopped(record) => return Ok(record),
+            }
+        }
+        self.settle_patches(operation, &now).await
+    }
+
+    /// Runs one patch. `applying` is on the record before its script begins.
+    async fn apply_one(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+        run: &PatchRun,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<Step, Fault> {
+        let mine = Guard::Operation(operation.id.clone());
+        let extension = self.extension(&record.extension)?;
+        extension.ensure(&Capability::Patches, "apply patches")?;
+        let target = self.target(record).await?;
+        let begun = AppliedPatch {
+            id: run.patch.id.clone(),
+            sequence: run.patch.sequence,
+            state: PatchState::Applying,
+            started_at: Some(self.now()),
+            duration_s: None,
+            exit_status: None,
+            output: None,
+        };
+        let (before, applying) = (record.applied_patches.clone(), begun.clone());
+        self.transition(&record.id, mine.clone(), Vec::new(), move |record| {
+            note(record, applying);
+            record.patch_state = PatchState::Applying;
+            record.patch_error = None;
+        })
+        .await?;
+        failpoint::reached("patch.applying");
+        let ended = self.or_cancelled(&record.id, cancel, extension.run_patch(&target, run, reporter)).await;
+        failpoint::reached("patch.ran");
+        let step = match ended {
+            Ok(outcome) => self.write_outcome(operation, record, run, begun, outcome).await,
+            // Nothing of it ran: it is as if it had not been tried.
+            Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
+                let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
+                let why = format!("{why}; `sandboxer patches apply {}` tries again", record.id);
+                self.transition(&record.id, mine, Vec::new(), move |record| {
+                    record.applied_patches = before;
+                    record.patch_state = PatchState::Pending;
+                    record.patch_error = Some(why);
+                })
+                .await
+                .map(Step::Stopped)
+            }
+            Err(ExtensionError { fault, .. }) => {
+                let why = self.unknown_words(record, &run.patch, Some(&fault)).await;
+                let record = self
+                    .transition(&record.id, mine, Vec::new(), move |record| {
+                        note(record, AppliedPatch { state: PatchState::Unknown, ..begun });
+                        record.patch_state = PatchState::Unknown;
+                        record.patch_error = Some(why);
+                    })
+                    .await?;
+                if fault.code == Code::Cancelled {
+                    let message = format!("sandbox {}: the script of {} was cut off", record.id, named(&run.patch));
+                    return Err(Fault::new(Code::Cancelled, message).detail("step", "patch"));
+                }
+                Ok(Step::Stopped(record))
+            }
+        };
+        failpoint::reached("patch.applied");
+        step
+    }
+
+    async fn write_outcome(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+        run: &PatchRun,
+        begun: AppliedPatch,
+        outcome: PatchOutcome,
+    ) -> Result<Step, Fault> {
+        let patch = &run.patch;
+        let well = outcome.exit_status == 0 && !outcome.timed_out;
+        let (kind, state) = if well {
+            (EventKind::PatchApplied, PatchState::Applied)
+        } else {
+            (EventKind::PatchFailed, PatchState::Failed)
+        };
+        let data = serde_json::json!({
+            "patch_id": patch.id, "snapshot_id": patch.snapshot_id, "sequence": patch.sequence,
+            "exit_status": outcome.exit_status, "timed_out": outcome.timed_out,
+            "took_s": (outcome.duration.as_secs_f64() * 1000.0).round() / 1000.0,
+        });
+        let error = if well { None } else { Some(self.failed_words(record, run, &outcome).await) };
+        let ended = AppliedPatch {
+            state: state.clone(),
+            duration_s: Some(outcome.duration.as_secs_f64().round() as u64),
+            exit_status: Some(outcome.exit_status),
+            output: Some(outcome.output),
+            ..begun
+        };
+        let record = self
+            .transition(&record.id, Guard::Operation(operation.id.clone()), vec![(kind, data)], move |record| {
+                note(record, ended);
+                // While a pass runs this is its state; what it ends with is settled behind its last patch.
+                record.patch_state = if well { PatchState::Applying } else { state };
+                record.patch_error = error;
+            })
+            .await?;
+        Ok(if well { Step::Applied(record) } else { Step::Stopped(record) })
+    }
+
+    /// Writes what a sandbox's patches have come to, where nothing is left to run or something stands in the way.
+    async fn settle_patches(&self, operation: &Operation, record: &SandboxRecord) -> Result<SandboxRecord, Fault> {
+        let Some(base) = &record.based_on_snapshot else { return Ok(record.clone()) };
+        // Read anew: somebody may have added or removed one meanwhile.
+        let patches = self.patches_of(base).await?;
+        let state = settled_state(record, &patches);
+        let error = match owed(record, &patches, false).blocked {
+            None => None,
+            Some(Blocked::Failed(_)) if record.patch_error.is_some() => record.patch_error.clone(),
+            Some(Blocked::Failed(applied)) => {
+                let exit = applied.exit_status.map(|status| format!(" with exit status {status}")).unwrap_or_default();
+                let hint = self.how_to_go_on(record, applied.sequence).await;
+                Some(format!("patch {} ({}) failed{exit}; {hint}", applied.sequence, applied.id))
+            }
+            Some(Blocked::Unknown(applied)) => {
+                let patch = patches.iter().find(|patch| patch.id == applied.id);
+                match patch {
+                    Some(patch) => Some(self.unknown_words(record, patch, None).await),
+                    None => record.patch_error.clone(),
+                }
+            }
+        };
+        if record.patch_state == state && record.patch_error == error {
+            return Ok(record.clone());
+        }
+        self.transition(&record.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
+            record.patch_state = state;
+            record.patch_error = error;
+        })
+        .await
+    }
+
+    async fn failed_words(&self, record: &SandboxRecord, run: &PatchRun, outcome: &PatchOutcome) -> String {
+        let patch = named(&run.patch);
+        let how = self.how_to_go_on(record, run.patch.sequence).await;
+        let status = outcome.exit_status;
+        if outcome.timed_out {
+            let limit = run.limit.as_secs();
+            return format!("{patch} was ended after {limit} s (exit status {status}); {how}");
+        }
+        format!("{patch} failed with exit status {status}; {how}")
+    }
+
+    async fn unknown_words(&self, record: &SandboxRecord, patch: &Patch, fault: Option<&Fault>) -> String {
+        let why = fault.map(|fault| format!(" ({})", said(fault))).unwrap_or_default();
+        let how = self.how_to_go_on(record, patch.sequence).await;
+        format!("nobody knows whether {} came to its end{why}; {how}", named(patch))
+    }
+
+    /// What somebody does about a patch that stands in the way.
+    async fn how_to_go_on(&self, record: &SandboxRecord, sequence: u64) -> String {
+        let base = record.based_on_snapshot.as_ref();
+        let snapshot = match base {
+            Some(base) => self.parts.snapshots.get(base).await.ok().flatten(),
+            None => None,
+        };
+        let title = snapshot.as_ref().map(|snapshot| snapshot.title().to_owned());
+        let title = title.or_else(|| base.map(ToString::to_string)).unwrap_or_default();
+        go_on(record, &title, sequence)
+    }
+}
+
+/// What somebody does about a patch that stands in the way; the snapshot by its name or id.
+fn go_on(record: &SandboxRecord, snapshot: &str, sequence: u64) -> String {
+    format!(
+        "`sandboxer patches remove {snapshot} {sequence}` takes it away, `sandboxer patches apply {} --retry` runs it again",
+        record.id
+    )
+}
+
+/// A script was running when its process died: nobody knows whether it came to its end.
+pub(super) fn settle_applying(record: &mut SandboxRecord) {
+    let cut = record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
+    let Some(cut) = cut else { return };
+    record.applied_patches[cut].state = PatchState::Unknown;
+    record.patch_state = PatchState::Unknown;
+    let AppliedPatch { id, sequence, .. } = &record.applied_patches[cut];
+    let base = record.based_on_snapshot.as_ref().map(ToString::to_string).unwrap_or_default();
+    let how = go_on(record, &base, *sequence);
+    record.patch_error = Some(format!("nobody knows whether patch {sequence} ({id}) came to its end; {how}"));
+}
+
+/// Puts a patch's run on a record, in the place of the one before.
+fn note(record: &mut SandboxRecord, run: AppliedPatch) {
+    record.applied_patches.retain(|applied| applied.id != run.id);
+    record.applied_patches.push(run);
+    record.applied_patches.sort_by(|a, b| (a.sequence, &a.id).cmp(&(b.sequence, &b.id)));
+    let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
+    record.last_patch_sequence = has.map(|applied| applied.sequence).max().unwrap_or(0);
+}
+
+fn named(patch: &Patch) -> String {
+    format!("patch {} ({})", patch.sequence, patch.id)
+}
+
+fn said(fault: &Fault) -> String {
+    std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ")
+}
+
+fn late(record: &SandboxRecord, patch: &Patch, limit: Seconds) -> String {
+    let id = &record.id;
+    format!("{} was not begun: the {limit} of the pass were over; `sandboxer patches apply {id}` goes on", named(patch))
+}
+
+fn may_be_patched(record: &SandboxRecord) -> Result<(), Fault> {
+    let id = &record.id;
+    if record.based_on_snapshot.is_none() {
+        return Err(Fault::new(Code::Conflict, format!("sandbox {id} is not based on a snapshot; it gets no patches"))
+            .hint("patches go to what was restored from their snapshot"));
+    }
+    let fault = || {
+        Fault::new(
+            Code::Conflict,
+            format!("sandbox {id} is {}; patches are applied to one that is ready", record.state),
+        )
+        .detail("state", record.state.as_str())
+    };
+    match record.state {
+        State::Ready => Ok(()),
+        State::Sleeping => Err(fault().hint(format!("`sandboxer wake {id}` applies them"))),
+        _ => Err(fault().hint(format!("`sandboxer get {id}` shows what became of it"))),
+    }
+}

@@ -1,0 +1,131 @@
+//! A snapshot's patches onto all sandboxes that are based on it: some first, then the rest (semantics 7).
+
+use futures_util::stream::{self, StreamExt};
+
+use crate::domain::extension::Capability;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::operation::OperationError;
+use crate::domain::patch::{applied_ids, owed};
+use crate::domain::request::{ApplyRequest, RolloutItem, RolloutRequest};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::manager::SandboxManager;
+
+/// Sandboxes that are patched at a time.
+const AT_ONCE: usize = 4;
+
+impl SandboxManager {
+    /// Applies a snapshot's patches to all sandboxes based on it, the oldest `canary` of them first; stops at the first
+    /// failure: what runs then comes to its end, and no other is begun. An item for each sandbox, oldest first.
+    pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Fault> {
+        if request.canary == Some(0) {
+            return Err(Fault::invalid_input("canary", "the first ones are one sandbox or more"));
+        }
+        let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
+        self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
+        let patches = self.patches_of(&snapshot.id).await?;
+        let mut items = Vec::new();
+        let mut owing = Vec::new();
+        for record in self.based_on(&snapshot.id).await? {
+            let owes = owed(&record, &patches, false);
+            let nothing = owes.run.is_empty() && owes.blocked.is_none();
+            match passed_over(&record) {
+                _ if nothing => items.push(item(&record, true, Vec::new(), None)),
+                Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
+                None => owing.push(record),
+            }
+        }
+        let first = request.canary.map_or(owing.len(), |first| first as usize).min(owing.len());
+        let rest = owing.split_off(first);
+        let (mut done, mut failed) = self.roll_over(owing, None).await;
+        for item in &mut done {
+            item.canary = request.canary.is_some();
+        }
+        items.append(&mut done);
+        let (mut done, late) = self.roll_over(rest, failed.take()).await;
+        if let Some(late) = late {
+            tracing::info!(snapshot = %snapshot.id, sandbox = %late, "the rollout stopped");
+        }
+        items.append(&mut done);
+        let order: Vec<_> = self.based_on(&snapshot.id).await?.into_iter().map(|record| record.id).collect();
+        items.sort_by_key(|item| order.iter().position(|id| *id == item.id));
+        Ok(items)
+    }
+
+    /// Patches these, some at a time, until one fails; who failed first, or had before (`failed`).
+    async fn roll_over(
+        &self,
+        records: Vec<SandboxRecord>,
+        failed: Option<String>,
+    ) -> (Vec<RolloutItem>, Option<String>) {
+        let failed = std::sync::Mutex::new(failed);
+        let one = async |record: SandboxRecord| {
+            let before = lock(&failed).clone();
+            if let Some(before) = before {
+                let why = Fault::new(Code::Cancelled, format!("not begun: sandbox {before} failed"));
+                return item(&record, false, Vec::new(), Some(why));
+            }
+            let item = self.roll_onto(&record).await;
+            if item.error.is_some() {
+                lock(&failed).get_or_insert_with(|| record.title().to_owned());
+            }
+            item
+        };
+        let done = stream::iter(records).map(one).buffered(AT_ONCE).collect().await;
+        (done, failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    async fn roll_onto(&self, record: &SandboxRecord) -> RolloutItem {
+        let ask = ApplyRequest { id: record.id.to_string(), revision: None, retry: false };
+        let had = applied_ids(record);
+        let outcome = async {
+            let started = self.apply_patches(&ask).await?;
+            let Some(operation) = started.operation else { return Ok((None, started.sandbox)) };
+            let (operation, now) = self.finish(&operation).await?;
+            Ok::<_, Fault>((operation.error, now.unwrap_or(started.sandbox)))
+        };
+        match outcome.await {
+            Ok((error, now)) => {
+                let new = now.applied_patches.iter().filter(|run| applied_ids(&now).contains(&run.id));
+                let applied = new.filter(|run| !had.contains(&run.id)).map(|run| run.sequence).collect();
+                let mut item = item(record, error.is_none(), applied, None);
+                item.error = error.map(|error| *error);
+                item
+            }
+            Err(fault) => item(record, false, Vec::new(), Some(fault)),
+        }
+    }
+}
+
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn item(record: &SandboxRecord, ok: bool, applied: Vec<u64>, why: Option<Fault>) -> RolloutItem {
+    RolloutItem { id: record.id.clone(), ok, canary: false, applied, error: why.map(OperationError::from) }
+}
+
+/// Why a sandbox is left alone. That stops nothing.
+fn passed_over(record: &SandboxRecord) -> Option<Fault> {
+    let id = &record.id;
+    if record.is_protected() {
+        return Some(
+            Fault::new(Code::Conflict, format!("passed over: sandbox {id} is labelled protect=true"))
+                .hint(format!("`sandboxer patches apply {id}` does it all the same")),
+        );
+    }
+    match &record.state {
+        State::Ready => {}
+        State::Sleeping => {
+            return Some(
+                Fault::new(Code::Conflict, format!("passed over: sandbox {id} is sleeping"))
+                    .hint(format!("`sandboxer wake {id}` applies them")),
+            );
+        }
+        state => return Some(Fault::new(Code::Conflict, format!("passed over: sandbox {id} is {state}"))),
+    }
+    let working = record.operation.as_ref()?;
+    Some(
+        Fault::new(Code::Busy, format!("passed over: {} works on sandbox {id}", working.kind))
+            .hint(format!("`sandboxer patches apply {id}` when it has ended")),
+    )
+}
