@@ -60,6 +60,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("tui::view", "domain::text", "text from hosts is cleaned and measured where it enters the screen"),
     ("tui::view::form", "client", "the form's model holds the client's views of a profile and of a decision"),
     ("tui::view::sandboxes", "domain", "a row's state is the domain's, and its glyph is chosen by matching on it"),
+    ("tui::view::snapshots", "domain", "a row's state is the domain's, and its glyph is chosen by matching on it"),
+    ("tui::view::patches", "domain", "a patch's state is the domain's, and its words are chosen by matching on it"),
 ];
 
 /// Who may spawn a task or a thread (rule 3): each is the one owner of what it starts, hears "stop", and waits for it.

@@ -506,7 +506,7 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
 #[test]
 fn degraded_and_held_by_others_show_in_the_row() {
     let mut model = world_model();
-    let drawn = text(&draw(&mut model, (120, 36)));
+    let drawn = text(&draw(&mut model, (220, 36)));
     for expected in ["db exit 137", "recreate 40s by nightly", "⚠ as of 2m ago", "no deadline  protected"] {
         assert!(drawn.contains(expected), "{expected}: {drawn}");
     }

@@ -290,7 +290,7 @@ fn a_paste_goes_only_into_text_fields() {
 fn read_only_refuses_and_says_so() {
     let mut model = model_of(four());
     model.read_only = true;
-    for key in ["n", "d", "B", "c"] {
+    for key in ["n", "d", "B", "c", "s", "r", "z", "w"] {
         assert_eq!(press(&mut model, key), []);
         assert!(model.overlays.is_empty());
         assert!(model.toast.take().unwrap().text.contains("read-only"), "{key}");
@@ -300,7 +300,7 @@ fn read_only_refuses_and_says_so() {
 #[test]
 fn a_key_of_a_later_version_says_so() {
     let mut model = model_of(four());
-    for key in ["s", "r", "X", "e", "z", "w", "p", "u", "2", "3", "4"] {
+    for key in ["X", "e", "u", "3", "4"] {
         assert_eq!(press(&mut model, key), []);
         assert!(model.toast.take().unwrap().text.contains("not in this version"), "{key}");
     }
@@ -401,12 +401,12 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "j enter");
     assert_eq!(press(&mut model, "enter"), [], "repo is required");
-    assert_eq!(form(&mut model).fields[0].error.as_deref(), Some("is required"));
+    assert_eq!(form(&mut model).fields.list[0].error.as_deref(), Some("is required"));
     type_text(&mut model, "/srv/app");
-    assert_eq!(form(&mut model).fields[0].error, None);
+    assert_eq!(form(&mut model).fields.list[0].error, None);
     press(&mut model, "tab tab tab tab");
     type_text(&mut model, "4");
-    assert!(form(&mut model).fields[4].error.as_deref().unwrap().contains("no unit"));
+    assert!(form(&mut model).fields.list[4].error.as_deref().unwrap().contains("no unit"));
     assert_eq!(form(&mut model).plan, Plan::Unasked);
     let effects = type_text(&mut model, "h");
     assert!(matches!(&effects[..], [Effect::After(..)]), "a plan is asked for after a pause: {effects:?}");
@@ -428,8 +428,8 @@ fn a_refusal_stands_at_the_field_that_it_names() {
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::Started(*job, Err(problem)));
     let form = form(&mut model);
-    assert_eq!(form.fields[form.focus].label(), "name");
-    assert_eq!(form.fields[form.focus].error.as_deref(), Some("the name is taken (choose another)"));
+    assert_eq!(form.fields.list[form.fields.focus].label(), "name");
+    assert_eq!(form.fields.list[form.fields.focus].error.as_deref(), Some("the name is taken (choose another)"));
     assert!(!form.submitting);
 }
 

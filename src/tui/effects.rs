@@ -2,8 +2,11 @@
 //! panic. The tasks are owned here: they hear "stop" and are waited for.
 
 mod follow;
+mod snapshots;
+mod verbs;
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -17,12 +20,12 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, EventQuery, ListQuery, LogsRequest, Problem, Started};
+use crate::client::{Client, EventQuery, ListQuery, LogsRequest, Problem};
 use crate::domain::Time;
 use crate::domain::event::Event;
 use crate::domain::fault::Code;
 use crate::domain::name::SandboxId;
-use crate::tui::message::{Effect, Frozen, Msg};
+use crate::tui::message::{Effect, Msg};
 use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// How many targets of a bulk are begun at once.
@@ -40,6 +43,8 @@ pub struct Effects {
     state_file: Option<PathBuf>,
     /// Ends the log that is followed.
     followed: Mutex<CancellationToken>,
+    /// Ends the waiting for rollouts.
+    rollouts: Mutex<HashMap<JobId, CancellationToken>>,
 }
 
 impl Effects {
@@ -53,6 +58,7 @@ impl Effects {
             begun: Arc::new(Semaphore::new(AT_ONCE)),
             state_file,
             followed: Mutex::default(),
+            rollouts: Mutex::default(),
         }
     }
 
@@ -136,56 +142,8 @@ impl Effects {
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
             Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
+            Effect::Snapshots | Effect::Extensions | Effect::Compare(..) | Effect::PatchStatus(_) => self.look(effect),
             verb => self.work(verb),
-        }
-    }
-
-    /// The verbs that change something.
-    fn work(&self, effect: Effect) {
-        let client = Arc::clone(&self.client);
-        let begun = Arc::clone(&self.begun);
-        match effect {
-            Effect::Create(job, request) => {
-                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-                    Msg::Started(job, client.create(*request).await.map(Box::new))
-                });
-            }
-            Effect::Destroy(job, frozen, request) => {
-                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-                    let _permit = begun.acquire().await;
-                    match changed(client.as_ref(), &frozen).await {
-                        Some(answer) => refuse(job, answer),
-                        None => Msg::Started(job, client.destroy(request).await.map(Box::new)),
-                    }
-                });
-            }
-            Effect::Recreate(job, frozen, request) => {
-                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-                    let _permit = begun.acquire().await;
-                    match changed(client.as_ref(), &frozen).await {
-                        Some(answer) => refuse(job, answer),
-                        None => Msg::Started(job, client.recreate(request).await.map(Box::new)),
-                    }
-                });
-            }
-            Effect::Label(request) => {
-                let (id, lost) = (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
-                self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
-                    let _permit = begun.acquire().await;
-                    Msg::Labelled(id, client.label(request).await.map(Box::new))
-                });
-            }
-            Effect::Finish(job, operation) => {
-                self.task(move |problem| Msg::Ended(job, Err(problem)), async move {
-                    Msg::Ended(job, client.finish(&operation).await.map(Box::new))
-                });
-            }
-            Effect::Cancel(job, operation) => {
-                self.task(move |problem| Msg::CancelAsked(job, Err(problem)), async move {
-                    Msg::CancelAsked(job, client.cancel(&operation).await)
-                });
-            }
-            _ => {}
         }
     }
 
@@ -302,35 +260,6 @@ async fn events(client: &dyn Client, of: Option<SandboxId>, since: Option<Time>)
     let mut events = client.events(EventQuery { sandbox: of, since, ..EventQuery::default() }).await?;
     events.drain(..events.len().saturating_sub(EVENTS));
     Ok(events)
-}
-
-/// Why a target may not be touched.
-enum Changed {
-    /// It is not what the operator saw.
-    Other(String),
-    /// It could not be looked at.
-    Unknown(Problem),
-}
-
-/// Looks at a frozen target once more. Between this look and the act the store's compare-and-set watches.
-async fn changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
-    match client.get(frozen.id.as_str()).await {
-        Ok(record) if record.id != frozen.id => Some(Changed::Other(format!("{} is another one now", frozen.id))),
-        Ok(record) if record.revision == frozen.revision => None,
-        Ok(record) if record.state != frozen.state => {
-            Some(Changed::Other(format!("it changed since you looked, from {} to {}", frozen.state, record.state)))
-        }
-        Ok(_) => Some(Changed::Other("it changed since you looked".to_owned())),
-        Err(problem) => Some(Changed::Unknown(problem)),
-    }
-}
-
-fn refuse(job: JobId, changed: Changed) -> Msg {
-    match changed {
-        Changed::Other(reason) => Msg::Skipped(job, reason),
-        Changed::Unknown(problem) if problem.code == Code::NotFound => Msg::Skipped(job, "it is gone".to_owned()),
-        Changed::Unknown(problem) => Msg::Started(job, Err::<Box<Started>, _>(problem)),
-    }
 }
 
 /// A panic as a problem.

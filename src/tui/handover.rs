@@ -3,6 +3,7 @@
 //! From `!` on nothing reads the terminal here, so what is typed waits in its queue for the shell. Everything else
 //! goes on: jobs run, messages are taken, only nothing is drawn while the shell has the screen.
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
@@ -23,6 +24,7 @@ use super::input::Input;
 use super::{Console, Ears, Msg, Signals, draw_failed, ended_by, terminal, unusable};
 use crate::client::{Problem, ShellRequest};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SnapshotId;
 use crate::domain::output::Interactive;
 use crate::domain::text::clean_line;
 
@@ -70,6 +72,33 @@ impl Console {
         terminal::enter(self.model.mouse).map_err(draw_failed)?;
         self.take(Msg::Resumed)?;
         self.take(Msg::ShellEnded(title.to_owned(), end))?;
+        Ok(())
+    }
+
+    /// Opens an editor on the terminal, for a patch on a snapshot, and comes back when it ended.
+    pub(super) async fn write_patch(
+        &mut self,
+        snapshot: SnapshotId,
+        input: &mut Input,
+        ears: &mut Ears,
+    ) -> Result<(), Fault> {
+        let written = match draft() {
+            Err(error) => Err(not_written(&error)),
+            Ok(file) => {
+                let program = editor(file.path());
+                let end = self.run_shell(&program, "the editor", input, ears).await?;
+                input.forget();
+                self.away = false;
+                terminal::enter(self.model.mouse).map_err(draw_failed)?;
+                self.take(Msg::Resumed)?;
+                match end {
+                    ShellEnd::Left(0) => read_draft(file.path()).map_err(|error| not_written(&error)),
+                    ShellEnd::Failed(problem) => Err(problem),
+                    ShellEnd::Left(_) | ShellEnd::GivenUp => Ok(None),
+                }
+            }
+        };
+        self.take(Msg::Written(snapshot, written))?;
         Ok(())
     }
 
@@ -276,6 +305,35 @@ async fn hear(stderr: &mut Option<ChildStderr>, buffer: &mut [u8]) -> usize {
         Some(stderr) => stderr.read(buffer).await.unwrap_or_default(),
         None => std::future::pending().await,
     }
+}
+
+/// What a new script begins with.
+const DRAFT: &str = "set -eu\n\n";
+
+/// A file with the beginning of a script, for the operator's eyes alone; it goes when it is dropped.
+fn draft() -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("patch-").suffix(".sh").tempfile()?;
+    file.write_all(DRAFT.as_bytes())?;
+    file.flush()?;
+    Ok(file)
+}
+
+/// The operator's editor. The variables hold commands with arguments, so a shell reads them; the path is no part of that.
+fn editor(path: &Path) -> Interactive {
+    let words = ["sh", "-c", "exec ${VISUAL:-${EDITOR:-vi}} \"$1\"", "sh"].map(OsString::from);
+    Interactive { words: words.into_iter().chain([path.into()]).collect(), folder: None }
+}
+
+/// What was written; none where that is nothing.
+fn read_draft(path: &Path) -> io::Result<Option<String>> {
+    let text = std::fs::read_to_string(path)?;
+    Ok(Some(text).filter(|text| text.trim() != DRAFT.trim() && !text.trim().is_empty()))
+}
+
+fn not_written(error: &io::Error) -> Problem {
+    let mut problem = Problem::new(Code::InvalidInput, "the script cannot be taken from the editor");
+    problem.causes = vec![error.to_string()];
+    problem
 }
 
 fn not_started(program: &Interactive, error: &io::Error) -> Problem {

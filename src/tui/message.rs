@@ -8,14 +8,18 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    CreateRequest, Decision, DestroyRequest, LabelRequest, LogsRequest, Problem, ProfileView, RecreateRequest,
-    ShellRequest, Started, Update,
+    ApplyRequest, CreateRequest, Decision, DestroyRequest, ExtensionView, LabelRequest, LogsRequest, PatchRequest,
+    PatchStatus, Problem, ProfileView, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
+    SleepRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotRequest, SnapshotStarted, Started,
+    Update,
 };
 use crate::domain::event::Event;
 use crate::domain::facts::HostView;
-use crate::domain::name::{HostName, OperationId, SandboxId};
+use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
+use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{SnapshotRecord, SnapshotView};
 use crate::domain::{State, Time};
 use crate::tui::handover::ShellEnd;
 use crate::tui::model::{Entry, JobId, LogText, Remembered};
@@ -85,6 +89,28 @@ pub enum Msg {
     LogEnded(u64, Result<(), Problem>),
     /// A log was saved: where, and how many lines.
     LogSaved(u64, PathBuf, Result<usize, Problem>),
+    /// All snapshots, with what hangs on them.
+    Snapshots(Result<Vec<Arc<SnapshotView>>, Problem>),
+    /// It is time to read the snapshots.
+    SnapshotsDue,
+    /// All extensions.
+    Extensions(Result<Vec<ExtensionView>, Problem>),
+    /// A verb on a snapshot was answered.
+    SnapshotStarted(JobId, Result<Box<SnapshotStarted>, Problem>),
+    /// An operation on a snapshot ended, and how long it took, where that is known.
+    SnapshotEnded(JobId, Option<Duration>, Result<Box<SnapshotRecord>, Problem>),
+    /// What differs between a snapshot and what it was taken of, for the form of that number.
+    Compared(u64, Result<Box<SnapshotDiff>, Problem>),
+    /// How the patches of a snapshot stand.
+    PatchStatus(SnapshotId, Result<Vec<PatchStatus>, Problem>),
+    /// A patch was added from the form of that number, or could not be.
+    PatchAdded(u64, Result<Box<Patch>, Problem>),
+    /// A patch was taken away from a snapshot, or could not be.
+    PatchRemoved(SnapshotId, Result<Box<Patch>, Problem>),
+    /// A rollout ended.
+    RolledOut(JobId, Result<Vec<RolloutItem>, Problem>),
+    /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.
+    Written(SnapshotId, Result<Option<String>, Problem>),
     /// A shell gave the terminal back: what it was called, and how it ended.
     ShellEnded(String, ShellEnd),
 }
@@ -111,6 +137,17 @@ pub struct Frozen {
     pub state: State,
 }
 
+/// A snapshot that is looked at once more before anything is done to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FrozenSnapshot {
+    /// Its id.
+    pub id: SnapshotId,
+    /// The revision that the operator saw.
+    pub revision: u64,
+    /// What depended on it, where that matters.
+    pub dependants: Option<Vec<String>>,
+}
+
 /// Something the console does. The first group is done by the loop itself, on the terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -128,6 +165,8 @@ pub enum Effect {
     Mouse(bool),
     /// Gives the terminal to a shell; the text is what it is called.
     Shell(Box<ShellRequest>, String),
+    /// Gives the terminal to an editor, for a patch on that snapshot.
+    Write(SnapshotId),
 
     /// Says something later.
     After(Duration, Box<Later>),
@@ -169,6 +208,36 @@ pub enum Effect {
     Unfollow,
     /// Saves lines into a new file.
     SaveLog(u64, PathBuf, Vec<Arc<LogText>>),
+    /// Reads all snapshots.
+    Snapshots,
+    /// Reads the extensions.
+    Extensions,
+    /// Takes a snapshot of a target if it is still what the operator saw.
+    Snapshot(JobId, Frozen, SnapshotRequest),
+    /// Deletes a snapshot if it, and what depends on it, is still what the operator saw.
+    DeleteSnapshot(JobId, FrozenSnapshot, SnapshotDeleteRequest),
+    /// Waits for the end of an operation on a snapshot.
+    FinishSnapshot(JobId, OperationId),
+    /// Makes a sandbox from a snapshot if that is still what the operator saw.
+    Restore(JobId, FrozenSnapshot, RestoreRequest),
+    /// Stops a target if it is still what the operator saw.
+    Sleep(JobId, Frozen, SleepRequest),
+    /// Wakes a target if it is still what the operator saw.
+    Wake(JobId, Frozen, SleepRequest),
+    /// Compares a snapshot with what it was taken of, for the form of that number.
+    Compare(u64, SnapshotDiffRequest),
+    /// Finds out how the patches of a snapshot stand.
+    PatchStatus(SnapshotId),
+    /// Adds a patch, from a file where there is one, for the form of that number.
+    AddPatch(u64, PatchRequest, Option<PathBuf>),
+    /// Takes a patch away from a snapshot.
+    RemovePatch(SnapshotId, PatchId),
+    /// Applies what a target owes of its patches if it is still what the operator saw.
+    Apply(JobId, Frozen, ApplyRequest),
+    /// Applies a snapshot's patches to the sandboxes based on it.
+    RollOut(JobId, RolloutRequest),
+    /// Begins no further sandbox of a rollout.
+    StopRollout(JobId),
     /// Frees records that are no longer shown, off the UI's thread.
     Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.
@@ -186,6 +255,8 @@ pub enum Later {
     Plan(u64),
     /// [`Msg::ListenDue`].
     Listen,
+    /// [`Msg::SnapshotsDue`].
+    Snapshots,
 }
 
 impl From<Later> for Msg {
@@ -195,6 +266,7 @@ impl From<Later> for Msg {
             Later::Host(name) => Self::HostDue(name),
             Later::Plan(generation) => Self::PlanDue(generation),
             Later::Listen => Self::ListenDue,
+            Later::Snapshots => Self::SnapshotsDue,
         }
     }
 }

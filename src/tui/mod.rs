@@ -28,7 +28,7 @@ use tokio::time::{Instant, Interval};
 
 pub use handover::ShellEnd;
 use input::Input;
-pub use message::{Effect, Frozen, Later, Msg};
+pub use message::{Effect, Frozen, FrozenSnapshot, Later, Msg};
 use model::{Filter, Load, Look, Model, Remembered, ThemeName};
 use terminal::Tty;
 use update::update;
@@ -36,6 +36,7 @@ use update::update;
 use crate::client::{Client, ShellRequest};
 use crate::domain::Time;
 use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SnapshotId;
 
 /// Least time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -144,14 +145,15 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     model.actor = client.actor().to_string();
     model.zone = jiff::tz::TimeZone::system();
     model.process = (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
-    model.reading = (true, false);
+    (model.reading, model.reading_snapshots) = ((true, false), (true, false));
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
     let remembered = Remembered::parse(text.as_deref().unwrap_or_default());
-    model.focus = remembered.pane.unwrap_or(model.focus);
+    model.focus_on(remembered.pane.unwrap_or(model.focus));
     if let Some(sort) = remembered.sort {
         model.sandboxes.set_sort(sort);
     }
     model.sandboxes.set_filter(Filter::parse(&remembered.filter));
+    model.snapshots.set_filter(Filter::parse(&remembered.snapshots_filter));
     Ok(model)
 }
 
@@ -245,6 +247,8 @@ enum Next {
     Suspend,
     /// A shell is opened: for what, and what it is called.
     Shell(Box<ShellRequest>, String),
+    /// An editor is opened, for a patch on that snapshot.
+    Write(SnapshotId),
     Quit,
 }
 
@@ -283,6 +287,7 @@ impl Console {
                 Next::Quit => return Ok(()),
                 Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
                 Next::Shell(request, title) => self.hand_over(*request, &title, &mut input, &mut ears).await?,
+                Next::Write(snapshot) => self.write_patch(snapshot, &mut input, &mut ears).await?,
             }
             // What was waited for may have ended while a shell had the terminal.
             if update::may_leave(&self.model) {
@@ -326,13 +331,14 @@ impl Console {
 
     fn take(&mut self, msg: Msg) -> Result<Next, Fault> {
         // Reminders show nothing by themselves.
-        self.dirty |= !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue);
+        self.dirty |= !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue);
         let mut next = Next::On;
         for effect in terminal::on_screen(|| update(&mut self.model, msg)) {
             match effect {
                 Effect::Quit => next = Next::Quit,
                 Effect::Suspend => next = Next::Suspend,
                 Effect::Shell(request, title) => next = Next::Shell(request, title),
+                Effect::Write(snapshot) => next = Next::Write(snapshot),
                 Effect::Redraw | Effect::Copy(_) | Effect::Mouse(_) | Effect::Notify(_) if self.away => {}
                 Effect::Redraw => self.clear().map_err(draw_failed)?,
                 Effect::Copy(text) => terminal::copy(&text).map_err(draw_failed)?,

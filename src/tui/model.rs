@@ -3,20 +3,27 @@
 mod activity;
 mod confirm;
 mod details;
+mod fields;
 mod filter;
 mod form;
 mod hosts;
 mod jobs;
 mod labels;
 mod layout;
+mod lineage;
 mod logs;
 mod palette;
 mod paper;
+mod patches;
 mod reading;
+mod refusal;
 mod remembered;
 mod rows;
 mod sandboxes;
+mod sheet;
 mod shell;
+mod snapshots;
+mod window;
 mod words;
 
 use std::collections::BTreeSet;
@@ -25,24 +32,31 @@ use std::time::Duration;
 use tui_input::Input;
 
 pub use activity::{Activity, ActivityLine};
-pub use confirm::{Confirm, Purpose, Target};
+pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
 pub use details::Details;
+pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
-pub use form::{Choice, CreateForm, Field, FieldKey, Plan, Step};
+pub use form::{CreateForm, Plan, Step};
 pub use hosts::{Host, Hosts, Standing};
 pub use jobs::{Elsewhere, Job, JobId, JobState, Jobs};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, Screen};
+pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place};
 pub use palette::palette_matches;
 pub use paper::{Paper, PaperLine, Role, Span, wrap};
+pub use patches::{PatchRow, Patches};
+pub use reading::Page;
 pub use remembered::Remembered;
 pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
+pub use sheet::{Comparison, Script, Sheet, SheetAbout};
 pub use shell::ShellChoice;
-pub use words::{age, bytes, clock, left, short_profile, state_glyph, state_role};
+pub use snapshots::{Node, NodeId, Snapshots, caveat, is_undo, snapshot_glyph, standings};
+pub use window::Window;
+pub use words::{age, bytes, clock, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took};
 
-use crate::client::Problem;
+use crate::client::{ExtensionView, Problem};
 use crate::domain::Time;
 use crate::domain::name::SandboxId;
 use crate::tui::keymap::{Keymap, Mode};
@@ -63,6 +77,8 @@ pub enum Load {
 pub enum Pane {
     /// The list.
     Sandboxes,
+    /// Snapshots and what hangs on them.
+    Snapshots,
     /// Jobs and events.
     Activity,
 }
@@ -151,6 +167,14 @@ pub enum Overlay {
     Shell(Box<ShellChoice>),
     /// Labels.
     Labels(Box<Labels>),
+    /// One snapshot's whole record.
+    Snapshot(Box<SnapshotDetails>),
+    /// A form of a verb on snapshots.
+    Sheet(Box<Sheet>),
+    /// The patches of a snapshot.
+    Patches(Box<Patches>),
+    /// A script, or what it wrote.
+    Page(Page),
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -181,8 +205,14 @@ pub struct Model {
     pub keymap: Keymap,
     /// The pane that keys act on.
     pub focus: Pane,
+    /// The pane below the list, where the snapshots have no column of their own: the one of the two that had the focus last.
+    pub below: Pane,
     /// The list.
     pub sandboxes: Sandboxes,
+    /// The snapshots.
+    pub snapshots: Snapshots,
+    /// The extensions, by which it is known what each can do; none before they were read.
+    pub extensions: Vec<ExtensionView>,
     /// The hosts.
     pub hosts: Hosts,
     /// What happened.
@@ -213,10 +243,14 @@ pub struct Model {
     pub reading: (bool, bool),
     /// Whether the operations are being read; and whether they are needed once more after it.
     pub reading_operations: (bool, bool),
+    /// Whether the snapshots are being read, or about to be; and whether they are needed once more after it.
+    pub reading_snapshots: (bool, bool),
     /// This process: its number and its machine, by which its own operations are known.
     pub process: (u32, String),
     /// The number of the last log that was opened.
     pub last_log: u64,
+    /// The number of the last form of a verb on snapshots.
+    pub last_sheet: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
     /// Time zone of the clock, for the header and the timeline.
@@ -235,7 +269,10 @@ impl Model {
             actor: String::new(),
             keymap,
             focus: Pane::Sandboxes,
+            below: Pane::Activity,
             sandboxes: Sandboxes::default(),
+            snapshots: Snapshots::default(),
+            extensions: Vec::new(),
             hosts: Hosts::default(),
             activity: Activity::default(),
             jobs: Jobs::default(),
@@ -251,8 +288,10 @@ impl Model {
             read_at: None,
             reading: (false, false),
             reading_operations: (false, false),
+            reading_snapshots: (false, false),
             process: (0, String::new()),
             last_log: 0,
+            last_sheet: 0,
             followed: None,
             zone: jiff::tz::TimeZone::UTC,
         }
@@ -261,9 +300,17 @@ impl Model {
     /// Where keys go now.
     pub fn mode(&self) -> Mode {
         match self.overlays.last() {
-            Some(Overlay::Details(_) | Overlay::Output(..) | Overlay::Help(_) | Overlay::Error(..)) => Mode::Paper,
+            Some(
+                Overlay::Details(_)
+                | Overlay::Snapshot(_)
+                | Overlay::Page(_)
+                | Overlay::Output(..)
+                | Overlay::Help(_)
+                | Overlay::Error(..),
+            ) => Mode::Paper,
             Some(Overlay::Create(form)) if form.step == Step::Pick => Mode::Picker,
-            Some(Overlay::Create(_)) => Mode::Form,
+            Some(Overlay::Create(_) | Overlay::Sheet(_)) => Mode::Form,
+            Some(Overlay::Patches(_)) => Mode::Patches,
             Some(Overlay::Confirm(_)) => Mode::Confirm,
             Some(Overlay::Jobs(_)) => Mode::Jobs,
             Some(Overlay::Palette(..)) => Mode::Palette,
@@ -279,7 +326,15 @@ impl Model {
 
     /// Where everything is on the screen.
     pub fn screen(&self) -> Screen {
-        Screen::of(self.size, self.focus)
+        Screen::of(self.size, self.focus, self.below)
+    }
+
+    /// Gives a pane the focus.
+    pub fn focus_on(&mut self, pane: Pane) {
+        self.focus = pane;
+        if pane != Pane::Sandboxes {
+            self.below = pane;
+        }
     }
 
     /// Shows a line for a few seconds.
@@ -294,6 +349,7 @@ impl Model {
             pane: Some(self.focus),
             sort: Some(self.sandboxes.sort()),
             filter: self.sandboxes.filter().text().to_owned(),
+            snapshots_filter: self.snapshots.filter().text().to_owned(),
         }
     }
 }

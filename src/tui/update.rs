@@ -1,20 +1,26 @@
 //! The one place where the model changes: synchronous and pure. Time comes in with the tick.
 
+mod activity;
 mod confirm;
 mod data;
 mod elsewhere;
+mod fields;
+mod filter;
 mod form;
 mod keys;
 mod labels;
 mod logs;
 mod mouse;
 mod overlay;
+mod patches;
+mod sheet;
 mod shell;
+mod snapshots;
 mod work;
 
 pub(super) use work::may_leave;
 
-pub use crate::tui::message::{Effect, Frozen, Later, Msg};
+pub use crate::tui::message::{Effect, Frozen, FrozenSnapshot, Later, Msg};
 use crate::tui::model::{Model, Overlay};
 
 /// Takes a message; what is to be done because of it comes back.
@@ -54,6 +60,17 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Log(log, batch) => logs::lines(model, log, *batch),
         Msg::LogEnded(log, answer) => logs::ended(model, log, answer),
         Msg::LogSaved(log, path, answer) => logs::saved(model, log, &path, answer),
+        Msg::Snapshots(answer) => snapshots::taken(model, answer),
+        Msg::SnapshotsDue => snapshots::due(model),
+        Msg::Extensions(answer) => snapshots::extensions(model, answer),
+        Msg::SnapshotStarted(job, answer) => work::snapshot_started(model, job, answer),
+        Msg::SnapshotEnded(job, took, answer) => work::snapshot_ended(model, job, took, answer),
+        Msg::Compared(number, answer) => sheet::compared(model, number, answer),
+        Msg::PatchStatus(id, answer) => patches::status(model, &id, answer),
+        Msg::PatchAdded(number, answer) => sheet::patch_added(model, number, answer),
+        Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
+        Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),
+        Msg::Written(id, answer) => patches::written(model, &id, answer),
         Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
     effects.extend(logs::end_when_closed(model));
@@ -70,6 +87,8 @@ pub fn start(model: &Model) -> Vec<Effect> {
         // Listening comes first, so that nothing falls between the list and the stream.
         Effect::Subscribe,
         Effect::List,
+        Effect::Snapshots,
+        Effect::Extensions,
         Effect::Hosts,
         Effect::Events(None, Some(model.now.minus_seconds(86_400))),
     ]
@@ -79,7 +98,8 @@ pub fn start(model: &Model) -> Vec<Effect> {
 fn settle(model: &mut Model) {
     let screen = model.screen();
     model.sandboxes.set_height(usize::from(screen.list.height));
-    keys::settle_activity(model, usize::from(screen.activity.height));
+    model.snapshots.set_height(usize::from(screen.snapshots.height));
+    activity::settle(model, usize::from(screen.activity.height));
     overlay::settle(model);
 }
 

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use futures_util::FutureExt as _;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use sandboxer::client::{Client as _, SnapshotQuery};
 use sandboxer::domain::Time;
 use sandboxer::domain::facts::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
@@ -31,11 +33,17 @@ pub(crate) fn now() -> Time {
 
 /// The small world with its hosts' answers.
 pub(crate) fn world_model() -> Model {
+    model_of(world(now()))
+}
+
+/// A world with its hosts' answers, and its snapshots.
+pub(crate) fn model_of(world: Scenario) -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
     "adm:kim".clone_into(&mut model.actor);
     model.listening = true;
     update(&mut model, Msg::Resize(120, 36));
-    let world = world(now());
+    let client = FakeClient::new(world.clone());
+    let snapshots = client.snapshots(SnapshotQuery::default()).now_or_never().unwrap();
     list(&mut model, world.records);
     let unseen = world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
     update(&mut model, Msg::Hosts(Ok(unseen)));
@@ -44,6 +52,9 @@ pub(crate) fn world_model() -> Model {
         update(&mut model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view))));
     }
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
+    update(&mut model, Msg::Extensions(Ok(world.extensions)));
+    update(&mut model, Msg::Snapshots(snapshots));
+    model.reading_snapshots = (false, false);
     model.toast = None;
     model
 }
@@ -68,6 +79,8 @@ fn key_event(word: &str) -> KeyEvent {
         "pgup" => KeyCode::PageUp,
         "pgdn" => KeyCode::PageDown,
         "backspace" => KeyCode::Backspace,
+        "down" => KeyCode::Down,
+        "up" => KeyCode::Up,
         _ => KeyCode::Char(word.chars().next().unwrap()),
     };
     KeyEvent::new(code, modifiers)
@@ -138,18 +151,22 @@ impl Drive {
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
         let mut model = Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
         update(&mut model, Msg::Resize(120, 36));
-        model.reading = (true, false);
+        (model.reading, model.reading_snapshots) = ((true, false), (true, false));
         let mut drive = Self { model, client, effects, inbox, terminal: Vec::new() };
         for effect in start(&drive.model) {
             drive.effects.run(effect);
         }
-        drive.until("the list and the hosts", |model| model.sandboxes.load == Load::Ready && model.listening).await;
+        drive
+            .until("the list and the snapshots", |model| {
+                model.sandboxes.load == Load::Ready && model.snapshots.load != Load::Loading && model.listening
+            })
+            .await;
         drive
     }
 
     pub(crate) fn take(&mut self, msg: Msg) {
         for effect in update(&mut self.model, msg) {
-            if matches!(effect, Effect::Shell(..) | Effect::Quit | Effect::Copy(_)) {
+            if matches!(effect, Effect::Shell(..) | Effect::Write(_) | Effect::Quit | Effect::Copy(_)) {
                 self.terminal.push(effect);
             } else {
                 self.effects.run(effect);

@@ -6,7 +6,11 @@
 #![allow(unreachable_pub, missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+#[path = "fake_snapshots.rs"]
+mod fake_snapshots;
+
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,7 +32,9 @@ use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::fault::Code;
-use sandboxer::domain::name::{EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, check_name};
+use sandboxer::domain::name::{
+    EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId, check_name,
+};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
 use sandboxer::domain::patch::Patch;
@@ -39,6 +45,9 @@ use sandboxer::domain::sandbox::{
 use sandboxer::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
+
+#[allow(unused_imports, reason = "each user takes a part of it")]
+pub use fake_snapshots::{backends, lineage_world, patch, snapshot_of};
 
 /// What the fake does.
 #[derive(Debug, Clone)]
@@ -67,6 +76,16 @@ pub struct Scenario {
     pub operations: Vec<Operation>,
     /// Services cannot be asked for.
     pub services_error: Option<Problem>,
+    /// What there is to restore.
+    pub snapshots: Vec<SnapshotRecord>,
+    /// What is on it.
+    pub patches: Vec<Patch>,
+    /// Every read of the snapshots fails with this.
+    pub snapshots_error: Option<Problem>,
+    /// What every comparison answers.
+    pub diff: Result<SnapshotDiff, Problem>,
+    /// What backends there are.
+    pub extensions: Vec<ExtensionView>,
     pub clock: fn() -> Time,
 }
 
@@ -102,17 +121,24 @@ impl Default for Scenario {
             shell: Ok(Interactive { words: vec!["true".into()], folder: None }),
             operations: Vec::new(),
             services_error: None,
+            snapshots: Vec::new(),
+            patches: Vec::new(),
+            snapshots_error: None,
+            diff: Err(Problem::new(Code::NotFound, "the sandbox it was taken of is gone, and it has no parent")),
+            extensions: Vec::new(),
             clock: || Time::new(jiff::Timestamp::now()),
         }
     }
 }
 
-/// An operation: how it is cancelled, how it ended, on which sandbox.
-type Work = (watch::Sender<bool>, watch::Receiver<Option<Result<(), Problem>>>, SandboxId);
+/// An operation: how it is cancelled, how it ended, on which sandbox or snapshot.
+type Work = (watch::Sender<bool>, watch::Receiver<Option<Result<(), Problem>>>, String);
 
 struct Inner {
     records: BTreeMap<SandboxId, SandboxRecord>,
     events: Vec<Event>,
+    snapshots: BTreeMap<SnapshotId, SnapshotRecord>,
+    patches: Vec<Patch>,
     operations: BTreeMap<OperationId, Work>,
     next: u32,
 }
@@ -136,6 +162,8 @@ impl FakeClient {
         let inner = Inner {
             records: scenario.records.iter().map(|record| (record.id.clone(), record.clone())).collect(),
             events: scenario.events.clone(),
+            snapshots: scenario.snapshots.iter().map(|record| (record.id.clone(), record.clone())).collect(),
+            patches: scenario.patches.clone(),
             operations: BTreeMap::new(),
             next: 1,
         };
@@ -193,21 +221,58 @@ impl FakeClient {
     }
 
     fn start(&self, kind: OperationKind, id: &SandboxId) -> OperationId {
+        let id = id.clone();
+        self.spawn(id.as_str().to_owned(), move |client, operation, cancelled| async move {
+            match kind {
+                OperationKind::Sleep | OperationKind::Wake | OperationKind::Patch => client.rest(kind, &id).await,
+                _ => client.work(kind, &id, &operation, cancelled).await,
+            }
+        })
+    }
+
+    /// Runs an operation on something.
+    fn spawn<F>(
+        &self,
+        on: String,
+        work: impl FnOnce(Self, OperationId, watch::Receiver<bool>) -> F + Send + 'static,
+    ) -> OperationId
+    where
+        F: Future<Output = Result<(), Problem>> + Send,
+    {
         let (cancel, cancelled) = watch::channel(false);
         let (end, ended) = watch::channel(None);
         let operation = {
             let mut inner = self.inner.lock().unwrap();
             inner.next += 1;
             let operation = OperationId::from_random(inner.next);
-            inner.operations.insert(operation.clone(), (cancel, ended, id.clone()));
+            inner.operations.insert(operation.clone(), (cancel, ended, on));
             operation
         };
-        let (client, id, op) = (self.clone(), id.clone(), operation.clone());
+        let (client, op) = (self.clone(), operation.clone());
         tokio::spawn(async move {
-            let outcome = client.work(kind, &id, &op, cancelled).await;
+            let outcome = work(client, op, cancelled).await;
             let _ = end.send(Some(outcome));
         });
         operation
+    }
+
+    /// Waits for an operation's end; what it was on.
+    async fn ended(&self, operation: &OperationId) -> Result<String, Problem> {
+        let (mut ended, on) = {
+            let inner = self.inner.lock().unwrap();
+            let (_, ended, on) = inner.operations.get(operation).expect("a known operation");
+            (ended.clone(), on.clone())
+        };
+        let outcome = ended.wait_for(Option::is_some).await.expect("the work tells its end").clone();
+        outcome.expect("it was waited for")?;
+        Ok(on)
+    }
+
+    fn begin(&self, kind: OperationKind, id: &str, revision: Option<u64>) -> Result<Started, Problem> {
+        self.asked.lock().unwrap().push(format!("{kind} {id} {revision:?}"));
+        let record = self.checked(id, revision)?;
+        let operation = self.start(kind, &record.id);
+        Ok(Started { operation: Some(operation), sandbox: record })
     }
 
     async fn work(
@@ -272,6 +337,7 @@ impl FakeClient {
             self.change(id, EventKind::SandboxReady, |record| {
                 *record = ready(record.clone(), now);
             });
+            self.apply_owed(id);
         } else {
             self.change(id, EventKind::SandboxDestroyed, |record| record.state = State::Destroyed);
         }
@@ -395,45 +461,39 @@ impl Client for FakeClient {
     }
 
     async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem> {
-        self.asked.lock().unwrap().push(format!("destroy {} {:?}", request.id, request.revision));
-        let record = self.checked(&request.id, request.revision)?;
-        let operation = self.start(OperationKind::Destroy, &record.id);
-        Ok(Started { operation: Some(operation), sandbox: record })
+        self.begin(OperationKind::Destroy, &request.id, request.revision)
     }
 
     async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem> {
-        self.asked.lock().unwrap().push(format!("recreate {} {:?}", request.id, request.revision));
-        let record = self.checked(&request.id, request.revision)?;
-        let operation = self.start(OperationKind::Recreate, &record.id);
-        Ok(Started { operation: Some(operation), sandbox: record })
+        self.begin(OperationKind::Recreate, &request.id, request.revision)
     }
 
     async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("sleep {:?}: the fake cannot", request)))
+        self.begin(OperationKind::Sleep, &request.id, request.revision)
     }
 
     async fn wake(&self, request: SleepRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("wake {:?}: the fake cannot", request)))
+        self.begin(OperationKind::Wake, &request.id, request.revision)
     }
 
     async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("snapshot {:?}: the fake cannot", request)))
+        self.take_snapshot(request)
     }
 
     async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("restore {:?}: the fake cannot", request)))
+        self.begin_restore(request)
     }
 
     async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
-        Ok(Vec::new())
+        self.all_snapshots()
     }
 
     async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("snapshot_view {:?}: the fake cannot", reference)))
+        self.one_snapshot(reference)
     }
 
     async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("finish_snapshot {:?}: the fake cannot", operation)))
+        self.ended_snapshot(operation).await
     }
 
     async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
@@ -441,7 +501,7 @@ impl Client for FakeClient {
     }
 
     async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("delete_snapshot {:?}: the fake cannot", request)))
+        self.begin_deletion(request)
     }
 
     async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
@@ -461,7 +521,9 @@ impl Client for FakeClient {
     }
 
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("diff_snapshot {:?}: the fake cannot", request)))
+        self.asked.lock().unwrap().push(format!("diff {}", request.a));
+        tokio::time::sleep(self.scenario.pace / 4).await;
+        self.scenario.diff.clone()
     }
 
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
@@ -469,23 +531,24 @@ impl Client for FakeClient {
     }
 
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("add_patch {:?}: the fake cannot", request)))
+        self.attach(request)
     }
 
-    async fn remove_patch(&self, snapshot: &str, _patch: &str) -> Result<Patch, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("remove_patch {:?}: the fake cannot", snapshot)))
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem> {
+        self.detach(snapshot, patch)
     }
 
     async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("patch_status {:?}: the fake cannot", snapshot)))
+        self.how_patches_stand(snapshot)
     }
 
     async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("apply_patches {:?}: the fake cannot", request)))
+        self.asked.lock().unwrap().push(format!("apply {} retry={}", request.id, request.retry));
+        self.begin(OperationKind::Patch, &request.id, request.revision)
     }
 
     async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("roll_out {:?}: the fake cannot", request)))
+        self.roll_out_to_all(request).await
     }
 
     async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
@@ -494,14 +557,8 @@ impl Client for FakeClient {
     }
 
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
-        let (mut ended, id) = {
-            let inner = self.inner.lock().unwrap();
-            let (_, ended, id) = inner.operations.get(operation).expect("a known operation");
-            (ended.clone(), id.clone())
-        };
-        let outcome = ended.wait_for(Option::is_some).await.expect("the work tells its end").clone();
-        outcome.expect("it was waited for")?;
-        self.get(id.as_str()).await
+        let id = self.ended(operation).await?;
+        self.get(&id).await
     }
 
     async fn cancel(&self, operation: &OperationId) -> Result<(), Problem> {
@@ -520,6 +577,13 @@ impl Client for FakeClient {
     }
 
     async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
+        // A snapshot's: 3.14 s.
+        let id = OperationId::new(reference);
+        if self.inner.lock().unwrap().operations.contains_key(&id) {
+            let began = Time::from_unix(1_795_788_202);
+            let over = Time::new(began.timestamp() + jiff::SignedDuration::from_millis(3140));
+            return Ok(Operation { finished_at: Some(over), ..ended(&id, OperationState::Succeeded, began) });
+        }
         Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
     }
 
@@ -591,7 +655,7 @@ impl Client for FakeClient {
     }
 
     async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem> {
-        Ok(Vec::new())
+        Ok(self.scenario.extensions.clone())
     }
 
     async fn extension(&self, id: &str) -> Result<ExtensionView, Problem> {

@@ -27,6 +27,8 @@ pub enum Mode {
     Labels,
     /// A label's text field.
     LabelField,
+    /// The patches of a snapshot.
+    Patches,
     /// The command palette.
     Palette,
 }
@@ -39,7 +41,7 @@ impl Mode {
             Self::Filter => "Filter",
             Self::Paper => "Details, output, help",
             Self::Picker => "Choosing a profile",
-            Self::Form => "Create form",
+            Self::Form => "Forms",
             Self::Confirm => "Questions",
             Self::Jobs => "Jobs",
             Self::Logs => "Logs",
@@ -47,6 +49,7 @@ impl Mode {
             Self::Shell => "Choosing a shell",
             Self::Labels => "Labels",
             Self::LabelField => "Labels: a text field",
+            Self::Patches => "Patches of a snapshot",
             Self::Palette => "Command palette",
         }
     }
@@ -61,6 +64,7 @@ impl Mode {
         Self::Shell,
         Self::Labels,
         Self::LabelField,
+        Self::Patches,
         Self::Picker,
         Self::Form,
         Self::Confirm,
@@ -114,12 +118,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main Paper Logs Shell Labels Picker Jobs] "j down" "down";
-    Up "up" [Main Paper Logs Shell Labels Picker Jobs] "k up" "up";
-    Top "top" [Main Paper Logs Shell Labels Picker Jobs] "g home" "first";
-    Bottom "bottom" [Main Paper Logs Shell Labels Picker Jobs] "G end" "last";
-    PageDown "page_down" [Main Paper Logs Picker Jobs] "pgdn" "a page down";
-    PageUp "page_up" [Main Paper Logs Picker Jobs] "pgup" "a page up";
+    Down "down" [Main Paper Logs Shell Labels Patches Picker Jobs] "j down" "down";
+    Up "up" [Main Paper Logs Shell Labels Patches Picker Jobs] "k up" "up";
+    Top "top" [Main Paper Logs Shell Labels Patches Picker Jobs] "g home" "first";
+    Bottom "bottom" [Main Paper Logs Shell Labels Patches Picker Jobs] "G end" "last";
+    PageDown "page_down" [Main Paper Logs Patches Picker Jobs] "pgdn" "a page down";
+    PageUp "page_up" [Main Paper Logs Patches Picker Jobs] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -127,9 +131,9 @@ table! {
     PaneHosts "pane_hosts" [Main] "3" "pane: hosts";
     PaneCredits "pane_credits" [Main] "4" "pane: credits";
     PaneActivity "pane_activity" [Main] "5" "pane: activity";
-    Open "open" [Main Jobs] "enter" "details, or a job's output";
+    Open "open" [Main Jobs Patches] "enter" "details, a job's output, a script, or what it wrote";
     Create "create" [Main] "n" "create a sandbox";
-    Destroy "destroy" [Main Paper] "d" "destroy the marked ones, or the one under the cursor (asks)";
+    Destroy "destroy" [Main Paper] "d" "destroy, or delete a snapshot: the marked ones, or this (asks)";
     Recreate "recreate" [Main Paper] "B" "rebuild: destroy and make again under the same id (asks)";
     Mark "mark" [Main] "space" "mark or unmark";
     MarkRange "mark_range" [Main] "V" "mark from the last mark to here";
@@ -143,24 +147,24 @@ table! {
     Logs "logs" [Main Paper] "l" "logs: follow, search, save";
     Shell "shell" [Main Paper] "!" "a shell on this terminal, in the workspace or a service";
     Labels "labels" [Main Paper] "L" "labels of the marked ones, or of the one under the cursor";
-    Jobs "jobs" [Main Paper Logs] "J" "jobs: all operations, those of other processes too";
+    Jobs "jobs" [Main Paper Logs Patches] "J" "jobs: all operations, those of other processes too";
     CancelJob "cancel_job" [Main Jobs Paper] "c" "cancel what is being done there, by whomever (rolls back; asks)";
-    Snapshot "snapshot" [Main] "s" "snapshot";
-    Restore "restore" [Main] "r" "restore";
+    Snapshot "snapshot" [Main Paper] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
+    Restore "restore" [Main Paper] "r" "a new sandbox from the snapshot under the cursor";
     Reap "reap" [Main] "X" "reap stale";
     Extend "extend" [Main] "e" "extend";
-    Sleep "sleep" [Main] "z" "sleep";
-    Wake "wake" [Main] "w" "wake";
-    Patches "patches" [Main] "p" "patches";
+    Sleep "sleep" [Main Paper] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
+    Wake "wake" [Main Paper] "w" "wake; patches that wait are applied";
+    Patches "patches" [Main Paper] "p" "patches of a snapshot, or of the one that a sandbox is based on";
     Undo "undo" [Main] "u" "undo the last reap or destroy";
     Palette "palette" [Main] ":" "command palette";
     Freeze "freeze" [Main] "f" "freeze the display";
     Mouse "mouse" [Main Paper Logs] "M" "release the mouse for selecting text";
-    Redraw "redraw" [Main Paper Logs Shell Labels Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter Paper Logs LogField Shell Labels LabelField Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
-    Help "help" [Main Paper Logs Labels Jobs] "?" "help";
+    Redraw "redraw" [Main Paper Logs Shell Labels Patches Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
+    Suspend "suspend" [Main Filter Paper Logs LogField Shell Labels LabelField Patches Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
+    Help "help" [Main Paper Logs Labels Patches Jobs] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [Paper Logs Shell Labels Picker Jobs] "esc q ctrl-c" "close";
+    Close "close" [Paper Logs Shell Labels Patches Picker Jobs] "esc q ctrl-c" "close";
     Follow "follow" [Logs] "f" "follow what comes, or stop following";
     NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
     PreviousService "previous_service" [Logs] "backtab" "the previous service's log";
@@ -171,12 +175,16 @@ table! {
     ScrollRight "scroll_right" [Logs] "right" "to the right in lines that are cut";
     ScrollLeft "scroll_left" [Logs] "left" "to the left";
     Save "save" [Logs] "s" "save what is kept to a new file";
-    Retry "retry" [Logs Labels] "r" "ask again";
+    Retry "retry" [Logs Labels Patches] "r" "ask again";
     AddLabel "add_label" [Labels] "a" "add a label";
     EditLabel "edit_label" [Labels] "e" "change the label under the cursor";
     RemoveLabel "remove_label" [Labels] "x" "remove the label under the cursor, or keep it";
     Protect "protect" [Labels] "p" "protect=true, or not";
     WriteLabels "write_labels" [Labels] "enter" "write the changes";
+    AddPatch "add_patch" [Patches] "a" "add a patch from a file; it shows who will get it";
+    WritePatch "write_patch" [Patches] "e" "write a patch in your editor ($VISUAL, $EDITOR)";
+    RemovePatch "remove_patch" [Patches] "x" "take the patch under the cursor away (asks)";
+    RollOut "roll_out" [Patches] "A" "apply: to the sandbox under the cursor, or to all, some first";
     Choose "choose" [Shell Picker Palette] "enter" "choose";
     NextMatch "next_match" [Palette] "tab down" "next";
     PreviousMatch "previous_match" [Palette] "backtab up" "previous";
@@ -184,8 +192,8 @@ table! {
     PreviousField "previous_field" [Form] "backtab up" "previous field";
     NextChoice "next_choice" [Form] "right" "next choice, or move in the text";
     PreviousChoice "previous_choice" [Form] "left" "previous choice, or move in the text";
-    Preview "preview" [Form] "ctrl-p" "look again at what a create would do";
-    Submit "submit" [Form Filter LogField LabelField] "enter" "create, or take what was typed";
+    Preview "preview" [Form] "ctrl-p" "look again at what it would do";
+    Submit "submit" [Form Filter LogField LabelField] "enter" "do it, or take what was typed";
     Leave "leave" [Form Filter LogField LabelField Confirm Palette] "esc ctrl-c" "leave without doing anything";
     NextButton "next_button" [Confirm] "tab right down" "next button";
     PreviousButton "previous_button" [Confirm] "backtab left up" "previous button";
@@ -195,29 +203,32 @@ table! {
 impl Action {
     /// Whether this version does not have it yet; its key is kept free for it.
     pub fn is_later(self) -> bool {
-        matches!(
-            self,
-            Self::PaneSnapshots
-                | Self::PaneHosts
-                | Self::PaneCredits
-                | Self::Snapshot
-                | Self::Restore
-                | Self::Reap
-                | Self::Extend
-                | Self::Sleep
-                | Self::Wake
-                | Self::Patches
-                | Self::Undo
-        )
+        matches!(self, Self::PaneHosts | Self::PaneCredits | Self::Reap | Self::Extend | Self::Undo)
     }
 
     /// Whether it changes something on a host or in the store.
     pub fn is_mutating(self) -> bool {
-        matches!(self, Self::Create | Self::Destroy | Self::Recreate | Self::CancelJob | Self::Shell | Self::Labels)
+        matches!(
+            self,
+            Self::Create
+                | Self::Destroy
+                | Self::Recreate
+                | Self::CancelJob
+                | Self::Shell
+                | Self::Labels
+                | Self::Snapshot
+                | Self::Restore
+                | Self::Sleep
+                | Self::Wake
+                | Self::AddPatch
+                | Self::WritePatch
+                | Self::RemovePatch
+                | Self::RollOut
+        )
     }
 
     /// Whether it takes something away.
     pub fn is_destructive(self) -> bool {
-        matches!(self, Self::Destroy | Self::Recreate | Self::CancelJob | Self::Reap)
+        matches!(self, Self::Destroy | Self::Recreate | Self::CancelJob | Self::Reap | Self::Sleep | Self::RemovePatch)
     }
 }

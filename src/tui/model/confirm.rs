@@ -1,12 +1,15 @@
 //! A question before something destructive. Its targets are frozen when it opens: it names them, and exactly they
 //! are acted on, each with the revision that the operator saw.
 
+use std::sync::Arc;
+
 use tui_input::Input;
 
 use super::jobs::JobId;
 use super::rows::Entry;
 use super::words::short_profile;
-use crate::domain::name::SandboxId;
+use crate::domain::name::{PatchId, SandboxId, SnapshotId};
+use crate::domain::snapshot::{SnapshotState, SnapshotView};
 use crate::domain::{State, Time};
 
 /// More targets than this ask for their count to be typed.
@@ -19,13 +22,26 @@ pub enum Purpose {
     Destroy,
     /// Remove and make again.
     Recreate,
+    /// Stop sandboxes.
+    Sleep,
+    /// Start sleeping ones, and apply their patches.
+    Wake,
+    /// Apply what one sandbox owes of its patches; whether what failed is run once more.
+    Apply {
+        /// Run what failed, or of which nobody knows whether it ran, once more.
+        retry: bool,
+    },
+    /// Remove snapshots.
+    DeleteSnapshots,
+    /// Take a patch away from its snapshot.
+    RemovePatch,
     /// Roll a job back.
     CancelJob(JobId),
     /// Leave while jobs run.
     Quit,
 }
 
-/// One frozen target.
+/// One frozen sandbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Its id.
@@ -46,8 +62,10 @@ pub struct Target {
     pub protected: bool,
     /// What else to know before: its host has not answered since then.
     pub silent: Option<String>,
+    /// What will be done to it beyond the verb, a sentence each.
+    pub notes: Vec<String>,
     /// Why it is left out, if it is.
-    pub left_out: Option<&'static str>,
+    pub left_out: Option<String>,
 }
 
 impl Target {
@@ -64,9 +82,70 @@ impl Target {
             created_at: record.created_at,
             protected: record.is_protected(),
             silent,
+            notes: Vec::new(),
             left_out: None,
         }
     }
+
+    /// `a1b2c3d4 e2e-core`, or the id alone.
+    pub fn title(&self) -> String {
+        named(self.id.as_str(), self.name.as_deref())
+    }
+}
+
+/// One frozen snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotTarget {
+    /// As the operator saw it.
+    pub view: Arc<SnapshotView>,
+    /// What depends on it, a line each.
+    pub dependants: Vec<String>,
+    /// What else to know before: its host has not answered since then.
+    pub silent: Option<String>,
+    /// Why it is left out, if it is.
+    pub left_out: Option<String>,
+}
+
+impl SnapshotTarget {
+    /// Freezes a snapshot.
+    pub fn of(view: &Arc<SnapshotView>, silent: Option<String>) -> Self {
+        Self { dependants: view.dependants(), view: Arc::clone(view), silent, left_out: None }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SnapshotId {
+        &self.view.record.id
+    }
+
+    /// `snap-1a2b3c4d my-env`, or the id alone.
+    pub fn title(&self) -> String {
+        named(self.id().as_str(), self.view.record.name.as_deref())
+    }
+
+    fn is_protected(&self) -> bool {
+        self.view.record.labels.get("protect").is_some_and(|value| value == "true")
+    }
+}
+
+/// A patch that is to be taken away.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchTarget {
+    /// Its snapshot.
+    pub snapshot: SnapshotId,
+    /// What that is called.
+    pub title: String,
+    /// The patch.
+    pub id: PatchId,
+    /// Its place in the order.
+    pub sequence: u64,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How many sandboxes have it, and how many would have got it.
+    pub counts: (usize, usize),
+}
+
+fn named(id: &str, name: Option<&str>) -> String {
+    name.map_or_else(|| id.to_owned(), |name| format!("{id} {name}"))
 }
 
 /// The dialog.
@@ -74,8 +153,12 @@ impl Target {
 pub struct Confirm {
     /// What is asked about.
     pub purpose: Purpose,
-    /// The frozen targets, those left out among them.
+    /// The frozen sandboxes, those left out among them.
     pub targets: Vec<Target>,
+    /// The frozen snapshots, those left out among them.
+    pub snapshots: Vec<SnapshotTarget>,
+    /// The patch that is asked about.
+    pub patch: Option<PatchTarget>,
     /// The buttons; the first is the harmless one and has the focus.
     pub buttons: Vec<&'static str>,
     /// The focused button.
@@ -91,26 +174,72 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// Asks about targets. In a bulk, protected ones are left out: only a question about one alone can take it.
+    /// Asks about sandboxes. In a bulk, protected ones are left out: only a question about one alone can take it.
     pub fn about(purpose: Purpose, mut targets: Vec<Target>) -> Self {
         let bulk = targets.len() > 1;
-        for target in &mut targets {
+        for target in targets.iter_mut().filter(|target| target.left_out.is_none()) {
             target.left_out = match purpose {
                 _ if bulk && target.protected => Some("protected: not in a bulk"),
                 Purpose::Destroy if !target.state.may_be_destroyed() => Some("destroyed already"),
                 Purpose::Recreate if !target.state.may_be_recreated() => Some("not from this state"),
+                Purpose::Sleep if target.state != State::Ready => Some("it is not ready"),
+                Purpose::Wake if target.state != State::Sleeping => Some("it does not sleep"),
+                Purpose::Apply { .. } if target.state != State::Ready => Some("it is not ready"),
                 _ => None,
-            };
+            }
+            .map(str::to_owned);
         }
         let taken: Vec<&Target> = targets.iter().filter(|target| target.left_out.is_none()).collect();
         let demand = match taken.as_slice() {
-            [only] if only.protected => Some((only.id.to_string(), "its id")),
+            // Waking one up takes nothing away from anybody.
+            [only] if only.protected && purpose != Purpose::Wake => Some((only.id.to_string(), "its id")),
             many if many.len() > MANY => Some((many.len().to_string(), "their number")),
             _ => None,
         };
-        let act = if purpose == Purpose::Recreate { "Rebuild" } else { "Destroy" };
+        let act = match purpose {
+            Purpose::Recreate => "Rebuild",
+            Purpose::Sleep => "Sleep",
+            Purpose::Wake => "Wake",
+            Purpose::Apply { retry: false } => "Apply",
+            Purpose::Apply { retry: true } => "Run again",
+            _ => "Destroy",
+        };
         let buttons = if taken.is_empty() { vec!["Close"] } else { vec!["Cancel", act] };
-        Self { purpose, targets, buttons, focus: 0, demand, typed: Input::default(), again: false, offset: 0 }
+        Self { targets, demand, ..Self::plain(purpose, buttons) }
+    }
+
+    /// Asks about snapshots. One on which something depends goes only alone, and only when its id is typed.
+    pub fn delete(mut snapshots: Vec<SnapshotTarget>) -> Self {
+        let bulk = snapshots.len() > 1;
+        for target in &mut snapshots {
+            target.left_out = if target.view.record.state == SnapshotState::Deleting {
+                Some("it is being deleted".to_owned())
+            } else if bulk && target.is_protected() {
+                Some("protected: not in a bulk".to_owned())
+            } else if bulk && !target.dependants.is_empty() {
+                Some(format!("it is in use: {}", target.dependants.join(", ")))
+            } else {
+                None
+            };
+        }
+        let taken: Vec<&SnapshotTarget> = snapshots.iter().filter(|target| target.left_out.is_none()).collect();
+        let mut act = "Delete";
+        let demand = match taken.as_slice() {
+            [only] if !only.dependants.is_empty() => {
+                act = "Delete by force";
+                Some((only.id().to_string(), "its id"))
+            }
+            [only] if only.is_protected() => Some((only.id().to_string(), "its id")),
+            many if many.len() > MANY => Some((many.len().to_string(), "their number")),
+            _ => None,
+        };
+        let buttons = if taken.is_empty() { vec!["Close"] } else { vec!["Cancel", act] };
+        Self { snapshots, demand, ..Self::plain(Purpose::DeleteSnapshots, buttons) }
+    }
+
+    /// Asks whether to take a patch away.
+    pub fn remove_patch(patch: PatchTarget) -> Self {
+        Self { patch: Some(patch), ..Self::plain(Purpose::RemovePatch, vec!["Cancel", "Remove"]) }
     }
 
     /// Asks whether to roll a job back.
@@ -127,6 +256,8 @@ impl Confirm {
         Self {
             purpose,
             targets: Vec::new(),
+            snapshots: Vec::new(),
+            patch: None,
             buttons,
             focus: 0,
             demand: None,
@@ -136,9 +267,14 @@ impl Confirm {
         }
     }
 
-    /// Those that are acted on.
+    /// The sandboxes that are acted on.
     pub fn taken(&self) -> impl Iterator<Item = &Target> {
         self.targets.iter().filter(|target| target.left_out.is_none())
+    }
+
+    /// The snapshots that are acted on.
+    pub fn taken_snapshots(&self) -> impl Iterator<Item = &SnapshotTarget> {
+        self.snapshots.iter().filter(|target| target.left_out.is_none())
     }
 
     /// Whether what had to be typed is typed.
@@ -148,6 +284,8 @@ impl Confirm {
 
     /// Whether a host is silent and that was not asked about yet.
     pub fn asks_again(&self) -> bool {
-        !self.again && self.taken().any(|target| target.silent.is_some())
+        let silent = self.taken().any(|target| target.silent.is_some())
+            || self.taken_snapshots().any(|target| target.silent.is_some());
+        !self.again && silent
     }
 }

@@ -2,11 +2,12 @@
 
 use jiff::tz::TimeZone;
 
-use super::Load;
 use super::activity::event_line;
 use super::hosts::{Host, Standing};
 use super::paper::{Paper, Role};
+use super::snapshots::Snapshots;
 use super::words::{age, bytes, clock, left, state_glyph, state_role};
+use super::{Load, lineage};
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
@@ -37,13 +38,14 @@ impl Details {
     }
 
     /// The record as lines of a width.
-    pub fn paper(&self, width: usize, now: Time, zone: &TimeZone, host: Option<&Host>) -> Paper {
+    pub fn paper(&self, width: usize, now: Time, zone: &TimeZone, host: Option<&Host>, snapshots: &Snapshots) -> Paper {
         let mut paper = Paper::new(width);
         let record = &self.record;
         overview(&mut paper, record, now);
         failure(&mut paper, record);
         reach(&mut paper, record);
         services(&mut paper, record);
+        lineage::of_sandbox(&mut paper, record, snapshots, now);
         host_section(&mut paper, record, host, now);
         settings(&mut paper, record);
         teardown(&mut paper, record);

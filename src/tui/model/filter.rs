@@ -1,5 +1,7 @@
 //! The filter: fuzzy words over id, name, profile and host, and `host:` `state:` `profile:` `label:` exactly.
 
+use std::collections::BTreeMap;
+
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
@@ -11,6 +13,19 @@ pub struct Filter {
     text: String,
     words: Vec<(String, Pattern)>,
     exact: Vec<(Field, String)>,
+}
+
+/// What of a row is looked at, clean and lowercase but for the labels.
+#[derive(Debug, Clone, Copy)]
+pub struct Facets<'a> {
+    /// Id, name, profile, host.
+    pub words: &'a [String; 4],
+    /// Its state.
+    pub state: &'a str,
+    /// Whether a service of it should run and does not.
+    pub degraded: bool,
+    /// Its labels.
+    pub labels: &'a BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,19 +87,26 @@ impl Filter {
 
     /// Whether a row passes. A word passes when any one field holds it: across fields almost everything would.
     pub fn passes(&self, entry: &Entry, matcher: &mut Matcher) -> bool {
+        let labels = &entry.record.labels;
+        let facets = Facets { words: &entry.words, state: &entry.state, degraded: entry.degraded > 0, labels };
+        self.passes_facets(&facets, matcher)
+    }
+
+    /// As [`Self::passes`], for whatever has such facets.
+    pub fn passes_facets(&self, facets: &Facets<'_>, matcher: &mut Matcher) -> bool {
         let exactly = self.exact.iter().all(|(field, value)| match field {
-            Field::Host => entry.words[3].contains(value.as_str()),
-            Field::Profile => entry.words[2].contains(value.as_str()),
+            Field::Host => facets.words[3].contains(value.as_str()),
+            Field::Profile => facets.words[2].contains(value.as_str()),
             Field::State => {
-                entry.state.contains(value.as_str())
-                    || (entry.degraded > 0 && !value.is_empty() && "degraded".starts_with(value.as_str()))
+                facets.state.contains(value.as_str())
+                    || (facets.degraded && !value.is_empty() && "degraded".starts_with(value.as_str()))
             }
-            Field::Label => has_label(entry, value),
+            Field::Label => has_label(facets.labels, value),
         });
         let mut chars = Vec::new();
         exactly
             && self.words.iter().all(|(word, pattern)| {
-                entry.words.iter().any(|field| {
+                facets.words.iter().any(|field| {
                     // Scores are not asked for: in ASCII a fuzzy match is a subsequence, ten times faster.
                     if word.is_ascii() && field.is_ascii() {
                         is_subsequence(word, field)
@@ -101,8 +123,8 @@ fn is_subsequence(word: &str, field: &str) -> bool {
     word.bytes().all(|wanted| left.any(|byte| byte == wanted))
 }
 
-fn has_label(entry: &Entry, value: &str) -> bool {
-    entry.record.labels.iter().any(|(key, own)| match value.split_once('=') {
+fn has_label(labels: &BTreeMap<String, String>, value: &str) -> bool {
+    labels.iter().any(|(key, own)| match value.split_once('=') {
         Some((wanted, part)) => key.to_lowercase() == wanted && own.to_lowercase().contains(part),
         None => key.to_lowercase().contains(value),
     })

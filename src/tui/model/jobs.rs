@@ -1,11 +1,12 @@
 //! Operations: what each is at, what it wrote, how it ended. Those of this console, and those of other processes.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::client::Problem;
 use crate::domain::event::Progress;
 use crate::domain::fault::Code;
-use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
 use crate::domain::sandbox::Running;
 use crate::domain::{OperationKind, OperationState, Time};
@@ -58,6 +59,8 @@ pub struct Job {
     pub kind: OperationKind,
     /// On which sandbox; none until a create was answered.
     pub sandbox: Option<SandboxId>,
+    /// On which snapshot.
+    pub snapshot: Option<SnapshotId>,
     /// What it is about, for people.
     pub title: String,
     /// The operation, once the client answered.
@@ -74,11 +77,16 @@ pub struct Job {
     pub part: Option<(u64, u64)>,
     /// Bytes per second, smoothed.
     pub rate: Option<f64>,
-    bytes: Option<(Time, u64)>,
+    /// Bytes that its step moved.
+    bytes: Option<u64>,
+    /// As of the last measurement of the rate.
+    rated: Option<(Time, u64)>,
     /// When it began.
     pub started: Time,
     /// When it ended.
     pub ended: Option<Time>,
+    /// How long its operation took, where that is known more exactly.
+    pub took: Option<Duration>,
     /// What it wrote, the last lines.
     pub output: VecDeque<String>,
     /// How many earlier lines were dropped.
@@ -103,6 +111,16 @@ impl Job {
         self.part.filter(|(_, of)| *of > 0).map(|(done, of)| (done as f64 / of as f64).clamp(0.0, 1.0))
     }
 
+    /// Bytes that its step moved so far.
+    pub fn moved(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// Whether it has to be rolled back by ending the wait for it: a rollout is many operations, and none of its own.
+    pub fn is_rollout(&self) -> bool {
+        self.kind == OperationKind::Patch && self.sandbox.is_none()
+    }
+
     /// How long it ran, in seconds.
     pub fn seconds(&self, now: Time) -> u64 {
         self.ended.unwrap_or(now).since(self.started).as_secs()
@@ -116,7 +134,7 @@ impl Job {
             self.stage = Some(stage);
             self.part = None;
             self.rate = None;
-            self.bytes = None;
+            (self.bytes, self.rated) = (None, None);
         }
         if let (Some(done), Some(of)) = (progress.done, progress.of) {
             self.part = Some((done, of));
@@ -146,15 +164,16 @@ impl Job {
     }
 
     fn measure(&mut self, bytes: u64, now: Time) {
-        let Some((since, before)) = self.bytes else {
-            self.bytes = Some((now, bytes));
+        self.bytes = Some(bytes);
+        let Some((since, before)) = self.rated else {
+            self.rated = Some((now, bytes));
             return;
         };
         let seconds = now.since(since).as_secs_f64();
         if seconds >= 0.5 {
             let rate = bytes.saturating_sub(before) as f64 / seconds;
             self.rate = Some(self.rate.map_or(rate, |old| old * 0.6 + rate * 0.4));
-            self.bytes = Some((now, bytes));
+            self.rated = Some((now, bytes));
         }
     }
 
@@ -180,6 +199,19 @@ impl Job {
             }
             OperationKind::Recreate => "what was made anew is removed; the old one is gone already",
             OperationKind::Destroy => "what is removed stays removed; the rest is finished later",
+            OperationKind::Snapshot | OperationKind::Copy | OperationKind::Import => {
+                "what was written of the archive is removed; containers that stand still go on"
+            }
+            OperationKind::Sleep => "what is stopped already stays stopped, or is started again",
+            OperationKind::Wake => {
+                "what is started already is stopped again; a patch that runs is ended and may be half done"
+            }
+            OperationKind::Patch if self.is_rollout() => {
+                "no further sandbox is begun; a patch that runs goes on to its end"
+            }
+            OperationKind::Patch => "a patch that runs is ended, and may be half done",
+            OperationKind::Verify => "it only reads: nothing is left of it",
+            OperationKind::Delete => "what is removed stays removed; the rest is finished later",
             _ => "what was begun is taken back",
         }
     }
@@ -191,6 +223,15 @@ impl Jobs {
         self.add(kind, sandbox, title, now, true)
     }
 
+    /// Adds a job on a snapshot that was asked for here.
+    pub fn start_on(&mut self, kind: OperationKind, snapshot: SnapshotId, title: String, now: Time) -> JobId {
+        let id = self.add(kind, None, title, now, true);
+        if let Some(job) = self.get_mut(id) {
+            job.snapshot = Some(snapshot);
+        }
+        id
+    }
+
     fn add(&mut self, kind: OperationKind, sandbox: Option<SandboxId>, title: String, now: Time, here: bool) -> JobId {
         self.last += 1;
         let id = JobId(self.last);
@@ -198,6 +239,7 @@ impl Jobs {
             id,
             kind,
             sandbox,
+            snapshot: None,
             title,
             operation: None,
             asked_here: here,
@@ -207,8 +249,10 @@ impl Jobs {
             part: None,
             rate: None,
             bytes: None,
+            rated: None,
             started: now,
             ended: None,
+            took: None,
             output: VecDeque::new(),
             dropped: 0,
         });
@@ -248,6 +292,11 @@ impl Jobs {
     pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
         let here = |job: &&Job| job.is_running() && job.elsewhere.is_none();
         self.list.iter().filter(here).find(|job| job.sandbox.as_ref() == Some(id))
+    }
+
+    /// What is being done to a snapshot, or with it, by whichever process is heard of.
+    pub fn of_snapshot(&self, id: &SnapshotId) -> Option<&Job> {
+        self.list.iter().filter(|job| job.is_running()).find(|job| job.snapshot.as_ref() == Some(id))
     }
 
     /// The job of another process's operation on a sandbox, which its record names.
@@ -303,6 +352,7 @@ impl Jobs {
         let id = self.add(operation.kind.clone(), operation.sandbox_id.clone(), title, operation.started_at, false);
         if let Some(job) = self.get_mut(id) {
             job.operation = Some(operation.id.clone());
+            job.snapshot.clone_from(&operation.snapshot_id);
             job.elsewhere = Some(Elsewhere {
                 pid: operation.pid,
                 host: operation.host.clone(),
@@ -339,6 +389,8 @@ impl Jobs {
         if let Some(early) = early {
             job.stage = early.stage;
             job.part = early.part;
+            job.snapshot = job.snapshot.take().or(early.snapshot);
+            (job.bytes, job.rated, job.rate) = (early.bytes, early.rated, early.rate);
             job.output = early.output;
         }
     }
@@ -351,16 +403,19 @@ impl Jobs {
                 || (job.state == JobState::Starting
                     && job.operation.is_none()
                     && job.kind == progress.kind
-                    && job.sandbox.is_some()
-                    && job.sandbox == progress.sandbox_id)
+                    && (job.sandbox.is_some() && job.sandbox == progress.sandbox_id
+                        || job.sandbox.is_none() && job.snapshot.is_some() && job.snapshot == progress.snapshot_id)
+                    && !job.is_rollout())
         });
         let at = known.unwrap_or_else(|| {
-            let title = progress.sandbox_id.as_ref().map(ToString::to_string).unwrap_or_default();
+            let snapshot = progress.snapshot_id.as_ref().map(ToString::to_string);
+            let title = progress.sandbox_id.as_ref().map(ToString::to_string).or(snapshot).unwrap_or_default();
             self.add(progress.kind.clone(), progress.sandbox_id.clone(), title, now, false);
             0
         });
         let job = &mut self.list[at];
         job.operation.get_or_insert_with(|| progress.operation.clone());
+        job.snapshot = job.snapshot.take().or_else(|| progress.snapshot_id.clone());
         // Only this process's own work is heard of this closely.
         job.elsewhere = None;
         if job.state == JobState::Starting {

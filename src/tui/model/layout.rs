@@ -49,19 +49,28 @@ const SMALLEST: (u16, u16) = (60, 15);
 /// Below this height only the focused pane is shown.
 const BOTH_PANES: u16 = 20;
 
+/// From this width on the snapshots have a column of their own.
+const TWO_COLUMNS: u16 = 100;
+
 /// The screen's map. Empty areas are not drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Screen {
     /// All of it.
     pub whole: Area,
     /// The first row; empty when the terminal is too small for anything but a sentence.
     pub header: Area,
-    /// The frame around the panes.
+    /// All panes with their frames.
+    pub panes: Area,
+    /// The frame around the list and what is below it.
     pub frame: Area,
-    /// The row of the list's title, on the frame; its column titles are the row below.
+    /// The frame of the right column; empty where there is none.
+    pub column: Area,
+    /// The row of the list's column titles; the list's own title is on the frame above.
     pub titles: Area,
     /// The list's rows.
     pub list: Area,
+    /// The snapshots' rows; their title is on the row above.
+    pub snapshots: Area,
     /// The activity's rows; its title is on the row above.
     pub activity: Area,
     /// The last row: keys, a toast, or the filter.
@@ -69,44 +78,74 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The map for a size. The panes to come stand to the right of these two from 100 columns on.
-    pub fn of((width, height): (u16, u16), focus: Pane) -> Self {
+    /// The map for a size. `below`: which pane is shown below the list, where the snapshots have no column of their own.
+    pub fn of((width, height): (u16, u16), focus: Pane, below: Pane) -> Self {
         let whole = Area::new(0, 0, width, height);
-        let none = Area::default();
+        let mut screen = Self { whole, ..Self::default() };
         if width < SMALLEST.0 || height < SMALLEST.1 {
-            return Self { whole, header: none, frame: none, titles: none, list: none, activity: none, footer: none };
+            return screen;
         }
-        let frame = Area::new(0, 1, width, height - 2);
-        let inside = frame.inner(1);
-        let below = if height < BOTH_PANES { 0 } else { (inside.height / 4).clamp(4, 12) };
-        let (mut titles, mut list, mut activity) = (none, none, none);
-        if below > 0 {
-            list = Area { height: inside.height - below - 1, ..inside };
-            activity = Area { y: list.y + list.height + 1, height: below, ..inside };
-        } else if focus == Pane::Sandboxes {
-            list = inside;
+        screen.header = Area::new(0, 0, width, 1);
+        screen.footer = Area::new(0, height - 1, width, 1);
+        screen.panes = Area::new(0, 1, width, height - 2);
+        screen.frame = screen.panes;
+        let two = width >= TWO_COLUMNS;
+        if two {
+            let right = (width * 36 / 100).clamp(40, 60);
+            screen.frame.width -= right;
+            screen.column = Area { x: screen.frame.width, width: right, ..screen.panes };
+            screen.snapshots = screen.column.inner(1);
+        }
+        screen.stack(focus, below, two);
+        screen
+    }
+
+    /// The list, and the pane below it; on a low screen only one of them.
+    fn stack(&mut self, focus: Pane, below: Pane, two: bool) {
+        let inside = self.frame.inner(1);
+        let low = self.whole.height < BOTH_PANES;
+        let below = if two { Pane::Activity } else { below };
+        let rows = if low { 0 } else { (inside.height / 4).clamp(4, 12) };
+        let focused = if two && focus == Pane::Snapshots { Pane::Sandboxes } else { focus };
+        let mut lower = Area::default();
+        if !low {
+            self.list = Area { height: inside.height - rows - 1, ..inside };
+            lower = Area { y: self.list.y + self.list.height + 1, height: rows, ..inside };
+        } else if focused == Pane::Sandboxes {
+            self.list = inside;
         } else {
-            activity = inside;
+            lower = inside;
         }
-        if list.height > 0 {
-            titles = Area { height: 1, ..list };
-            list = Area { y: list.y + 1, height: list.height - 1, ..list };
+        if self.list.height > 0 {
+            self.titles = Area { height: 1, ..self.list };
+            self.list = Area { y: self.list.y + 1, height: self.list.height - 1, ..self.list };
         }
-        Self {
-            whole,
-            header: Area::new(0, 0, width, 1),
-            frame,
-            titles,
-            list,
-            activity,
-            footer: Area::new(0, height - 1, width, 1),
+        let shown = if low { focused } else { below };
+        if shown == Pane::Snapshots {
+            self.snapshots = lower;
+        } else {
+            self.activity = lower;
+        }
+    }
+
+    /// Whether the snapshots share a place with the activity.
+    pub fn is_folded(&self) -> bool {
+        self.column.width == 0
+    }
+
+    /// A pane's rows.
+    pub fn rows(&self, pane: Pane) -> Area {
+        match pane {
+            Pane::Sandboxes => self.list,
+            Pane::Snapshots => self.snapshots,
+            Pane::Activity => self.activity,
         }
     }
 
     /// Where an overlay of the common size goes: inset on a large screen, else exactly over the panes.
     pub fn overlay(&self) -> Area {
         if self.whole.width < 100 || self.whole.height < 30 {
-            return self.frame;
+            return self.panes;
         }
         self.whole.centred((self.whole.width - 12).min(132), self.whole.height - 4)
     }
@@ -119,7 +158,7 @@ impl Screen {
 
     /// The lines of a log: a log takes all of the panes' room, without a row for how it stands.
     pub fn log_text(&self) -> Area {
-        let inner = self.frame.inner(1);
+        let inner = self.panes.inner(1);
         Area { height: inner.height.saturating_sub(1), ..inner }
     }
 
@@ -240,13 +279,17 @@ mod tests {
     fn nothing_leaves_the_screen_at_any_size() {
         for width in 0..160 {
             for height in 0..60 {
-                for focus in [Pane::Sandboxes, Pane::Activity] {
-                    let screen = Screen::of((width, height), focus);
+                let panes = [Pane::Sandboxes, Pane::Snapshots, Pane::Activity];
+                for (focus, below) in panes.into_iter().flat_map(|focus| panes.map(|below| (focus, below))) {
+                    let screen = Screen::of((width, height), focus, below);
                     for area in [
                         screen.header,
+                        screen.panes,
                         screen.frame,
+                        screen.column,
                         screen.titles,
                         screen.list,
+                        screen.snapshots,
                         screen.activity,
                         screen.footer,
                         screen.overlay(),
@@ -255,6 +298,10 @@ mod tests {
                             area.x + area.width <= width && area.y + area.height <= height,
                             "{width}x{height} {area:?}"
                         );
+                    }
+                    let shown = below == focus || focus == Pane::Sandboxes;
+                    if screen.header.height > 0 && shown {
+                        assert!(screen.rows(focus).height > 0, "{width}x{height}: {focus:?} has the focus and no rows");
                     }
                     if screen.list.height > 0 {
                         let last = screen.columns().last().copied().unwrap();

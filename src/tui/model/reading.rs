@@ -5,6 +5,17 @@ use super::{Job, JobState, Model, Overlay};
 use crate::client::Problem;
 use crate::tui::keymap::{Mode, TABLE};
 
+/// A script, or what it wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// What it is.
+    pub title: String,
+    /// What it says.
+    pub text: String,
+    /// The first line on the screen.
+    pub offset: usize,
+}
+
 impl Model {
     /// The text of the overlay on top, if it is one that is read.
     pub fn paper(&self) -> Option<Paper> {
@@ -17,7 +28,15 @@ impl Model {
         match overlay {
             Overlay::Details(details) => {
                 let host = self.hosts.get(details.record.host.as_str());
-                Some(details.paper(width, self.now, &self.zone, host))
+                Some(details.paper(width, self.now, &self.zone, host, &self.snapshots))
+            }
+            Overlay::Snapshot(details) => {
+                Some(details.paper(width, self.now, &self.jobs, &self.snapshots, &self.sandboxes))
+            }
+            Overlay::Page(page) => {
+                let mut paper = Paper::new(width);
+                paper.text(Role::Code, 0, if page.text.is_empty() { "it wrote nothing" } else { &page.text });
+                Some(paper)
             }
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
             Overlay::Help(_) => Some(self.help(width)),

@@ -13,6 +13,8 @@ pub struct Remembered {
     pub sort: Option<Sort>,
     /// The filter's text.
     pub filter: String,
+    /// The text of the snapshots' filter.
+    pub snapshots_filter: String,
 }
 
 /// As it stands in the file.
@@ -23,6 +25,7 @@ struct Stored {
     sort: String,
     descending: bool,
     filter: String,
+    snapshots_filter: String,
 }
 
 impl Remembered {
@@ -31,14 +34,17 @@ impl Remembered {
         let stored: Stored = serde_json::from_str(text).unwrap_or_default();
         let pane = match stored.pane.as_str() {
             "sandboxes" => Some(Pane::Sandboxes),
+            "snapshots" => Some(Pane::Snapshots),
             "activity" => Some(Pane::Activity),
             _ => None,
         };
+        let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
         let sort = SortKey::ALL.iter().find(|key| key.as_str() == stored.sort);
         Self {
             pane,
             sort: sort.map(|key| Sort { key: *key, descending: stored.descending }),
-            filter: stored.filter.chars().filter(|c| !c.is_control()).take(200).collect(),
+            filter: clean(&stored.filter),
+            snapshots_filter: clean(&stored.snapshots_filter),
         }
     }
 
@@ -46,6 +52,7 @@ impl Remembered {
     pub fn to_json(&self) -> String {
         let pane = match self.pane {
             Some(Pane::Sandboxes) => "sandboxes",
+            Some(Pane::Snapshots) => "snapshots",
             Some(Pane::Activity) => "activity",
             None => "",
         };
@@ -54,6 +61,7 @@ impl Remembered {
             sort: self.sort.map(|sort| sort.key.as_str().to_owned()).unwrap_or_default(),
             descending: self.sort.is_some_and(|sort| sort.descending),
             filter: self.filter.clone(),
+            snapshots_filter: self.snapshots_filter.clone(),
         };
         serde_json::to_string(&stored).unwrap_or_default()
     }
@@ -69,6 +77,7 @@ mod tests {
             pane: Some(Pane::Activity),
             sort: Some(Sort { key: SortKey::Host, descending: true }),
             filter: "host:a e2e".to_owned(),
+            snapshots_filter: "env".to_owned(),
         };
         assert_eq!(Remembered::parse(&kept.to_json()), kept);
         for broken in ["", "[]", "{\"pane\": 3}", "\u{0}"] {

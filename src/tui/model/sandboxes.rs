@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Load;
 use super::filter::Filter;
 use super::rows::{Entry, Sort};
+use super::window::Window;
 use crate::domain::State;
 use crate::domain::name::SandboxId;
 
@@ -41,10 +42,8 @@ pub struct Sandboxes {
     filter: Filter,
     /// The sandbox the operator pointed at, shown or not.
     wanted: Option<SandboxId>,
-    /// Where the cursor is, or was when `wanted` was shown last.
-    index: usize,
-    offset: usize,
-    height: usize,
+    /// Where the cursor is, or was when `wanted` was shown last; what is on the screen.
+    window: Window,
     marks: BTreeSet<SandboxId>,
     last_mark: Option<SandboxId>,
     counts: Counts,
@@ -60,9 +59,7 @@ impl Default for Sandboxes {
             sort: Sort::default(),
             filter: Filter::default(),
             wanted: None,
-            index: 0,
-            offset: 0,
-            height: 1,
+            window: Window::default(),
             marks: BTreeSet::new(),
             last_mark: None,
             counts: Counts::default(),
@@ -177,19 +174,19 @@ impl Sandboxes {
         let at = wanted.and_then(|id| {
             // Mostly it has not moved.
             let same = |entry: &Arc<Entry>| entry.record.id == *id;
-            if self.shown.get(self.index).is_some_and(same) {
-                Some(self.index)
+            if self.shown.get(self.window.index).is_some_and(same) {
+                Some(self.window.index)
             } else {
                 self.shown.iter().position(same)
             }
         });
-        self.index = at.unwrap_or(self.index).min(self.shown.len().saturating_sub(1));
+        self.window.index = at.unwrap_or(self.window.index);
+        self.window.fit(self.shown.len());
         // A filter may bring the wanted one back; one that is gone will not come back.
         if at.is_none() && wanted.is_none_or(|id| !self.records.contains_key(id)) {
-            self.wanted = self.shown.get(self.index).map(|entry| entry.record.id.clone());
+            self.wanted = self.selected().map(|entry| entry.record.id.clone());
         }
         self.count();
-        self.scroll();
     }
 
     fn count(&mut self) {
@@ -215,34 +212,23 @@ impl Sandboxes {
 
     /// Tells how many rows are on the screen.
     pub fn set_height(&mut self, height: usize) {
-        self.height = height;
-        self.scroll();
-    }
-
-    fn scroll(&mut self) {
-        let height = self.height.max(1);
-        if self.index < self.offset {
-            self.offset = self.index;
-        } else if self.index >= self.offset + height {
-            self.offset = self.index + 1 - height;
-        }
-        self.offset = self.offset.min(self.shown.len().saturating_sub(height));
+        self.window.height = height;
+        self.window.fit(self.shown.len());
     }
 
     /// The rows on the screen.
     pub fn window(&self) -> &[Arc<Entry>] {
-        let end = (self.offset + self.height).min(self.shown.len());
-        &self.shown[self.offset.min(end)..end]
+        &self.shown[self.window.rows(self.shown.len())]
     }
 
     /// The place of the first row on the screen.
     pub fn offset(&self) -> usize {
-        self.offset
+        self.window.offset
     }
 
     /// The cursor's place among those shown.
     pub fn index(&self) -> usize {
-        self.index
+        self.window.index
     }
 
     /// Those that pass the filter.
@@ -267,7 +253,7 @@ impl Sandboxes {
 
     /// The row under the cursor.
     pub fn selected(&self) -> Option<&Arc<Entry>> {
-        self.shown.get(self.index)
+        self.shown.get(self.window.index)
     }
 
     /// The row of an id.
@@ -277,19 +263,19 @@ impl Sandboxes {
 
     /// Moves the cursor to a place among those shown.
     pub fn go(&mut self, index: usize) {
-        self.index = index.min(self.shown.len().saturating_sub(1));
-        self.wanted = self.shown.get(self.index).map(|entry| entry.record.id.clone());
-        self.scroll();
+        self.window.index = index;
+        self.window.fit(self.shown.len());
+        self.wanted = self.selected().map(|entry| entry.record.id.clone());
     }
 
     /// Moves the cursor by rows.
     pub fn step(&mut self, by: isize) {
-        self.go(self.index.saturating_add_signed(by));
+        self.go(self.window.index.saturating_add_signed(by));
     }
 
     /// Moves the cursor by pages.
     pub fn page(&mut self, pages: isize) {
-        self.step(pages * isize::try_from(self.height.max(2) - 1).unwrap_or(1));
+        self.step(pages * self.window.page());
     }
 
     /// Moves the cursor to a sandbox, shown or not.
@@ -325,8 +311,8 @@ impl Sandboxes {
             .last_mark
             .as_ref()
             .and_then(|id| self.shown.iter().position(|entry| entry.record.id == *id))
-            .unwrap_or(self.index);
-        let (low, high) = (from.min(self.index), from.max(self.index));
+            .unwrap_or(self.window.index);
+        let (low, high) = (from.min(self.window.index), from.max(self.window.index));
         self.marks.extend(self.shown.iter().take(high + 1).skip(low).map(|entry| entry.record.id.clone()));
         self.last_mark = self.selected().map(|entry| entry.record.id.clone());
     }

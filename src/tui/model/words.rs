@@ -1,9 +1,12 @@
 //! Short words for ages, sizes, times and states.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 
 use super::Role;
 use crate::domain::name::ProfileId;
+use crate::domain::patch::PatchState;
 use crate::domain::{State, Time};
 
 /// `12s`, `41m`, `2h03`, `3d04h`: two figures at most.
@@ -77,9 +80,56 @@ pub fn state_role(state: &State) -> Role {
     }
 }
 
+/// A patch's glyph on a sandbox.
+pub fn patch_glyph(state: &PatchState) -> char {
+    match state {
+        PatchState::Applied => '✓',
+        PatchState::Pending => '…',
+        PatchState::Applying => '◐',
+        PatchState::Failed => '✗',
+        PatchState::Unknown => '?',
+        _ => '·',
+    }
+}
+
+/// How a patch's state is meant.
+pub fn patch_role(state: &PatchState) -> Role {
+    match state {
+        PatchState::Applied => Role::Good,
+        PatchState::Applying => Role::Busy,
+        PatchState::Failed => Role::Bad,
+        PatchState::Unknown | PatchState::Pending => Role::Warn,
+        _ => Role::Dim,
+    }
+}
+
+/// `1 patch`, `3 patches`.
+pub fn many(count: usize, one: &str, more: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
+}
+
+/// `3.1 s`, `42 s`, `2m05`: how long something took.
+pub fn took(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match duration.as_secs() {
+        0..10 => format!("{seconds:.1} s"),
+        10..100 => format!("{seconds:.0} s"),
+        whole @ 100..3600 => format!("{}m{:02}", whole / 60, whole % 60),
+        whole => age(whole),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_as_one_says_them() {
+        for (millis, text) in [(40, "0.0 s"), (3140, "3.1 s"), (42_400, "42 s"), (125_000, "2m05"), (7_380_000, "2h03")]
+        {
+            assert_eq!(took(Duration::from_millis(millis)), text);
+        }
+    }
 
     #[test]
     fn ages_and_sizes_in_two_figures() {

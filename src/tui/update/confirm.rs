@@ -1,27 +1,117 @@
 //! Questions before something destructive.
 
+use std::sync::Arc;
+
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, Frozen, work};
-use crate::client::{DestroyRequest, RecreateRequest};
-use crate::domain::OperationKind;
+use super::{Effect, Frozen, snapshots, work};
+use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, SleepRequest};
+use crate::domain::extension::Capability;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::{OperationKind, Time};
 use crate::tui::keymap::Action;
-use crate::tui::model::{Confirm, Entry, Leaving, Model, Overlay, Purpose, Role, Standing, Target, age};
+use crate::tui::model::{
+    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age, many,
+};
+
+/// What to know of a host that does not answer, if it does not.
+pub(super) fn silence(model: &Model, name: &str, observed: Option<Time>) -> Option<String> {
+    if !model.hosts.is_silent(name, model.now, model.started) {
+        return None;
+    }
+    let host = model.hosts.get(name);
+    let down = host.filter(|host| host.standing(model.now) == Standing::Down);
+    let since = host.and_then(|host| host.answered).or(observed);
+    let since = since.map_or_else(|| "never".to_owned(), |at| format!("{} ago", age(model.now.since(at).as_secs())));
+    let word = if down.is_some() { "is down" } else { "has not answered" };
+    Some(format!("{name} {word}; last heard of {since}"))
+}
 
 /// Freezes a row as a target.
 pub(super) fn freeze(model: &Model, entry: &Entry) -> Target {
-    let name = entry.record.host.as_str();
-    let silent = model.hosts.is_silent(name, model.now, model.started).then(|| {
-        let host = model.hosts.get(name);
-        let down = host.filter(|host| host.standing(model.now) == Standing::Down);
-        let since = host.and_then(|host| host.answered).or(entry.record.observed_at);
-        let since =
-            since.map_or_else(|| "never".to_owned(), |at| format!("{} ago", age(model.now.since(at).as_secs())));
-        let word = if down.is_some() { "is down" } else { "has not answered" };
-        format!("{name} {word}; last heard of {since}")
-    });
-    Target::of(entry, silent)
+    Target::of(entry, silence(model, entry.record.host.as_str(), entry.record.observed_at))
+}
+
+/// Opens the question about the marked ones, or the one that is pointed at.
+pub(super) fn ask(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
+    if let Some(confirm) = question(model, purpose) {
+        model.overlays.push(Overlay::Confirm(confirm));
+    }
+    Vec::new()
+}
+
+/// Wakes at once where that is all that happens: one sandbox, no patches, a host that answers. Else it asks.
+pub(super) fn ask_wake(model: &mut Model) -> Vec<Effect> {
+    let Some(confirm) = question(model, Purpose::Wake) else { return Vec::new() };
+    let plain = |target: &Target| target.notes.is_empty() && target.silent.is_none() && target.left_out.is_none();
+    if let [only] = confirm.targets.as_slice()
+        && plain(only)
+    {
+        return run(model, &confirm);
+    }
+    model.overlays.push(Overlay::Confirm(confirm));
+    Vec::new()
+}
+
+/// The question about the marked ones, or the one that is pointed at; none, and that is said, where there is none.
+fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
+    let entries: Vec<Arc<Entry>> = match model.overlays.last() {
+        None if model.focus == Pane::Sandboxes => model.sandboxes.targets(),
+        None if model.focus == Pane::Activity => {
+            model.say(Role::Dim, "this acts on the sandboxes' pane: tab goes there");
+            return None;
+        }
+        _ => model.pointed_sandbox().cloned().into_iter().collect(),
+    };
+    if entries.is_empty() {
+        model.say(Role::Dim, "there is no sandbox to act on");
+        return None;
+    }
+    let sleeps = matches!(purpose, Purpose::Sleep | Purpose::Wake);
+    let of = |entry: &Arc<Entry>| {
+        let mut target = freeze(model, entry);
+        target.left_out = model.cannot(&entry.record.extension, &Capability::Sleep).filter(|_| sleeps);
+        target.notes = notes(model, purpose, &entry.record);
+        target
+    };
+    let targets = entries.iter().map(of).collect();
+    Some(Confirm::about(purpose, targets))
+}
+
+/// What a verb does to a sandbox beyond its name: which patches it will get, which snapshot it is made of again.
+fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String> {
+    let based = model.snapshots.of_sandbox(&record.id);
+    match (purpose, &record.based_on_snapshot) {
+        (Purpose::Recreate, Some(base)) => match based {
+            Some((view, _)) if view.patches.is_empty() => {
+                vec![format!("made again from snapshot {}", view.record.title())]
+            }
+            Some((view, _)) => {
+                let patches = many(view.patches.len(), "patch", "patches");
+                vec![format!("made again from snapshot {}, with its {patches}", view.record.title())]
+            }
+            None if model.snapshots.load == Load::Ready => {
+                vec![format!("its snapshot {base} is gone: this will be refused")]
+            }
+            None => vec![format!("made again from snapshot {base}")],
+        },
+        (Purpose::Wake | Purpose::Apply { .. }, Some(_)) => {
+            let Some((view, sandbox)) = based else { return Vec::new() };
+            let owed = view.patches.iter().filter(|patch| sandbox.owes.contains(&patch.sequence));
+            let mut notes: Vec<String> = owed
+                .map(|patch| {
+                    let about = patch.description.as_deref().unwrap_or("no description");
+                    format!("gets patch {}: {about}", patch.sequence)
+                })
+                .collect();
+            if let Some(error) = sandbox.patch_error.as_ref().filter(|_| !notes.is_empty()) {
+                notes = vec![format!("{} wait: {error}", many(notes.len(), "patch", "patches"))];
+            }
+            notes
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn top(model: &mut Model) -> Option<&mut Confirm> {
@@ -62,7 +152,7 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         }
         _ => {}
     }
-    confirm.offset = confirm.offset.min(confirm.targets.len().saturating_sub(1));
+    confirm.offset = confirm.offset.min((confirm.targets.len() + confirm.snapshots.len()).saturating_sub(1));
     Vec::new()
 }
 
@@ -88,31 +178,46 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
         Purpose::Quit if confirm.focus == 1 => work::leave_after(model, Leaving::Waiting),
         Purpose::Quit => work::leave_after(model, Leaving::RollingBack),
         Purpose::CancelJob(job) => work::cancel(model, job),
-        Purpose::Destroy | Purpose::Recreate => run(model, &confirm),
+        Purpose::DeleteSnapshots => snapshots::delete(model, &confirm),
+        Purpose::RemovePatch => {
+            confirm.patch.into_iter().map(|patch| Effect::RemovePatch(patch.snapshot, patch.id)).collect()
+        }
+        Purpose::Destroy | Purpose::Recreate | Purpose::Sleep | Purpose::Wake | Purpose::Apply { .. } => {
+            run(model, &confirm)
+        }
     }
 }
 
-/// Starts a job for each frozen target, with the revision that the operator saw.
+/// Starts a job for each frozen sandbox, with the revision that the operator saw.
 fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
     let mut effects = Vec::new();
     for target in confirm.taken() {
-        let destroy = confirm.purpose == Purpose::Destroy;
-        let kind = if destroy { OperationKind::Destroy } else { OperationKind::Recreate };
-        let title = match &target.name {
-            Some(name) => format!("{} {name}", target.id),
-            None => target.id.to_string(),
+        let kind = match confirm.purpose {
+            Purpose::Recreate => OperationKind::Recreate,
+            Purpose::Sleep => OperationKind::Sleep,
+            Purpose::Wake => OperationKind::Wake,
+            Purpose::Apply { .. } => OperationKind::Patch,
+            _ => OperationKind::Destroy,
         };
-        let job = model.jobs.start(kind, Some(target.id.clone()), title, model.now);
+        let job = model.jobs.start(kind, Some(target.id.clone()), target.title(), model.now);
         let frozen = Frozen { id: target.id.clone(), revision: target.revision, state: target.state.clone() };
         let id = target.id.to_string();
         let (revision, force_protected) = (Some(target.revision), target.protected);
-        effects.push(if destroy {
-            let request = DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
-            Effect::Destroy(job, frozen, request)
-        } else {
-            Effect::Recreate(job, frozen, RecreateRequest { id, revision, no_undo: false, force_protected })
+        effects.push(match confirm.purpose {
+            Purpose::Recreate => {
+                Effect::Recreate(job, frozen, RecreateRequest { id, revision, no_undo: false, force_protected })
+            }
+            Purpose::Sleep => Effect::Sleep(job, frozen, SleepRequest { id, revision }),
+            Purpose::Wake => Effect::Wake(job, frozen, SleepRequest { id, revision }),
+            Purpose::Apply { retry } => Effect::Apply(job, frozen, ApplyRequest { id, revision, retry }),
+            _ => {
+                let request = DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
+                Effect::Destroy(job, frozen, request)
+            }
         });
     }
-    model.sandboxes.clear_marks();
+    if model.focus == Pane::Sandboxes {
+        model.sandboxes.clear_marks();
+    }
     effects
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Later, elsewhere, work};
+use super::{Effect, Later, elsewhere, snapshots, work};
 use crate::client::{Problem, Update};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
@@ -62,6 +62,7 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Problem>
                 effects.push(Effect::Discard(old));
             }
             effects.extend(elsewhere::read(model));
+            effects.extend(snapshots::read(model));
             if first {
                 // A host that answered before this could not tell whether it had anything to be asked for.
                 let hosts: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
@@ -120,7 +121,7 @@ pub(super) fn take(model: &mut Model, entry: Entry) {
 }
 
 /// Counts a change that a frozen display does not show.
-fn hold(model: &mut Model) {
+pub(super) fn hold(model: &mut Model) {
     if let Some(held) = &mut model.frozen {
         *held += 1;
     }
@@ -255,7 +256,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             let state = operation.state.clone();
             let job = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here).map(|job| job.id);
             let error = operation.error.map(|error| Problem::from(*error));
-            match job {
+            let mut effects = match job {
                 Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
                 Some(job) if state != OperationState::Running => {
                     let code = if state == OperationState::Cancelled { Code::Cancelled } else { Code::OperationFailed };
@@ -263,13 +264,18 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
                     work::ended_badly(model, job, problem)
                 }
                 _ => Vec::new(),
+            };
+            if operation.snapshot_id.is_some() {
+                effects.extend(snapshots::read(model));
             }
+            effects
         }
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
-        Update::Snapshots => Vec::new(),
+        Update::Snapshots => snapshots::read(model),
         Update::Resync => {
             let mut effects = list(model);
+            effects.extend(snapshots::read(model));
             effects.push(Effect::Hosts);
             effects.push(Effect::Events(None, Some(model.now.minus_seconds(600))));
             effects
@@ -279,7 +285,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
 
 /// An event came in.
 fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
-    let mut effects = Vec::new();
+    let mut effects = snapshots::read_if_news(model, event);
     if let Some(id) = &event.sandbox_id {
         if model.stale.is_empty() {
             effects.push(Effect::After(GATHER, Box::new(Later::Fetch)));
@@ -347,6 +353,7 @@ pub(super) fn events(model: &mut Model, of: Option<&SandboxId>, answer: Result<V
 pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
     let names: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
     let mut effects = list(model);
+    effects.extend(snapshots::read(model));
     effects.push(Effect::Hosts);
     for name in names {
         effects.extend(host_due(model, name));

@@ -1,9 +1,12 @@
 //! What other processes do, and what became of services while nobody looked.
 
+use std::sync::Arc;
+
 use super::Effect;
 use crate::client::Problem;
 use crate::domain::name::HostName;
 use crate::domain::operation::Operation;
+use crate::domain::snapshot::SnapshotView;
 use crate::domain::{OperationState, State};
 use crate::tui::model::{Entry, Job, Model};
 
@@ -31,6 +34,21 @@ pub(super) fn read_if_news(model: &mut Model, entry: &Entry) -> Vec<Effect> {
     if new || model.jobs.running().any(ended) { read(model) } else { Vec::new() }
 }
 
+/// Reads the operations if a snapshot tells of one that is not known here, or does not tell of one that is.
+pub(super) fn read_if_snapshots_tell(model: &mut Model, views: &[Arc<SnapshotView>]) -> Vec<Effect> {
+    let told = |job: &Job| {
+        let view = job.snapshot.as_ref().and_then(|id| views.iter().find(|view| view.record.id == *id));
+        view.is_some_and(|view| view.record.operation.as_ref().map(|running| &running.id) == job.operation.as_ref())
+    };
+    let on_it = |job: &&Job| job.elsewhere.is_some() && job.sandbox.is_none() && job.snapshot.is_some();
+    let ended = model.jobs.running().filter(on_it).any(|job| !told(job));
+    let running = views.iter().filter_map(|view| view.record.operation.as_ref());
+    let new = running
+        .filter(|running| !is_ours(model, running.pid, &running.host))
+        .any(|running| model.jobs.list().all(|job| job.operation.as_ref() != Some(&running.id)));
+    if new || ended { read(model) } else { Vec::new() }
+}
+
 fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
     model.process.0 == pid && model.process.1 == host
 }
@@ -49,13 +67,16 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Probl
             skip -= usize::from(old);
             !old
         });
-        let sandboxes = &model.sandboxes;
+        let (sandboxes, snapshots) = (&model.sandboxes, &model.snapshots);
         model.jobs.take_elsewhere(operations, |operation| {
             let id = operation.sandbox_id.as_ref();
             if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
                 return super::work::title(&entry.record);
             }
-            let snapshot = operation.snapshot_id.as_ref().map(ToString::to_string);
+            let snapshot = operation.snapshot_id.as_ref().map(|id| match snapshots.get(id) {
+                Some(view) => super::work::snapshot_title(&view.record),
+                None => id.to_string(),
+            });
             id.map(ToString::to_string).or(snapshot).unwrap_or_default()
         });
     }

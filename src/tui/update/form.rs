@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
-use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, Later, open_form};
+use super::{Effect, Later, fields, open_form};
 use crate::client::{Decision, Problem, ProfileView};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
-use crate::tui::model::{Choice, CreateForm, Load, Model, Overlay, Plan, Role, Step};
+use crate::tui::model::{CreateForm, Load, Model, Overlay, Plan, Role, Step};
 
 /// How long after the last key a plan is asked for.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -73,27 +72,13 @@ pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
 /// A key of the table while fields are filled in.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
     let Some(form) = open_form(model) else { return Vec::new() };
-    let count = form.fields.len().max(1);
     match action {
         // While the create is asked, leaving would hide its answer.
         _ if form.submitting => {}
         Action::Leave => form.step = Step::Pick,
-        Action::NextField => form.focus = (form.focus + 1) % count,
-        Action::PreviousField => form.focus = (form.focus + count - 1) % count,
-        Action::NextChoice | Action::PreviousChoice => {
-            let by = if action == Action::NextChoice { 1 } else { -1 };
-            let choices = form.fields.get(form.focus).is_some_and(|field| matches!(field.choice, Choice::OneOf(_)));
-            if !choices {
-                return text(model, key);
-            }
-            let at = form.focus;
-            if let Some(field) = form.fields.get_mut(at) {
-                field.turn(by);
-            }
-            return changed(form);
-        }
         Action::Preview => return ask(form, Duration::from_millis(1)),
         Action::Submit => return submit(model),
+        _ if fields::act(&mut form.fields, action, key) => return changed(form),
         _ => {}
     }
     Vec::new()
@@ -102,40 +87,17 @@ pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effe
 /// A key that edits the focused field.
 pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     let Some(form) = open_form(model).filter(|form| !form.submitting) else { return Vec::new() };
-    let Some(field) = form.fields.get_mut(form.focus) else { return Vec::new() };
-    if let Choice::OneOf(choices) = &field.choice {
-        // A choice is typed by its first letter, or turned with the space bar.
-        if let crossterm::event::KeyCode::Char(c) = key.code {
-            let first = choices.iter().find(|choice| choice.starts_with(c)).cloned();
-            match first {
-                Some(choice) => field.input = tui_input::Input::new(choice),
-                None => field.turn(1),
-            }
-            return changed(form);
-        }
-        return Vec::new();
-    }
-    let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else { return Vec::new() };
-    match field.input.handle(request) {
-        Some(change) if change.value => changed(form),
-        _ => Vec::new(),
-    }
+    if fields::text(&mut form.fields, key) { changed(form) } else { Vec::new() }
 }
 
-/// Pasted text goes into the focused field, its line breaks as spaces.
+/// Pasted text goes into the focused field.
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    let Some(form) = open_form(model).filter(|form| form.step == Step::Fill && !form.submitting) else {
-        return Vec::new();
-    };
-    let Some(field) = form.fields.get_mut(form.focus).filter(|field| field.choice == Choice::Text) else {
-        return Vec::new();
-    };
-    super::keys::insert(&mut field.input, text);
-    changed(form)
+    let form = open_form(model).filter(|form| form.step == Step::Fill && !form.submitting);
+    let Some(form) = form else { return Vec::new() };
+    if fields::paste(&mut form.fields, text) { changed(form) } else { Vec::new() }
 }
 
 fn changed(form: &mut CreateForm) -> Vec<Effect> {
-    form.check(form.focus);
     form.error = None;
     ask(form, PAUSE)
 }
@@ -143,7 +105,7 @@ fn changed(form: &mut CreateForm) -> Vec<Effect> {
 /// Asks for a plan after a pause, if the fields make sense.
 fn ask(form: &mut CreateForm, pause: Duration) -> Vec<Effect> {
     form.generation += 1;
-    if !form.check_all(false) {
+    if !form.fields.check_all(false) {
         form.plan = Plan::Unasked;
         return Vec::new();
     }
@@ -170,10 +132,10 @@ pub(super) fn planned(model: &mut Model, generation: u64, answer: Result<Box<Dec
         Ok(decision) => Plan::Known(decision),
         Err(problem) => {
             // A refusal that names a field belongs beside it; the focus stays where one types.
-            let focus = form.focus;
+            let focus = form.fields.focus;
             if problem.details.get("field").is_some() {
                 form.refuse(problem.clone());
-                form.focus = focus;
+                form.fields.focus = focus;
                 form.error = None;
             }
             Plan::Failed(problem)
@@ -186,14 +148,7 @@ pub(super) fn planned(model: &mut Model, generation: u64, answer: Result<Box<Dec
 fn submit(model: &mut Model) -> Vec<Effect> {
     let now = model.now;
     let Some(form) = open_form(model) else { return Vec::new() };
-    for field in &mut form.fields {
-        // What the client refused may be well by now: it is asked again.
-        field.refused = false;
-    }
-    if !form.check_all(true) {
-        if let Some(at) = form.fields.iter().position(|field| field.error.is_some()) {
-            form.focus = at;
-        }
+    if !form.fields.are_ready() {
         return Vec::new();
     }
     form.submitting = true;

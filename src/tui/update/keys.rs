@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 use tui_input::Input;
-use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, confirm, data, elsewhere, form, labels, logs, overlay, shell, work};
+use super::{
+    Effect, activity, confirm, data, elsewhere, filter, form, labels, logs, overlay, patches, sheet, shell, snapshots,
+    work,
+};
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
-use crate::tui::model::{Confirm, Details, Entry, Filter, Job, JobId, Model, Overlay, Pane, Purpose, Role, Sort};
+use crate::tui::model::{Confirm, Details, Entry, Filter, JobId, Model, Overlay, Pane, Purpose, Role, Sort};
 
 /// A key was pressed.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -22,11 +24,15 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let action = model.keymap.action(mode, Key::from_event(&key));
     match (mode, action) {
         (_, Some(Action::Suspend)) => vec![Effect::Suspend],
+        (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => match action {
+            Some(action) => sheet::act(model, action, &key),
+            None => sheet::text(model, &key),
+        },
         (Mode::Form, Some(action)) => form::act(model, action, &key),
         (Mode::Form, None) => form::text(model, &key),
         (Mode::Picker, Some(Action::Close)) => close(model),
-        (Mode::Filter, Some(action)) => filter_act(model, action),
-        (Mode::Filter, None) => filter_text(model, &key),
+        (Mode::Filter, Some(action)) => filter::act(model, action),
+        (Mode::Filter, None) => filter::text(model, &key),
         (Mode::Confirm, Some(action)) => confirm::act(model, action),
         (Mode::Confirm, None) => confirm::text(model, &key),
         (Mode::LogField, Some(action)) => logs::field_act(model, action),
@@ -43,30 +49,14 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 /// Text was pasted: only text fields take it; anywhere else it would be a hundred keys.
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match model.mode() {
+        Mode::Form if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => sheet::paste(model, text),
         Mode::Form => form::paste(model, text),
-        Mode::Filter => {
-            if let Some(field) = &mut model.filter_field {
-                insert(field, text);
-            }
-            apply_filter(model);
-            Vec::new()
-        }
+        Mode::Filter => filter::paste(model, text),
         Mode::Palette => overlay::palette_paste(model, text),
         Mode::LogField => logs::field_paste(model, text),
         Mode::LabelField => labels::field_paste(model, text),
         // What has to be typed before something destructive is typed, not pasted.
         _ => Vec::new(),
-    }
-}
-
-/// Puts text at the cursor of a field: one line, no control characters.
-pub(super) fn insert(field: &mut Input, text: &str) {
-    let text = text.trim_end_matches(['\r', '\n']);
-    for c in text.chars().take(8192) {
-        let c = if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c };
-        if !c.is_control() {
-            field.handle(tui_input::InputRequest::InsertChar(c));
-        }
     }
 }
 
@@ -76,8 +66,8 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         model.say(Role::Dim, format!("{}: not in this version", action.help()));
         return Vec::new();
     }
-    if action.is_mutating() && model.read_only {
-        model.say(Role::Warn, format!("{}: this console is read-only", action.name().replace('_', " ")));
+    if let Some(reason) = model.refusal(action) {
+        model.say(Role::Warn, format!("{}: {reason}", action.name().replace('_', " ")));
         return Vec::new();
     }
     if model.mode() == Mode::Picker {
@@ -100,8 +90,14 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Create => form::open(model),
-        Action::Destroy => ask(model, Purpose::Destroy),
-        Action::Recreate => ask(model, Purpose::Recreate),
+        Action::Destroy if snapshots::are_meant(model) => snapshots::ask_delete(model),
+        Action::Destroy => confirm::ask(model, Purpose::Destroy),
+        Action::Recreate => confirm::ask(model, Purpose::Recreate),
+        Action::Sleep => confirm::ask(model, Purpose::Sleep),
+        Action::Wake => confirm::ask_wake(model),
+        Action::Snapshot => sheet::open_snapshot(model),
+        Action::Restore => sheet::open_restore(model),
+        Action::Patches => patches::open(model),
         Action::CancelJob => ask_cancel(model),
         Action::Logs => logs::open(model),
         Action::Shell => shell::open(model),
@@ -130,6 +126,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Mode::Logs => logs::act(model, action),
             Mode::Shell => shell::act(model, action),
             Mode::Labels => labels::act(model, action),
+            Mode::Patches => patches::act(model, action),
             _ => {
                 overlay::scroll(model, action);
                 Vec::new()
@@ -143,18 +140,21 @@ fn close(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
+/// The panes, in the order in which one goes through them.
+const PANES: [Pane; 3] = [Pane::Sandboxes, Pane::Snapshots, Pane::Activity];
+
 /// Actions on the focused pane.
 fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
         Action::NextPane | Action::PreviousPane => {
-            model.focus = if model.focus == Pane::Sandboxes { Pane::Activity } else { Pane::Sandboxes };
+            let at = PANES.iter().position(|pane| *pane == model.focus).unwrap_or_default();
+            let by = if action == Action::NextPane { 1 } else { PANES.len() - 1 };
+            model.focus_on(PANES[(at + by) % PANES.len()]);
         }
-        Action::PaneSandboxes => model.focus = Pane::Sandboxes,
-        Action::PaneActivity => model.focus = Pane::Activity,
-        Action::Filter => {
-            model.focus = Pane::Sandboxes;
-            model.filter_field = Some(Input::new(model.sandboxes.filter().text().to_owned()));
-        }
+        Action::PaneSandboxes => model.focus_on(Pane::Sandboxes),
+        Action::PaneSnapshots => model.focus_on(Pane::Snapshots),
+        Action::PaneActivity => model.focus_on(Pane::Activity),
+        Action::Filter => filter::open(model),
         Action::Sort | Action::SortDirection => {
             let sort = model.sandboxes.sort();
             let sort = match action {
@@ -163,19 +163,31 @@ fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
             };
             return set_sort(model, sort);
         }
-        _ if model.focus == Pane::Activity => move_activity(model, action),
-        Action::Down => model.sandboxes.step(1),
-        Action::Up => model.sandboxes.step(-1),
-        Action::Top => model.sandboxes.go(0),
-        Action::Bottom => model.sandboxes.go(usize::MAX),
-        Action::PageDown => model.sandboxes.page(1),
-        Action::PageUp => model.sandboxes.page(-1),
-        Action::Mark => model.sandboxes.toggle_mark(),
-        Action::MarkRange => model.sandboxes.mark_range(),
-        Action::MarkAll => model.sandboxes.mark_all(),
-        Action::Clear if !model.sandboxes.marks().is_empty() => model.sandboxes.clear_marks(),
-        Action::Clear if !model.sandboxes.filter().is_empty() => {
-            model.sandboxes.set_filter(Filter::default());
+        _ => match model.focus {
+            Pane::Sandboxes => return in_list(model, action),
+            Pane::Snapshots => return snapshots::in_pane(model, action),
+            Pane::Activity => activity::step(model, action),
+        },
+    }
+    Vec::new()
+}
+
+/// Actions on the list.
+fn in_list(model: &mut Model, action: Action) -> Vec<Effect> {
+    let list = &mut model.sandboxes;
+    match action {
+        Action::Down => list.step(1),
+        Action::Up => list.step(-1),
+        Action::Top => list.go(0),
+        Action::Bottom => list.go(usize::MAX),
+        Action::PageDown => list.page(1),
+        Action::PageUp => list.page(-1),
+        Action::Mark => list.toggle_mark(),
+        Action::MarkRange => list.mark_range(),
+        Action::MarkAll => list.mark_all(),
+        Action::Clear if !list.marks().is_empty() => list.clear_marks(),
+        Action::Clear if !list.filter().is_empty() => {
+            list.set_filter(Filter::default());
             return vec![Effect::Remember(model.remembered())];
         }
         _ => {}
@@ -189,127 +201,41 @@ pub(super) fn set_sort(model: &mut Model, sort: Sort) -> Vec<Effect> {
     vec![Effect::Remember(model.remembered())]
 }
 
-fn move_activity(model: &mut Model, action: Action) {
-    let count = activity_rows(model);
-    let page = usize::from(model.screen().activity.height).max(2) - 1;
-    let activity = &mut model.activity;
-    activity.index = match action {
-        Action::Down => activity.index + 1,
-        Action::Up => activity.index.saturating_sub(1),
-        Action::Top => 0,
-        Action::Bottom => count,
-        Action::PageDown => activity.index + page,
-        Action::PageUp => activity.index.saturating_sub(page),
-        _ => activity.index,
-    }
-    .min(count.saturating_sub(1));
-}
-
-/// Rows of the activity pane: running jobs, then lines.
-fn activity_rows(model: &Model) -> usize {
-    model.jobs.running().count() + model.activity.lines().len()
-}
-
-/// Keeps the activity's cursor and window within its rows.
-pub(super) fn settle_activity(model: &mut Model, height: usize) {
-    let count = activity_rows(model);
-    let height = height.max(1);
-    let activity = &mut model.activity;
-    activity.index = activity.index.min(count.saturating_sub(1));
-    if activity.index < activity.offset {
-        activity.offset = activity.index;
-    } else if activity.index >= activity.offset + height {
-        activity.offset = activity.index + 1 - height;
-    }
-    activity.offset = activity.offset.min(count.saturating_sub(height));
-}
-
-/// The running job under the activity's cursor.
-fn activity_job(model: &Model) -> Option<JobId> {
-    model.jobs.running().nth(model.activity.index).map(|job: &Job| job.id)
-}
-
 fn open(model: &mut Model) -> Vec<Effect> {
-    if let Some(Overlay::Jobs(at)) = model.overlays.last() {
-        let job = model.jobs.list().nth(*at).map(|job| job.id);
-        model.overlays.extend(job.map(|id| Overlay::Output(id, None)));
-        return Vec::new();
-    }
-    if model.focus == Pane::Sandboxes {
-        return open_details(model);
-    }
-    if let Some(id) = activity_job(model) {
-        model.overlays.push(Overlay::Output(id, None));
-        return Vec::new();
-    }
-    let running = model.jobs.running().count();
-    let Some(line) = model.activity.line(model.activity.index - running).cloned() else { return Vec::new() };
-    if let Some(problem) = line.problem {
-        model.overlays.push(Overlay::Error(problem, 0));
-    } else if let Some(job) = line.job {
-        model.overlays.push(Overlay::Output(job, None));
-    } else if let Some(entry) = line.sandbox.as_ref().and_then(|id| model.sandboxes.get(id)) {
-        let record = SandboxRecord::clone(&entry.record);
-        return details(model, Details::new(record));
-    } else {
-        model.say(Role::Dim, line.text);
-    }
-    Vec::new()
-}
-
-fn open_details(model: &mut Model) -> Vec<Effect> {
-    let Some(entry) = model.sandboxes.selected() else { return Vec::new() };
-    let record = SandboxRecord::clone(&entry.record);
-    details(model, Details::new(record))
-}
-
-fn details(model: &mut Model, details: Details) -> Vec<Effect> {
-    let id = details.id.clone();
-    model.overlays.push(Overlay::Details(details));
-    vec![Effect::Get(id.clone()), Effect::Events(Some(id), None)]
-}
-
-/// The sandbox that a key means which acts on one alone: that of the overlay on top, of the line of activity, or the
-/// one under the cursor. Says so if there is none.
-pub(super) fn subject(model: &mut Model) -> Option<Arc<Entry>> {
-    let of_job = |job: Option<&Job>| job.and_then(|job| job.sandbox.clone());
-    let id = match model.overlays.last() {
-        Some(Overlay::Details(details)) => Some(details.id.clone()),
-        Some(Overlay::Output(job, _)) => of_job(model.jobs.get(*job)),
-        Some(_) => None,
-        None if model.focus == Pane::Activity => {
-            let running = model.jobs.running().count();
-            let line = model.activity.index.checked_sub(running).and_then(|at| model.activity.line(at));
-            of_job(model.jobs.running().nth(model.activity.index))
-                .or_else(|| line.and_then(|line| line.sandbox.clone()))
+    match model.overlays.last() {
+        Some(Overlay::Jobs(at)) => {
+            let job = model.jobs.list().nth(*at).map(|job| job.id);
+            model.overlays.extend(job.map(|id| Overlay::Output(id, None)));
+            return Vec::new();
         }
-        None => model.sandboxes.selected().map(|entry| entry.record.id.clone()),
-    };
-    let entry = id.and_then(|id| model.sandboxes.get(&id).cloned());
+        Some(Overlay::Patches(_)) => return patches::open_row(model),
+        _ => {}
+    }
+    match model.focus {
+        Pane::Sandboxes => match model.sandboxes.selected().map(|entry| entry.record.id.clone()) {
+            Some(id) => open_details(model, &id),
+            None => Vec::new(),
+        },
+        Pane::Snapshots => snapshots::open_row(model),
+        Pane::Activity => activity::open_row(model),
+    }
+}
+
+/// Opens a sandbox's details, if it is listed.
+pub(super) fn open_details(model: &mut Model, id: &SandboxId) -> Vec<Effect> {
+    let Some(entry) = model.sandboxes.get(id) else { return Vec::new() };
+    let record = SandboxRecord::clone(&entry.record);
+    model.overlays.push(Overlay::Details(Details::new(record)));
+    vec![Effect::Get(id.clone()), Effect::Events(Some(id.clone()), None)]
+}
+
+/// The sandbox that a key means which acts on one alone. Says so if there is none.
+pub(super) fn subject(model: &mut Model) -> Option<Arc<Entry>> {
+    let entry = model.pointed_sandbox().cloned();
     if entry.is_none() {
         model.say(Role::Dim, "there is no sandbox to act on");
     }
     entry
-}
-
-/// Opens the question about the marked ones, or the one under the cursor, or the one whose details are open.
-fn ask(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
-    let entries = match model.overlays.last() {
-        Some(Overlay::Details(details)) => model.sandboxes.get(&details.id).cloned().into_iter().collect(),
-        Some(_) => return Vec::new(),
-        None if model.focus == Pane::Activity => {
-            model.say(Role::Dim, "this acts on the sandboxes' pane: tab goes there");
-            return Vec::new();
-        }
-        None => model.sandboxes.targets(),
-    };
-    if entries.is_empty() {
-        model.say(Role::Dim, "there is no sandbox to act on");
-        return Vec::new();
-    }
-    let targets = entries.iter().map(|entry| confirm::freeze(model, entry)).collect();
-    model.overlays.push(Overlay::Confirm(Confirm::about(purpose, targets)));
-    Vec::new()
 }
 
 /// Opens the question whether to roll back what is done under the cursor, by this process or by another.
@@ -318,9 +244,11 @@ fn ask_cancel(model: &mut Model) -> Vec<Effect> {
         Some(Overlay::Jobs(at)) => model.jobs.list().nth(*at).map(|job| job.id),
         Some(Overlay::Output(id, _)) => Some(*id),
         Some(Overlay::Details(details)) => job_on(model, &details.id.clone()),
-        Some(_) => None,
-        None if model.focus == Pane::Activity => activity_job(model),
-        None => model.sandboxes.selected().map(|entry| entry.record.id.clone()).and_then(|id| job_on(model, &id)),
+        None if model.focus == Pane::Activity => activity::job(model),
+        _ => match model.pointed_sandbox().map(|entry| entry.record.id.clone()) {
+            Some(id) => job_on(model, &id),
+            None => snapshots::job_on(model),
+        },
     };
     match id.and_then(|id| model.jobs.get(id)).filter(|job| job.is_running()).map(|job| job.id) {
         Some(id) => model.overlays.push(Overlay::Confirm(Confirm::cancel_job(id))),
@@ -346,68 +274,36 @@ fn freeze(model: &mut Model) -> Vec<Effect> {
     }
     // What was held back is read, not replayed.
     let mut effects = data::list(model);
+    effects.extend(snapshots::read(model));
     effects.push(Effect::Events(None, Some(model.now.minus_seconds(3600))));
     effects
 }
 
 /// Puts an id or a command into the clipboard.
 fn copy(model: &mut Model, action: Action) -> Vec<Effect> {
+    if let Some(Overlay::Error(problem, _)) = model.overlays.last() {
+        let text = std::iter::once(&problem.message).chain(&problem.causes).cloned().collect::<Vec<_>>().join("\n");
+        model.say(Role::Good, "copied the error");
+        return vec![Effect::Copy(text)];
+    }
     let record = match model.overlays.last() {
         Some(Overlay::Details(details)) => Some(details.record.as_ref()),
-        Some(Overlay::Error(problem, _)) => {
-            let text = std::iter::once(&problem.message).chain(&problem.causes).cloned().collect::<Vec<_>>().join("\n");
-            model.say(Role::Good, "copied the error");
-            return vec![Effect::Copy(text)];
-        }
-        _ => model.sandboxes.selected().map(|entry| &*entry.record),
+        _ => model.pointed_sandbox().map(|entry| &*entry.record),
     };
-    let Some(record) = record else { return Vec::new() };
-    let text = match action {
-        Action::CopyId => Some(record.id.to_string()),
-        _ => record.reachability.as_ref().map(|reach| reach.ssh.clone()),
+    let text = match (record, action) {
+        (Some(record), Action::CopyId) => Some(record.id.to_string()),
+        (Some(record), _) => record.reachability.as_ref().map(|reach| reach.ssh.clone()),
+        (None, Action::CopyId) => model.pointed_snapshot().map(|view| view.record.id.to_string()),
+        (None, _) => return Vec::new(),
     };
     let Some(text) = text else {
-        model.say(Role::Warn, "it is not reachable: there is no ssh command");
+        if record.is_some() {
+            model.say(Role::Warn, "it is not reachable: there is no ssh command");
+        }
         return Vec::new();
     };
     // What a host wrote must not bring an escape sequence or a line break into a shell by way of a paste.
     let text = clean_line(&text, 4096);
     model.say(Role::Good, format!("copied: {text}"));
     vec![Effect::Copy(text)]
-}
-
-fn filter_act(model: &mut Model, action: Action) -> Vec<Effect> {
-    match action {
-        Action::Submit => model.filter_field = None,
-        Action::Leave => {
-            model.filter_field = None;
-            model.sandboxes.set_filter(Filter::default());
-        }
-        _ => return Vec::new(),
-    }
-    vec![Effect::Remember(model.remembered())]
-}
-
-fn filter_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    // The list can be walked while one types.
-    match key.code {
-        crossterm::event::KeyCode::Down => model.sandboxes.step(1),
-        crossterm::event::KeyCode::Up => model.sandboxes.step(-1),
-        _ => {
-            let request = to_input_request(&crossterm::event::Event::Key(*key));
-            if let (Some(field), Some(request)) = (&mut model.filter_field, request) {
-                field.handle(request);
-            }
-            apply_filter(model);
-        }
-    }
-    Vec::new()
-}
-
-fn apply_filter(model: &mut Model) {
-    let Some(field) = &model.filter_field else { return };
-    if field.value() != model.sandboxes.filter().text() {
-        let filter = Filter::parse(field.value());
-        model.sandboxes.set_filter(filter);
-    }
 }

@@ -4,7 +4,7 @@ use crossterm::event::KeyEvent;
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, data, keys};
+use super::{Effect, data, fields, keys};
 use crate::client::Problem;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -125,7 +125,7 @@ pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 /// Pasted text goes into the text field.
 pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     if let Some((input, error)) = top(model).and_then(|labels| labels.field.as_mut()) {
-        keys::insert(input, text);
+        fields::insert(input, text);
         *error = None;
     }
     Vec::new()

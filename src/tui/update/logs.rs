@@ -6,7 +6,7 @@ use crossterm::event::KeyEvent;
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, data, keys};
+use super::{Effect, data, fields, keys};
 use crate::client::{LogsRequest, Problem};
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
@@ -208,7 +208,7 @@ pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 /// Pasted text goes into the text field.
 pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
-        keys::insert(input, text);
+        fields::insert(input, text);
     }
     typed(model)
 }

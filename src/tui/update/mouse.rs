@@ -25,13 +25,18 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
     if mode == Mode::Main {
         // The wheel moves what is under it, the focus stays.
         let focus = model.focus;
-        let over = if screen.activity.holds(event.column, event.row) { Pane::Activity } else { Pane::Sandboxes };
+        let over = [Pane::Activity, Pane::Snapshots].into_iter();
+        let over = over.filter(|pane| screen.rows(*pane).holds(event.column, event.row));
+        let over = over.last().unwrap_or(Pane::Sandboxes);
         model.focus = over;
         for _ in 0..NOTCH {
             keys::act(model, action);
         }
         model.focus = focus;
-    } else if matches!(mode, Mode::Paper | Mode::Jobs | Mode::Picker | Mode::Logs | Mode::Shell | Mode::Labels) {
+    } else if matches!(
+        mode,
+        Mode::Paper | Mode::Jobs | Mode::Picker | Mode::Logs | Mode::Shell | Mode::Labels | Mode::Patches
+    ) {
         for _ in 0..NOTCH {
             keys::act(model, action);
         }
@@ -50,13 +55,16 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
             return keys::set_sort(model, Sort { key, descending });
         }
     } else if screen.list.holds(column, row) {
-        model.focus = Pane::Sandboxes;
+        model.focus_on(Pane::Sandboxes);
         let at = model.sandboxes.offset() + usize::from(row - screen.list.y);
         if at < model.sandboxes.shown().len() {
             model.sandboxes.go(at);
         }
+    } else if screen.snapshots.holds(column, row) {
+        model.focus_on(Pane::Snapshots);
+        model.snapshots.go(model.snapshots.offset() + usize::from(row - screen.snapshots.y));
     } else if screen.activity.holds(column, row) {
-        model.focus = Pane::Activity;
+        model.focus_on(Pane::Activity);
         model.activity.index = model.activity.offset + usize::from(row - screen.activity.y);
     }
     Vec::new()

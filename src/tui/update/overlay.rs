@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, keys};
+use super::{Effect, fields, keys};
 use crate::tui::keymap::Action;
 use crate::tui::model::palette_matches;
 use crate::tui::model::{Model, Overlay};
@@ -27,6 +27,8 @@ pub(super) fn scroll(model: &mut Model, action: Action) {
     };
     match model.overlays.last_mut() {
         Some(Overlay::Details(details)) => details.offset = moved(details.offset, last),
+        Some(Overlay::Snapshot(details)) => details.offset = moved(details.offset, last),
+        Some(Overlay::Page(page)) => page.offset = moved(page.offset, last),
         Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = moved(*offset, last),
         Some(Overlay::Output(_, offset)) => {
             // At its end it follows what is written.
@@ -45,6 +47,9 @@ pub(super) fn settle(model: &mut Model) {
     let jobs = model.jobs.list().len().saturating_sub(1);
     match model.overlays.last_mut() {
         Some(Overlay::Details(details)) => details.offset = details.offset.min(last),
+        Some(Overlay::Snapshot(details)) => details.offset = details.offset.min(last),
+        Some(Overlay::Page(page)) => page.offset = page.offset.min(last),
+        Some(Overlay::Patches(patches)) => patches.set_height(height.saturating_sub(1)),
         Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = (*offset).min(last),
         Some(Overlay::Jobs(at)) => *at = (*at).min(jobs),
         _ => {}
@@ -91,7 +96,7 @@ pub(super) fn palette_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 /// Pasted text goes into the palette's field.
 pub(super) fn palette_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     if let Some(Overlay::Palette(input, at)) = model.overlays.last_mut() {
-        keys::insert(input, text);
+        fields::insert(input, text);
         *at = 0;
     }
     Vec::new()

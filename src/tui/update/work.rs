@@ -1,13 +1,32 @@
 //! Jobs: begun, under way, ended; and leaving while they run.
 
-use super::{Effect, data, elsewhere, open_form};
-use crate::client::{Problem, Started};
+use std::time::Duration;
+
+use super::{Effect, data, elsewhere, open_form, sheet, snapshots};
+use crate::client::{Problem, SnapshotStarted, Started};
+use crate::domain::OperationKind;
 use crate::domain::fault::Code;
+use crate::domain::name::{OperationId, PatchId};
+use crate::domain::patch::PatchState;
 use crate::domain::sandbox::SandboxRecord;
-use crate::tui::model::{ActivityLine, Entry, Job, JobId, JobState, Leaving, Model, Overlay, Role, age};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::tui::model::{
+    ActivityLine, Entry, Job, JobId, JobState, Leaving, Model, NodeId, Overlay, Role, age, bytes, many, took,
+};
+
+/// What is said of a job that is done.
+pub(super) enum Outcome {
+    /// That it is done.
+    Done,
+    /// What came of it.
+    Told(String),
+    /// That it is done, and what is not well all the same.
+    Warned(String),
+}
 
 /// A job's verb was answered.
 pub(super) fn started(model: &mut Model, job: JobId, answer: Result<Box<Started>, Problem>) -> Vec<Effect> {
+    // A create's or a restore's: it has no sandbox before.
     let created = model.jobs.get(job).is_some_and(|job| job.sandbox.is_none());
     match answer {
         Ok(started) => {
@@ -21,17 +40,16 @@ pub(super) fn started(model: &mut Model, job: JobId, answer: Result<Box<Started>
             let id = sandbox.id.clone();
             data::take(model, Entry::new(sandbox));
             if created {
-                close_form(model);
+                close_form(model, job);
                 model.sandboxes.point_at(id);
             }
             let Some(operation) = operation else { return ended_well(model, job) };
-            model.jobs.set_operation(job, operation.clone());
-            let mut effects = vec![Effect::Finish(job, operation.clone())];
-            // Somebody asked for the roll-back before the operation had an id.
-            if model.jobs.get(job).is_some_and(|job| job.state == JobState::Cancelling) {
-                effects.push(Effect::Cancel(job, operation));
-            }
-            effects
+            let finish = Effect::Finish(job, operation.clone());
+            began(model, job, operation, finish)
+        }
+        Err(problem) if created && sheet::refused(model, job, &problem) => {
+            refused(model, job, problem);
+            Vec::new()
         }
         Err(problem) if created && open_form(model).is_some_and(|form| form.submitting) => {
             if let Some(form) = open_form(model) {
@@ -42,6 +60,85 @@ pub(super) fn started(model: &mut Model, job: JobId, answer: Result<Box<Started>
             Vec::new()
         }
         Err(problem) => ended_badly(model, job, problem),
+    }
+}
+
+/// A job's operation has an id now.
+fn began(model: &mut Model, job: JobId, operation: OperationId, finish: Effect) -> Vec<Effect> {
+    model.jobs.set_operation(job, operation.clone());
+    let mut effects = vec![finish];
+    // Somebody asked for the roll-back before the operation had an id.
+    if model.jobs.get(job).is_some_and(|job| job.state == JobState::Cancelling) {
+        effects.push(Effect::Cancel(job, operation));
+    }
+    effects
+}
+
+/// A verb on a snapshot was answered.
+pub(super) fn snapshot_started(
+    model: &mut Model,
+    job: JobId,
+    answer: Result<Box<SnapshotStarted>, Problem>,
+) -> Vec<Effect> {
+    let started = match answer {
+        Ok(started) => *started,
+        Err(problem) if sheet::refused(model, job, &problem) => {
+            refused(model, job, problem);
+            return Vec::new();
+        }
+        Err(problem) => {
+            let mut effects = ended_badly(model, job, problem);
+            effects.extend(snapshots::read(model));
+            return effects;
+        }
+    };
+    let SnapshotStarted { operation, snapshot } = started;
+    sheet::begun(model, job);
+    if let Some(job) = model.jobs.get_mut(job) {
+        job.snapshot = Some(snapshot.id.clone());
+        if job.kind == OperationKind::Snapshot {
+            model.snapshots.point_at(NodeId::Snapshot(snapshot.id));
+        }
+    }
+    let mut effects = snapshots::read(model);
+    effects.extend(match operation {
+        None => ended_well(model, job),
+        Some(operation) => {
+            let finish = Effect::FinishSnapshot(job, operation.clone());
+            began(model, job, operation, finish)
+        }
+    });
+    effects
+}
+
+/// An operation on a snapshot ended.
+pub(super) fn snapshot_ended(
+    model: &mut Model,
+    job: JobId,
+    took: Option<Duration>,
+    answer: Result<Box<SnapshotRecord>, Problem>,
+) -> Vec<Effect> {
+    let mut effects = snapshots::read(model);
+    effects.extend(match answer {
+        Err(problem) => ended_badly(model, job, problem),
+        Ok(record) => {
+            if let Some(job) = model.jobs.get_mut(job) {
+                job.took = took;
+            }
+            let making = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot);
+            let size = record.archive.bytes.map(|size| format!(" {}", bytes(size))).unwrap_or_default();
+            let told = if making { Outcome::Told(format!("{}{size}", record.title())) } else { Outcome::Done };
+            ended_as(model, job, told)
+        }
+    });
+    effects
+}
+
+/// What a snapshot is called in a job's title.
+pub(super) fn snapshot_title(record: &SnapshotRecord) -> String {
+    match &record.name {
+        Some(name) => format!("{} {name}", record.id),
+        None => record.id.to_string(),
     }
 }
 
@@ -63,13 +160,16 @@ pub(super) fn title(record: &SandboxRecord) -> String {
     }
 }
 
-fn close_form(model: &mut Model) {
-    model.overlays.retain(|overlay| !matches!(overlay, Overlay::Create(_)));
+fn close_form(model: &mut Model, job: JobId) {
+    let create = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Create);
+    model.overlays.retain(|overlay| !(create && matches!(overlay, Overlay::Create(_))));
+    sheet::begun(model, job);
 }
 
 /// A target was not what the operator saw: nothing was done, and that is said.
 pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effect> {
-    finish(model, job, JobState::Skipped(reason));
+    sheet::begun(model, job);
+    finish(model, job, JobState::Skipped(reason), Outcome::Done);
     Vec::new()
 }
 
@@ -78,20 +178,49 @@ pub(super) fn ended(model: &mut Model, job: JobId, answer: Result<Box<SandboxRec
     match answer {
         Ok(record) => {
             let host = record.host.clone();
+            let result = patched(model, job, &record);
             if model.frozen.is_none() {
                 data::take(model, Entry::new(*record));
             }
-            let mut effects = ended_well(model, job);
+            let mut effects = ended_as(model, job, result);
             effects.extend(elsewhere::refresh_services(model, &host));
+            effects.extend(snapshots::read(model));
             effects
         }
         Err(problem) => ended_badly(model, job, problem),
     }
 }
 
+/// What became of a sandbox's patches in a job that applies them: a patch that failed is no failure of the job.
+fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> Outcome {
+    let applies = |kind: &OperationKind| {
+        matches!(kind, OperationKind::Restore | OperationKind::Wake | OperationKind::Recreate | OperationKind::Patch)
+    };
+    if !model.jobs.get(job).is_some_and(|job| applies(&job.kind)) {
+        return Outcome::Done;
+    }
+    if let Some(error) = &record.patch_error {
+        return Outcome::Warned(error.clone());
+    }
+    let known = |id: &PatchId| {
+        let before = model.sandboxes.get(&record.id).map(|entry| &entry.record.applied_patches);
+        before.is_some_and(|before| before.iter().any(|run| run.id == *id && run.state == PatchState::Applied))
+    };
+    let has = record.applied_patches.iter().filter(|run| run.state == PatchState::Applied);
+    match has.filter(|run| !known(&run.id)).count() {
+        0 => Outcome::Done,
+        count => Outcome::Told(format!("{} applied", many(count, "patch", "patches"))),
+    }
+}
+
 /// A job is done.
 pub(super) fn ended_well(model: &mut Model, job: JobId) -> Vec<Effect> {
-    finish(model, job, JobState::Succeeded);
+    ended_as(model, job, Outcome::Done)
+}
+
+/// A job is done, with this result.
+pub(super) fn ended_as(model: &mut Model, job: JobId, outcome: Outcome) -> Vec<Effect> {
+    finish(model, job, JobState::Succeeded, outcome);
     Vec::new()
 }
 
@@ -102,16 +231,16 @@ pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Problem) -> Ve
         effects.push(Effect::Get(id));
     }
     if problem.code == Code::Cancelled {
-        finish(model, job, JobState::Cancelled);
+        finish(model, job, JobState::Cancelled, Outcome::Done);
         return effects;
     }
     if problem.code == Code::Conflict && model.jobs.get(job).is_some_and(|job| job.operation.is_none()) {
         // The revision moved between the look and the act: the store refused, as it should.
-        finish(model, job, JobState::Skipped(problem.message));
+        finish(model, job, JobState::Skipped(problem.message), Outcome::Done);
         return effects;
     }
     effects.push(Effect::Notify(format!("{} failed: {}", what(model, job), problem.message)));
-    finish(model, job, JobState::Failed(problem));
+    finish(model, job, JobState::Failed(problem), Outcome::Done);
     effects
 }
 
@@ -120,16 +249,20 @@ fn what(model: &Model, job: JobId) -> String {
 }
 
 /// Writes a job's end down: on the job, as a line of activity, as a toast.
-fn finish(model: &mut Model, id: JobId, state: JobState) {
+fn finish(model: &mut Model, id: JobId, state: JobState, outcome: Outcome) {
     let now = model.now;
     let what = what(model, id);
     let Some(job) = model.jobs.get_mut(id) else { return };
     if !job.is_running() {
         return;
     }
-    let took = age(job.seconds(now));
+    let took = job.took.map_or_else(|| age(job.seconds(now)), took);
     let (role, glyph, text, problem) = match &state {
-        JobState::Succeeded => (Role::Good, '✓', format!("{what}  done in {took}"), None),
+        JobState::Succeeded => match outcome {
+            Outcome::Done => (Role::Good, '✓', format!("{what}  done in {took}"), None),
+            Outcome::Told(told) => (Role::Good, '✓', format!("{what}  {told} in {took}"), None),
+            Outcome::Warned(warned) => (Role::Warn, '⚠', format!("{what}  done in {took}, but {warned}"), None),
+        },
         JobState::Cancelled => (Role::Warn, '○', format!("{what}  rolled back after {took}"), None),
         JobState::Skipped(reason) => (Role::Warn, '⚠', format!("{what}  skipped: {reason}"), None),
         JobState::Failed(problem) => {
@@ -157,6 +290,9 @@ pub(super) fn cancel(model: &mut Model, id: JobId) -> Vec<Effect> {
     }
     job.state = JobState::Cancelling;
     job.write("a roll-back was asked for");
+    if job.is_rollout() {
+        return vec![Effect::StopRollout(id)];
+    }
     job.operation.clone().map(|operation| Effect::Cancel(id, operation)).into_iter().collect()
 }
 

@@ -12,9 +12,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title:
     if !running.is_empty() {
         spans.push((Role::Busy, format!("{} running ", running.len())));
     }
-    if screen.list.height == 0 {
+    for other in others(screen, Pane::Activity) {
         spans.push((Role::Border, "─ ".to_owned()));
-        spans.push((Role::Dim, "Sandboxes (tab) ".to_owned()));
+        spans.push((Role::Dim, format!("{other} (tab) ")));
     }
     let spans: Vec<(Role, &str)> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
     paint.spans(screen.frame.x + 2, title, screen.frame.width.saturating_sub(4), &spans);
@@ -39,6 +39,13 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title:
             paint.tint(Area { x: area.x + 1, y, width: area.width - 1, height: 1 }, style);
         }
     }
+}
+
+/// The panes that have no place on the screen beside this one: they are tabs of it.
+pub(super) fn others(screen: &Screen, pane: Pane) -> Vec<&'static str> {
+    let all = [(Pane::Sandboxes, "Sandboxes"), (Pane::Snapshots, "Snapshots"), (Pane::Activity, "Activity")];
+    let hidden = all.into_iter().filter(|(other, _)| *other != pane && screen.rows(*other).height == 0);
+    hidden.map(|(_, name)| name).collect()
 }
 
 /// `14:03:20 create 77fe01aa  [3/6 transfer] ▓▓▓▓▓░░░░░ 45%  12 MB/s`

@@ -4,7 +4,7 @@ use ratatui::layout::Position;
 
 use super::paint::Paint;
 use crate::domain::text::columns;
-use crate::tui::model::{Area, Confirm, Job, Model, Purpose, Role, Target, age, wrap};
+use crate::tui::model::{Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, age, bytes, many, wrap};
 
 /// Draws the dialog; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> Option<Position> {
@@ -53,13 +53,22 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> O
 }
 
 fn title(model: &Model, confirm: &Confirm) -> String {
-    let count = confirm.taken().count();
-    let many = if count == 1 { "this sandbox".to_owned() } else { format!("{count} sandboxes") };
+    let named =
+        |count: usize, one: &str, more: &str| if count == 1 { one.to_owned() } else { format!("{count} {more}") };
+    let many = named(confirm.taken().count(), "this sandbox", "sandboxes");
+    let silent = if confirm.again { " although the host is silent" } else { "" };
     match confirm.purpose {
-        Purpose::Destroy if confirm.again => format!("Destroy {many} although the host is silent?"),
-        Purpose::Recreate if confirm.again => format!("Rebuild {many} although the host is silent?"),
-        Purpose::Destroy => format!("Destroy {many}?"),
-        Purpose::Recreate => format!("Rebuild {many}?"),
+        Purpose::Destroy => format!("Destroy {many}{silent}?"),
+        Purpose::Recreate => format!("Rebuild {many}{silent}?"),
+        Purpose::Sleep => format!("Put {many} to sleep{silent}?"),
+        Purpose::Wake => format!("Wake {many}{silent}?"),
+        Purpose::Apply { retry: false } => format!("Apply the patches that wait{silent}?"),
+        Purpose::Apply { retry: true } => format!("Run the patch once more{silent}?"),
+        Purpose::DeleteSnapshots => {
+            let many = named(confirm.taken_snapshots().count(), "this snapshot", "snapshots");
+            format!("Delete {many}{silent}?")
+        }
+        Purpose::RemovePatch => "Take this patch away?".to_owned(),
         Purpose::CancelJob(id) => {
             let what = model.jobs.get(id).map(|job| format!("{} {}", job.kind, job.title)).unwrap_or_default();
             format!("Roll back {what}?")
@@ -116,23 +125,96 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
                 lines.extend(running(model, job));
             }
         }
-        Purpose::Destroy | Purpose::Recreate => {
+        Purpose::DeleteSnapshots => lines.extend(deletion(model, confirm)),
+        Purpose::RemovePatch => lines.extend(confirm.patch.iter().flat_map(removal)),
+        purpose => {
             let narrow = model.screen().whole.width < 100;
             lines.extend(confirm.targets.iter().flat_map(|target| named(model, target, narrow)));
             lines.push(Vec::new());
-            let words = match confirm.purpose {
-                Purpose::Recreate => {
-                    "Each is destroyed and made again: same id, profile version and inputs; its files are gone."
-                }
-                _ => "Containers, networks, volumes and the workspace are removed.",
-            };
-            lines.push(vec![(Role::Dim, words.to_owned())]);
+            lines.push(vec![(Role::Dim, consequence(purpose).to_owned())]);
             if confirm.taken().next().is_none() {
                 lines.push(vec![(Role::Warn, "Nothing is left to act on.".to_owned())]);
             }
         }
     }
     lines
+}
+
+/// What a verb means for each of its sandboxes.
+fn consequence(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Recreate => {
+            "Each is destroyed and made again: same id, profile version and inputs; its files are gone."
+        }
+        Purpose::Sleep => {
+            "What runs is stopped; files and volumes stay, and the deadline goes on. Ports may be others after waking."
+        }
+        Purpose::Wake => {
+            "What ran is started again; it is ready once its patches ended. The first that fails stops the rest."
+        }
+        Purpose::Apply { retry: false } => {
+            "They run now, one after the other, while it is ready. The first that fails stops the rest."
+        }
+        Purpose::Apply { retry: true } => {
+            "What failed, or may have run, runs once more, then the rest. A script that is not made for that may do harm."
+        }
+        _ => "Containers, networks, volumes and the workspace are removed.",
+    }
+}
+
+/// Each snapshot with its size, age and hosts; below it what depends on it.
+fn deletion(model: &Model, confirm: &Confirm) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for target in &confirm.snapshots {
+        let record = &target.view.record;
+        let (id_role, role) =
+            if target.left_out.is_some() { (Role::Dim, Role::Dim) } else { (Role::Title, Role::Plain) };
+        let size = record.archive.bytes.map(|size| format!("{}  ", bytes(size))).unwrap_or_default();
+        let old = age(model.now.since(record.created_at).as_secs());
+        let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
+        let facts = format!("  {size}{old} old  {} on {}", record.state, hosts.join(", "));
+        lines.push(vec![(id_role, target.title()), (role, facts)]);
+        if let Some(reason) = &target.left_out {
+            lines.push(vec![(Role::Warn, format!("    left out: {reason}"))]);
+        } else if !target.dependants.is_empty() {
+            lines.push(vec![(Role::Warn, "    ⚠ it is in use; by force it goes all the same:".to_owned())]);
+            lines.extend(target.dependants.iter().map(|dependant| vec![(Role::Plain, format!("      {dependant}"))]));
+        }
+        if let Some(silent) = &target.silent {
+            lines.push(vec![(Role::Warn, format!("    ⚠ {silent}; what is shown may be old"))]);
+        }
+    }
+    lines.push(Vec::new());
+    let by_force = confirm.taken_snapshots().any(|target| !target.dependants.is_empty());
+    let words = if by_force {
+        "Its archive and its patches go. Sandboxes based on it stay, but cannot be rebuilt any more."
+    } else {
+        "The archives are removed from their hosts, copies too. Nothing brings them back."
+    };
+    lines.push(vec![(Role::Dim, words.to_owned())]);
+    if confirm.taken_snapshots().next().is_none() {
+        lines.push(vec![(Role::Warn, "Nothing is left to act on.".to_owned())]);
+    }
+    lines
+}
+
+fn removal(patch: &PatchTarget) -> Vec<Line> {
+    let about = patch.description.as_deref().unwrap_or("no description");
+    let (has, owes) = patch.counts;
+    vec![
+        vec![
+            (Role::Title, format!("{} ", patch.sequence)),
+            (Role::Plain, format!("{about}  ({}) of {}", patch.id, patch.title)),
+        ],
+        Vec::new(),
+        vec![(
+            Role::Dim,
+            format!(
+                "{} it and keep what it did; {owes} will not get it. Its number is not used again.",
+                many(has, "sandbox has", "sandboxes have")
+            ),
+        )],
+    ]
 }
 
 fn running(model: &Model, job: &Job) -> [Line; 2] {
@@ -165,7 +247,10 @@ fn named(model: &Model, target: &Target, narrow: bool) -> Vec<Line> {
     if target.protected && target.left_out.is_none() {
         lines.push(vec![(Role::Warn, "    ⚠ it is protected (label protect=true)".to_owned())]);
     }
-    if let Some(reason) = target.left_out {
+    if target.left_out.is_none() {
+        lines.extend(target.notes.iter().map(|note| vec![(Role::Busy, format!("    {note}"))]));
+    }
+    if let Some(reason) = &target.left_out {
         lines.push(vec![(Role::Warn, format!("    left out: {reason}"))]);
     }
     if let Some(silent) = &target.silent {

@@ -16,13 +16,49 @@ const LIST: &[(Action, &str)] = &[
     (Action::Shell, "shell"),
     (Action::Filter, "filter"),
     (Action::Help, "help"),
+    (Action::Snapshot, "snapshot"),
+    (Action::Sleep, "sleep"),
+    (Action::Wake, "wake"),
     (Action::Mark, "mark"),
     (Action::Labels, "labels"),
+    (Action::Patches, "patches"),
     (Action::Recreate, "rebuild"),
     (Action::Sort, "sort"),
     (Action::CopySsh, "copy ssh"),
     (Action::Jobs, "jobs"),
     (Action::Palette, "commands"),
+    (Action::Quit, "quit"),
+];
+
+/// The footer's keys in the snapshots.
+const SNAPSHOTS: &[(Action, &str)] = &[
+    (Action::Restore, "restore"),
+    (Action::Open, "details"),
+    (Action::Patches, "patches"),
+    (Action::Destroy, "delete"),
+    (Action::Filter, "filter"),
+    (Action::Help, "help"),
+    (Action::Mark, "mark"),
+    (Action::CopyId, "copy id"),
+    (Action::CancelJob, "cancel"),
+    (Action::Jobs, "jobs"),
+    (Action::Palette, "commands"),
+    (Action::Quit, "quit"),
+];
+
+/// The footer's keys on a sandbox's row of the snapshots.
+const BASED: &[(Action, &str)] = &[
+    (Action::Snapshot, "snapshot"),
+    (Action::Open, "details"),
+    (Action::Patches, "patches"),
+    (Action::Sleep, "sleep"),
+    (Action::Wake, "wake"),
+    (Action::Destroy, "destroy"),
+    (Action::Logs, "logs"),
+    (Action::Shell, "shell"),
+    (Action::Help, "help"),
+    (Action::Recreate, "rebuild"),
+    (Action::Filter, "filter"),
     (Action::Quit, "quit"),
 ];
 
@@ -62,7 +98,12 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<P
 }
 
 fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    let table = if model.focus == Pane::Sandboxes { LIST } else { ACTIVITY };
+    let table = match model.focus {
+        Pane::Sandboxes => LIST,
+        Pane::Snapshots if model.snapshots.selected().is_some_and(|row| row.at.is_some()) => BASED,
+        Pane::Snapshots => SNAPSHOTS,
+        Pane::Activity => ACTIVITY,
+    };
     let end = area.x + area.width;
     let mut x = area.x + 1;
     for (action, what) in table {
@@ -71,7 +112,7 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
         if x.saturating_add(needed) > end {
             continue;
         }
-        let refused = model.read_only && action.is_mutating();
+        let refused = model.refusal(*action).is_some();
         let role = if refused { Role::Dim } else { Role::Key };
         x = paint.spans(
             x,

@@ -2,14 +2,11 @@
 
 use ratatui::layout::Position;
 
-use super::footer::skip_columns;
+use super::fields;
 use super::paint::Paint;
 use crate::client::{Decision, ProfileView};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Choice, CreateForm, Field, Load, Model, Plan, Role, Step, bytes, wrap};
-
-/// Cells for the labels.
-const LABEL: u16 = 16;
+use crate::tui::model::{Area, CreateForm, Load, Model, Plan, Role, Step, bytes};
 
 /// Draws the form; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) -> Option<Position> {
@@ -95,73 +92,9 @@ fn fill(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) -> Option<Posit
         (key(Action::Leave), "other profile"),
     ];
     paint.overlay(outer, &title, &hints);
-    // A field takes a row and one for its help or error; where that does not fit, only the focused one has both.
-    let count = u16::try_from(form.fields.len()).unwrap_or(u16::MAX);
-    let tall = area.height >= count * 2 + 6;
-    let needed = if tall { count * 2 } else { count + 1 };
-    let room = needed.min(area.height.saturating_sub(3));
-    let mut cursor = None;
-    let mut y = area.y;
-    let first = first_field(form, room, tall);
-    for (at, field) in form.fields.iter().enumerate().skip(first) {
-        let both = tall || at == form.focus;
-        if y + u16::from(both) >= area.y + room {
-            break;
-        }
-        let place = one(paint, area, y, field, at == form.focus, both);
-        cursor = if at == form.focus { place } else { cursor };
-        y += if both { 2 } else { 1 };
-    }
-    let below = Area { y: area.y + room, height: area.height - room, ..area };
-    paint.put(below.x, below.y, below.width, &"─".repeat(usize::from(below.width)), Role::Border);
-    let below = Area { y: below.y + 1, height: below.height.saturating_sub(1), ..below };
+    let (cursor, below) = fields::draw(paint, area, &form.fields, 6);
     plan(paint, form, below);
     if form.submitting { None } else { cursor }
-}
-
-/// The first field on the screen, so that the focused one is on it.
-fn first_field(form: &CreateForm, room: u16, tall: bool) -> usize {
-    let rows = usize::from(room);
-    let fit = if tall { rows / 2 } else { rows.saturating_sub(1) };
-    (form.focus + 1).saturating_sub(fit.max(1))
-}
-
-fn one(paint: &mut Paint<'_>, area: Area, y: u16, field: &Field, focused: bool, both: bool) -> Option<Position> {
-    let label = format!("{}{}", field.label(), if field.required { " *" } else { "" });
-    let role = match (&field.error, focused) {
-        (Some(_), _) => Role::Bad,
-        (None, true) => Role::Accent,
-        (None, false) => Role::Plain,
-    };
-    paint.put(area.x, y, 1, if focused { "▌" } else { " " }, Role::Accent);
-    paint.put(area.x + 2, y, LABEL - 2, &label, role);
-    let (x, room) = (area.x + LABEL + 1, area.width.saturating_sub(LABEL + 1));
-    let value = field.input.value();
-    let scroll = field.input.visual_scroll(usize::from(room.saturating_sub(1)));
-    let choices = matches!(field.choice, Choice::OneOf(_));
-    if value.is_empty() {
-        let shown = if field.default.is_empty() { "…" } else { field.default.as_str() };
-        let shown = if choices && focused { format!("‹ {shown} ›") } else { shown.to_owned() };
-        paint.put(x, y, room, &shown, Role::Dim);
-    } else if choices {
-        let shown = if focused { format!("‹ {value} ›") } else { value.to_owned() };
-        paint.put(x, y, room, &shown, Role::Plain);
-    } else {
-        let shown = if focused { skip_columns(value, scroll) } else { value.to_owned() };
-        paint.put(x, y, room, &shown, if focused { Role::Title } else { Role::Plain });
-    }
-    // Where only one row is there, an error beside a short value still shows.
-    match (&field.error, both) {
-        (Some(error), true) => paint.put(x, y + 1, room, &format!("✗ {error}"), Role::Bad),
-        (None, true) => paint.put(x, y + 1, room, &field.help, Role::Dim),
-        (Some(error), false) => {
-            let used = u16::try_from(crate::domain::text::columns(value)).unwrap_or(room).min(room) + 2;
-            paint.put(x + used, y, room.saturating_sub(used), &format!("✗ {error}"), Role::Bad)
-        }
-        (None, false) => 0,
-    };
-    let at = u16::try_from(field.input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    (focused && !choices).then(|| Position::new(x + at.min(room.saturating_sub(1)), y))
 }
 
 /// What a create would do, or why that is not known; an error of the create itself goes first.
@@ -186,16 +119,7 @@ fn plan(paint: &mut Paint<'_>, form: &CreateForm, area: Area) {
         }
         Plan::Failed(_) => {}
     }
-    let mut y = area.y;
-    for (role, text) in lines {
-        for part in wrap(&crate::domain::text::clean_line(&text, 4000), usize::from(area.width)) {
-            if y >= area.y + area.height {
-                return;
-            }
-            paint.put(area.x, y, area.width, &part, role);
-            y += 1;
-        }
-    }
+    fields::lines(paint, area, &lines, 0);
 }
 
 fn decided(decision: &Decision, lines: &mut Vec<(Role, String)>) {

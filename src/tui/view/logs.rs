@@ -11,7 +11,7 @@ use crate::tui::model::{Area, LogField, LogRow, LogState, Logs, Model, Role};
 /// Draws the overlay; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<Position> {
     let screen = model.screen();
-    let (outer, area) = (screen.frame, screen.log_text());
+    let (outer, area) = (screen.panes, screen.log_text());
     let key = |action| model.keymap.first(Mode::Logs, action).unwrap_or_default();
     let wrap = if logs.wrap { "cut lines" } else { "wrap lines" };
     let hints = [

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! header      hosts, counts, clock
-//! ╭ Sandboxes ───────────────╮
-//! │ column titles            │   (from 100 columns on, the panes to come stand to the right)
-//! │ rows                     │
-//! ├ Activity ────────────────┤
-//! │ jobs, then what happened │
-//! ╰──────────────────────────╯
+//! ╭ Sandboxes ───────────────╮╭ Snapshots ───────────╮
+//! │ column titles            ││ the tree of lineage  │   (below 100 columns the snapshots share
+//! │ rows                     ││                      │    the place of the activity)
+//! ├ Activity ────────────────┤│                      │
+//! │ jobs, then what happened ││                      │
+//! ╰──────────────────────────╯╰──────────────────────╯
 //! footer      keys, a toast, or the filter
 //! ```
 
 mod activity;
 mod confirm;
+mod fields;
 mod footer;
 mod form;
 mod header;
@@ -22,8 +23,11 @@ mod logs;
 mod paint;
 mod palette;
 mod paper;
+mod patches;
 mod sandboxes;
+mod sheet;
 mod shell;
+mod snapshots;
 mod theme;
 
 use ratatui::buffer::Buffer;
@@ -68,12 +72,23 @@ fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
         }
         activity::draw(model, paint, &screen, title);
     }
+    if screen.snapshots.height > 0 {
+        if screen.is_folded() {
+            let title = screen.snapshots.y - 1;
+            if title > screen.frame.y {
+                paint.rule(screen.frame, title, ('├', '┤'), Role::Border);
+            }
+        } else {
+            paint.frame(screen.column, Role::Border);
+        }
+        snapshots::draw(model, paint, &screen);
+    }
     if model.overlays.is_empty() {
         focus_edge(model, paint);
     } else {
         // What lies below an overlay steps back.
         let step_back = paint.style(Role::Dim);
-        paint.tint(screen.frame, step_back);
+        paint.tint(screen.panes, step_back);
     }
     let mut cursor = footer::draw(model, paint, screen.footer);
     for overlay in &model.overlays {
@@ -85,20 +100,25 @@ fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
 /// The focused pane's frame has another colour, its left edge at least.
 fn focus_edge(model: &Model, paint: &mut Paint<'_>) {
     let screen = model.screen();
-    let pane = if model.focus == Pane::Sandboxes { screen.list } else { screen.activity };
+    let pane = screen.rows(model.focus);
     if pane.height == 0 {
         return;
     }
     let top = if model.focus == Pane::Sandboxes { screen.titles.y } else { pane.y };
     for y in top..pane.y + pane.height {
-        paint.put(screen.frame.x, y, 1, "│", Role::Focus);
-        paint.put(screen.frame.x + screen.frame.width - 1, y, 1, "│", Role::Focus);
+        paint.put(pane.x.saturating_sub(1), y, 1, "│", Role::Focus);
+        paint.put(pane.x + pane.width, y, 1, "│", Role::Focus);
     }
 }
 
 fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option<Position> {
     match overlay {
-        Overlay::Details(_) | Overlay::Output(..) | Overlay::Help(_) | Overlay::Error(..) => {
+        Overlay::Details(_)
+        | Overlay::Snapshot(_)
+        | Overlay::Page(_)
+        | Overlay::Output(..)
+        | Overlay::Help(_)
+        | Overlay::Error(..) => {
             paper::draw(model, paint, overlay);
             None
         }
@@ -114,6 +134,11 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             None
         }
         Overlay::Labels(labels) => labels::draw(model, paint, labels),
+        Overlay::Sheet(sheet) => sheet::draw(model, paint, sheet),
+        Overlay::Patches(patches) => {
+            patches::draw(model, paint, patches);
+            None
+        }
         Overlay::Palette(input, at) => Some(palette::draw(model, paint, input, *at)),
     }
 }

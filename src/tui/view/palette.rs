@@ -23,7 +23,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
     let offset = at.saturating_sub(height.saturating_sub(1));
     for (row, action) in found.iter().skip(offset).take(height).enumerate() {
         let y = area.y + 1 + u16::try_from(row).unwrap_or(u16::MAX);
-        let refused = model.read_only && action.is_mutating();
+        let refused = model.refusal(*action).is_some();
         let role = if refused { Role::Dim } else { Role::Plain };
         paint.put(area.x + 2, y, 18, &action.name().replace('_', " "), role);
         paint.put(area.x + 21, y, area.width.saturating_sub(36), action.help(), Role::Dim);

@@ -26,12 +26,27 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
                     (key(Action::Labels), "labels"),
                     (key(Action::Destroy), "destroy"),
                     (key(Action::Recreate), "rebuild"),
+                    (key(Action::Snapshot), "snapshot"),
                 ]);
             }
             let record = &details.record;
             let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
             (format!("{}{name} on {}", record.id, record.host), details.offset)
         }
+        Overlay::Snapshot(details) => {
+            hints.extend([
+                (key(Action::Restore), "restore"),
+                (key(Action::Patches), "patches"),
+                (key(Action::CopyId), "copy id"),
+            ]);
+            if !model.read_only {
+                hints.push((key(Action::Destroy), "delete"));
+            }
+            let record = &details.view.record;
+            let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            (format!("{}{name} on {}", record.id, record.host), details.offset)
+        }
+        Overlay::Page(page) => (page.title.clone(), page.offset),
         Overlay::Output(id, offset) => {
             let job = model.jobs.get(*id);
             if job.is_some_and(Job::is_running) {

@@ -2,10 +2,11 @@
 
 use super::paint::Paint;
 use crate::domain::State;
+use crate::domain::patch::PatchState;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
-    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, short_profile, state_glyph,
-    state_role,
+    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, patch_glyph, patch_role,
+    short_profile, state_glyph, state_role,
 };
 
 /// Draws the pane.
@@ -59,9 +60,19 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         spans.extend([(Role::Border, "─ "), (Role::Bad, stale.as_str())]);
     }
     let end = paint.spans(x, y, room, &spans);
-    if screen.activity.height == 0 {
-        // One pane at a time: the other one is a tab.
-        paint.spans(end, y, (x + room).saturating_sub(end), &[(Role::Border, "─ "), (Role::Dim, "Activity (tab) ")]);
+    if screen.activity.height == 0 && screen.snapshots.height == 0 || screen.activity.height == 0 && !screen.is_folded()
+    {
+        // One pane at a time: the others are tabs.
+        let mut x = end;
+        for other in super::activity::others(screen, Pane::Sandboxes) {
+            let name = format!("{other} (tab) ");
+            x = paint.spans(
+                x,
+                y,
+                (screen.frame.x + 2 + room).saturating_sub(x),
+                &[(Role::Border, "─ "), (Role::Dim, &name)],
+            );
+        }
     }
 }
 
@@ -142,6 +153,9 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
                     (false, false) => (state_glyph(&record.state), state),
                 };
                 paint.put(x + 2, y, 1, &glyph.to_string(), role);
+                if let Some(state) = patch_state(model, entry) {
+                    paint.put(x + 3, y, 1, &patch_glyph(state).to_string(), patch_role(state));
+                }
             }
             Column::Id => {
                 paint.put(x, y, width, record.id.as_str(), if selected { Role::Title } else { plain });
@@ -177,6 +191,14 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
         let marks = columns.first().map_or(0, |placed| placed.width);
         paint.tint(Area { x: area.x + marks, width: area.width.saturating_sub(marks), y, height: 1 }, style);
     }
+}
+
+/// How the patches of a sandbox stand, where that is worth a mark: some wait, one failed, or nobody knows.
+fn patch_state<'a>(model: &'a Model, entry: &'a Entry) -> Option<&'a PatchState> {
+    let based = model.snapshots.of_sandbox(&entry.record.id).map(|(_, based)| &based.patch_state);
+    let state = based.unwrap_or(&entry.record.patch_state);
+    matches!(state, PatchState::Pending | PatchState::Applying | PatchState::Failed | PatchState::Unknown)
+        .then_some(state)
 }
 
 /// What the last column says: what is being done, else what is wrong, else what is left.
@@ -215,6 +237,9 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
         let message = record.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
         let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
         return (role, format!("{ago} ago{message}"));
+    }
+    if let Some(error) = &record.patch_error {
+        return (Role::Bad, error.clone());
     }
     let soon = record.expires_at.is_some_and(|end| end <= model.now.plus_seconds(600));
     let protected = if record.is_protected() { "  protected" } else { "" };

@@ -1,0 +1,278 @@
+//! Where a sandbox comes from and what was made of it, and a snapshot's whole record, as text to be read.
+
+use std::sync::Arc;
+
+use super::jobs::Jobs;
+use super::paper::{Paper, Role};
+use super::sandboxes::Sandboxes;
+use super::snapshots::{Snapshots, caveat, snapshot_glyph, standings};
+use super::words::{age, bytes, many, patch_glyph, patch_role, state_glyph, state_role};
+use crate::domain::Time;
+use crate::domain::name::SnapshotId;
+use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::request::counted;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState, SnapshotView};
+use crate::domain::text::last_lines;
+
+/// How many lines of a patch's output are shown in a record.
+const OUTPUT: usize = 20;
+/// How many paths are listed.
+const PATHS: usize = 10;
+
+/// One snapshot's whole record.
+#[derive(Debug, Clone)]
+pub struct SnapshotDetails {
+    /// As it was read last; it stays when the snapshot is gone.
+    pub view: Arc<SnapshotView>,
+    /// The first line on the screen.
+    pub offset: usize,
+}
+
+impl SnapshotDetails {
+    /// The record as lines of a width.
+    pub fn paper(&self, width: usize, now: Time, jobs: &Jobs, all: &Snapshots, sandboxes: &Sandboxes) -> Paper {
+        let mut paper = Paper::new(width);
+        let view = self.view.as_ref();
+        overview(&mut paper, view, now, jobs);
+        if let Some(failure) = &view.record.failure {
+            paper.heading("Failure");
+            paper.pair("step", Role::Bad, &failure.step);
+            paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
+            paper.text(Role::Code, 2, &failure.output);
+        }
+        based(&mut paper, view, sandboxes);
+        patches(&mut paper, view);
+        if !view.children.is_empty() {
+            paper.heading("Snapshots taken of its sandboxes");
+            for id in &view.children {
+                snapshot_line(&mut paper, id, all, now);
+            }
+        }
+        archive(&mut paper, &view.record, now);
+        paper
+    }
+}
+
+fn ago(time: Time, now: Time) -> String {
+    format!("{} ago ({time})", age(now.since(time).as_secs()))
+}
+
+fn overview(paper: &mut Paper, view: &SnapshotView, now: Time, jobs: &Jobs) {
+    let record = &view.record;
+    let role = match record.state {
+        SnapshotState::Ready => Role::Good,
+        SnapshotState::Failed => Role::Bad,
+        _ => Role::Busy,
+    };
+    paper.pair("state", role, &format!("{} {}", snapshot_glyph(&record.state), record.state));
+    paper.maybe("", Role::Warn, caveat(view).map(|words| format!("⚠ {words}")));
+    paper.maybe("message", Role::Plain, record.message.as_deref());
+    if let Some(job) = jobs.of_snapshot(&record.id) {
+        let stage =
+            job.stage.as_ref().map(|(stage, step, steps)| format!(" {step}/{steps} {stage}")).unwrap_or_default();
+        let moved = job.moved().map(|moved| format!(", {}", bytes(moved))).unwrap_or_default();
+        paper.pair("operation", Role::Busy, &format!("{}{stage}{moved}", job.kind));
+    } else if let Some(running) = &record.operation {
+        let since = age(now.since(running.started_at).as_secs());
+        let who = format!("by {} in process {} on {}", running.actor, running.pid, running.host);
+        paper.pair("operation", Role::Busy, &format!("{} for {since}, {who}", running.kind));
+    }
+    paper.pair("id", Role::Plain, record.id.as_str());
+    paper.maybe("name", Role::Plain, record.name.as_deref());
+    paper.pair("kind", Role::Plain, record.kind.as_str());
+    let source = record.sandbox_name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    paper.pair("taken of", Role::Plain, &format!("{}{source}", record.sandbox_id));
+    paper.maybe(
+        "parent",
+        Role::Plain,
+        record
+            .parent_snapshot
+            .as_ref()
+            .map(|parent| format!("{parent}, with its patches up to {}", record.patch_level)),
+    );
+    paper.pair("profile", Role::Plain, &format!("{} {}", record.profile.id, record.profile.version));
+    paper.pair("extension", Role::Plain, record.extension.as_str());
+    paper.pair("host", Role::Plain, record.host.as_str());
+    paper.maybe("path", Role::Code, record.path.as_deref());
+    for replica in &record.replicas {
+        paper.pair("copy", Role::Plain, &format!("{} {} ({})", replica.host, replica.path, bytes(replica.bytes)));
+    }
+    paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at, now), record.actor));
+    paper.maybe("expires", Role::Plain, record.expires_at.map(|end| end.to_string()));
+    paper.maybe("verified", Role::Good, record.verified_at.map(|time| ago(time, now)));
+    for (key, value) in &record.labels {
+        paper.pair("label", if key == "protect" { Role::Warn } else { Role::Plain }, &format!("{key}={value}"));
+    }
+}
+
+fn based(paper: &mut Paper, view: &SnapshotView, sandboxes: &Sandboxes) {
+    paper.heading("Sandboxes based on it");
+    if view.sandboxes.is_empty() {
+        paper.text(Role::Dim, 2, "none");
+    }
+    for sandbox in &view.sandboxes {
+        let record = sandboxes.get(&sandbox.id).map(|entry| &*entry.record);
+        let state = record.map_or(&sandbox.state, |record| &record.state);
+        let name = sandbox.name.as_deref().unwrap_or("—");
+        let mut spans = vec![
+            (state_role(state), format!("  {} ", state_glyph(state))),
+            (Role::Title, sandbox.id.to_string()),
+            (Role::Plain, format!("  {name}  {state}  ")),
+        ];
+        for state in standings(view, sandbox, record) {
+            spans.push((patch_role(&state), patch_glyph(&state).to_string()));
+        }
+        paper.spans(spans);
+        if let Some(error) = &sandbox.patch_error {
+            paper.text(Role::Bad, 6, error);
+        }
+    }
+}
+
+fn patches(paper: &mut Paper, view: &SnapshotView) {
+    paper.heading("Patches");
+    if view.patches.is_empty() {
+        paper.text(Role::Dim, 2, &format!("none; the next one is number {}", view.record.next_patch_sequence));
+    }
+    for patch in &view.patches {
+        let about = patch.description.as_deref().unwrap_or("no description");
+        let lines = many(patch.script.lines().count(), "line", "lines");
+        let text = format!("{about}  (in {}, {lines}, {}, by {})", patch.run_in, patch.id, patch.actor);
+        paper.pair(&patch.sequence.to_string(), Role::Plain, &text);
+    }
+}
+
+fn archive(paper: &mut Paper, record: &SnapshotRecord, now: Time) {
+    let facts = &record.archive;
+    paper.heading("Archive");
+    let format = facts.format.as_ref().map(|format| format!(" as {format}")).unwrap_or_default();
+    paper.maybe("size", Role::Plain, facts.bytes.map(|size| format!("{}{format}", bytes(size))));
+    paper.maybe("content", Role::Plain, facts.content_bytes.map(bytes));
+    paper.maybe("entries", Role::Plain, facts.files.map(|files| files.to_string()));
+    paper.maybe("sha256", Role::Plain, facts.sha256.as_deref());
+    paper.maybe("mode", Role::Plain, facts.mode.as_ref().map(ToString::to_string));
+    paper.maybe("consistency", Role::Plain, facts.consistency.as_ref().map(ToString::to_string));
+    for volume in &facts.captured_volumes {
+        paper.pair("volume", Role::Good, &volume.name);
+    }
+    for volume in &facts.not_captured {
+        paper.pair("not captured", Role::Warn, &format!("{}: {}", volume.name, volume.reason));
+    }
+    if !facts.not_preserved.is_empty() {
+        paper.pair("not preserved", Role::Warn, &counted(&facts.not_preserved));
+    }
+    if facts.left_out_count > 0 {
+        let text = format!("{} sockets and device nodes", facts.left_out_count);
+        paper.pair("left out", Role::Warn, &text);
+        for path in facts.left_out.iter().take(PATHS) {
+            paper.pair("", Role::Dim, path);
+        }
+    }
+    if facts.foreign_owners > 0 {
+        paper.pair("owners", Role::Plain, &format!("{} entries of other accounts", facts.foreign_owners));
+    }
+    for pattern in &facts.excludes {
+        paper.pair("excluded", Role::Dim, pattern);
+    }
+    for (service, image) in &facts.images {
+        paper.pair("image", Role::Dim, &format!("{service} {image}"));
+    }
+    if !record.inputs.is_empty() {
+        paper.heading("Inputs of its sandbox");
+        for (name, value) in &record.inputs {
+            paper.pair(name, Role::Plain, value);
+        }
+    }
+    if record.state == SnapshotState::Ready && record.verified_at.is_none() {
+        paper.gap();
+        let old = age(now.since(record.created_at).as_secs());
+        let text = format!("not read again since it was made {old} ago: `sandboxer snapshots verify {}`", record.id);
+        paper.text(Role::Dim, 2, &text);
+    }
+}
+
+fn snapshot_line(paper: &mut Paper, id: &SnapshotId, all: &Snapshots, now: Time) {
+    let Some(view) = all.get(id) else { return paper.pair("", Role::Dim, id.as_str()) };
+    let record = &view.record;
+    let name = record.name.as_ref().map(|name| format!("{name}  ")).unwrap_or_default();
+    let size = record.archive.bytes.map(|size| format!("  {}", bytes(size))).unwrap_or_default();
+    let text = format!("{name}{id}{size}  {} old", age(now.since(record.created_at).as_secs()));
+    let role = if record.state == SnapshotState::Failed { Role::Bad } else { Role::Good };
+    paper.spans([(role, format!("  {} ", snapshot_glyph(&record.state))), (Role::Plain, text)]);
+}
+
+/// Adds a sandbox's base, its patches, and the snapshots that were taken of it; nothing where there are none of these.
+pub(super) fn of_sandbox(paper: &mut Paper, record: &SandboxRecord, all: &Snapshots, now: Time) {
+    let taken: Vec<&Arc<SnapshotView>> = all.taken_of(&record.id).collect();
+    if record.based_on_snapshot.is_none() && taken.is_empty() {
+        return;
+    }
+    paper.heading("Lineage");
+    let mut next = record.based_on_snapshot.clone();
+    let mut seen = Vec::new();
+    while let Some(id) = next.take().filter(|id| !seen.contains(id)) {
+        let view = all.get(&id);
+        let key = if seen.is_empty() { "based on" } else { "and that on" };
+        let name = view.and_then(|view| view.record.name.as_ref()).map(|name| format!("{name}  ")).unwrap_or_default();
+        let gone = if view.is_some() { "" } else { "  (gone)" };
+        paper.pair(key, Role::Plain, &format!("{name}{id}{gone}"));
+        next = view.and_then(|view| view.record.parent_snapshot.clone());
+        seen.push(id);
+    }
+    applied(paper, record, all);
+    if !taken.is_empty() {
+        paper.heading("Snapshots taken of it");
+        for view in taken {
+            snapshot_line(paper, &view.record.id, all, now);
+        }
+    }
+}
+
+fn applied(paper: &mut Paper, record: &SandboxRecord, all: &Snapshots) {
+    let base = all.of_sandbox(&record.id);
+    let patches = base.map(|(view, _)| view.patches.as_slice()).unwrap_or_default();
+    if patches.is_empty() && record.applied_patches.is_empty() {
+        return;
+    }
+    let state = base.map_or(&record.patch_state, |(_, based)| &based.patch_state);
+    paper.pair("patches", patch_role(state), &format!("{} {state}", patch_glyph(state)));
+    paper.maybe("", Role::Bad, record.patch_error.as_deref());
+    for patch in patches {
+        let run = record.applied_patches.iter().find(|applied| applied.id == patch.id);
+        let about = patch.description.as_deref().unwrap_or("no description");
+        one_patch(paper, patch.sequence, about, run);
+    }
+    let attached = |applied: &&AppliedPatch| patches.iter().any(|patch| patch.id == applied.id);
+    for gone in record.applied_patches.iter().filter(|applied| !attached(applied)) {
+        one_patch(paper, gone.sequence, "no longer on the snapshot", Some(gone));
+    }
+}
+
+fn one_patch(paper: &mut Paper, sequence: u64, about: &str, run: Option<&AppliedPatch>) {
+    let state = run.map_or(PatchState::Pending, |run| run.state.clone());
+    let mut text = format!("{} {sequence}  {about}  {}", patch_glyph(&state), patch_words(&state));
+    if let Some(status) = run.and_then(|run| run.exit_status).filter(|status| *status != 0) {
+        text = format!("{text}, exit {status}");
+    }
+    if let Some(seconds) = run.and_then(|run| run.duration_s) {
+        text = format!("{text}, {}", age(seconds));
+    }
+    paper.pair("", patch_role(&state), &text);
+    let failed = run.filter(|_| matches!(state, PatchState::Failed | PatchState::Unknown));
+    if let Some(output) = failed.and_then(|run| run.output.as_deref()) {
+        paper.text(Role::Code, 18, &last_lines(output, OUTPUT));
+    }
+}
+
+/// A patch's state on a sandbox, in words.
+pub fn patch_words(state: &PatchState) -> &'static str {
+    match state {
+        PatchState::Pending => "on the next wake",
+        PatchState::Applying => "being applied",
+        PatchState::Applied => "applied",
+        PatchState::Failed => "failed",
+        PatchState::Unknown => "nobody knows whether it ran",
+        _ => "",
+    }
+}

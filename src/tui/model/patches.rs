@@ -1,0 +1,122 @@
+//! The patches of one snapshot, and how each stands on each sandbox that is based on it.
+
+use super::Load;
+use super::window::Window;
+use crate::client::{PatchStanding, PatchStatus};
+use crate::domain::name::{PatchId, SandboxId, SnapshotId};
+
+/// The overlay: below each patch its sandboxes.
+#[derive(Debug, Clone)]
+pub struct Patches {
+    /// The snapshot.
+    pub snapshot: SnapshotId,
+    /// What it is called.
+    pub title: String,
+    /// Whether they were read.
+    pub load: Load,
+    /// Whether they are being read; and whether they are needed once more after it.
+    pub reading: (bool, bool),
+    status: Vec<PatchStatus>,
+    wanted: Option<(PatchId, Option<SandboxId>)>,
+    window: Window,
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PatchRow<'a> {
+    /// The patch.
+    pub status: &'a PatchStatus,
+    /// The sandbox, where it is a sandbox's row.
+    pub standing: Option<&'a PatchStanding>,
+}
+
+impl Patches {
+    /// An overlay that waits for them.
+    pub fn new(snapshot: SnapshotId, title: String) -> Self {
+        let reading = (true, false);
+        let window = Window::default();
+        Self { snapshot, title, load: Load::Loading, reading, status: Vec::new(), wanted: None, window }
+    }
+
+    /// Takes what was read; the cursor stays on its row.
+    pub fn replace(&mut self, status: Vec<PatchStatus>) {
+        self.status = status;
+        self.load = Load::Ready;
+        let at = self.wanted.as_ref().and_then(|(patch, sandbox)| {
+            let place = |row: &PatchRow<'_>| {
+                row.status.patch.id == *patch && row.standing.map(|standing| &standing.id) == sandbox.as_ref()
+            };
+            (0..self.len()).find(|at| self.row(*at).is_some_and(|row| place(&row)))
+        });
+        self.go(at.unwrap_or(self.window.index));
+    }
+
+    /// The patches.
+    pub fn status(&self) -> &[PatchStatus] {
+        &self.status
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.status.iter().map(|status| 1 + status.sandboxes.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.status.is_empty()
+    }
+
+    /// A row.
+    pub fn row(&self, at: usize) -> Option<PatchRow<'_>> {
+        let mut at = at;
+        for status in &self.status {
+            match at.checked_sub(1) {
+                None => return Some(PatchRow { status, standing: None }),
+                Some(place) if place < status.sandboxes.len() => {
+                    return Some(PatchRow { status, standing: status.sandboxes.get(place) });
+                }
+                Some(place) => at = place - status.sandboxes.len(),
+            }
+        }
+        None
+    }
+
+    /// The row under the cursor.
+    pub fn selected(&self) -> Option<PatchRow<'_>> {
+        self.row(self.window.index)
+    }
+
+    /// The places of the rows on the screen.
+    pub fn places(&self) -> std::ops::Range<usize> {
+        self.window.rows(self.len())
+    }
+
+    /// The cursor's place.
+    pub fn index(&self) -> usize {
+        self.window.index
+    }
+
+    /// Tells how many rows are on the screen.
+    pub fn set_height(&mut self, height: usize) {
+        self.window.height = height;
+        self.window.fit(self.len());
+    }
+
+    /// Moves the cursor.
+    pub fn go(&mut self, index: usize) {
+        self.window.index = index;
+        self.window.fit(self.len());
+        self.wanted =
+            self.selected().map(|row| (row.status.patch.id.clone(), row.standing.map(|standing| standing.id.clone())));
+    }
+
+    /// Moves the cursor by rows.
+    pub fn step(&mut self, by: isize) {
+        self.go(self.window.index.saturating_add_signed(by));
+    }
+
+    /// Moves the cursor by pages.
+    pub fn page(&mut self, pages: isize) {
+        self.step(pages * self.window.page());
+    }
+}

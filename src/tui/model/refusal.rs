@@ -1,0 +1,91 @@
+//! Why an action cannot be done here: the console is read-only, or the backend of what is under the cursor cannot.
+
+use std::sync::Arc;
+
+use super::{Entry, Model, Overlay, Pane};
+use crate::domain::extension::Capability;
+use crate::domain::name::{ExtensionId, SandboxId};
+use crate::domain::snapshot::SnapshotView;
+use crate::tui::keymap::Action;
+
+impl Model {
+    /// The sandbox that is pointed at: that of the overlay on top, of the line of activity, or the one under the cursor.
+    pub fn pointed_sandbox(&self) -> Option<&Arc<Entry>> {
+        self.pointed_sandbox_id().and_then(|id| self.sandboxes.get(&id))
+    }
+
+    fn pointed_sandbox_id(&self) -> Option<SandboxId> {
+        match self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Palette(..))) {
+            Some(Overlay::Details(details)) => Some(details.id.clone()),
+            Some(Overlay::Output(job, _)) => self.jobs.get(*job).and_then(|job| job.sandbox.clone()),
+            Some(Overlay::Patches(patches)) => {
+                patches.selected().and_then(|row| row.standing).map(|standing| standing.id.clone())
+            }
+            Some(_) => None,
+            None => match self.focus {
+                Pane::Sandboxes => self.sandboxes.selected().map(|entry| entry.record.id.clone()),
+                Pane::Snapshots => self.snapshots.selected().and_then(|row| row.sandbox()).map(|s| s.id.clone()),
+                Pane::Activity => {
+                    let running = self.jobs.running().count();
+                    let line = self.activity.index.checked_sub(running).and_then(|at| self.activity.line(at));
+                    let job = self.jobs.running().nth(self.activity.index);
+                    job.and_then(|job| job.sandbox.clone()).or_else(|| line.and_then(|line| line.sandbox.clone()))
+                }
+            },
+        }
+    }
+
+    /// The snapshot that is pointed at: that of the overlay on top, or the one under the cursor.
+    pub fn pointed_snapshot(&self) -> Option<&Arc<SnapshotView>> {
+        match self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Palette(..))) {
+            Some(Overlay::Snapshot(details)) => self.snapshots.get(&details.view.record.id),
+            Some(_) => None,
+            None if self.focus == Pane::Snapshots => self.snapshots.pointed(),
+            None => None,
+        }
+    }
+
+    /// Why an extension cannot do something, if that is known.
+    pub fn cannot(&self, extension: &ExtensionId, capability: &Capability) -> Option<String> {
+        let view = self.extensions.iter().find(|view| view.id == extension.as_str())?;
+        if !view.available {
+            return Some(view.unavailable.clone().unwrap_or_else(|| format!("this version does not have {extension}")));
+        }
+        let has = view.manifest.as_ref().is_none_or(|manifest| manifest.capabilities.contains(capability));
+        let verb = match capability {
+            Capability::Snapshots => "take or restore snapshots",
+            Capability::Patches => "apply patches",
+            Capability::Sleep => "sleep",
+            _ => "do that",
+        };
+        (!has).then(|| format!("{extension} cannot {verb}"))
+    }
+
+    /// Why an action cannot be done here, if that is known before it is tried.
+    pub fn refusal(&self, action: Action) -> Option<String> {
+        if self.read_only && action.is_mutating() {
+            return Some("this console is read-only".to_owned());
+        }
+        let capability = match action {
+            Action::Snapshot | Action::Restore => Capability::Snapshots,
+            Action::Sleep | Action::Wake => Capability::Sleep,
+            Action::AddPatch | Action::WritePatch | Action::RollOut => Capability::Patches,
+            _ => return None,
+        };
+        let top = match self.overlays.last() {
+            Some(Overlay::Patches(patches)) => self.snapshots.get(&patches.snapshot),
+            _ => self.pointed_snapshot(),
+        };
+        let extension = match action {
+            Action::Restore | Action::AddPatch | Action::WritePatch | Action::RollOut => {
+                top.map(|view| &view.record.extension)
+            }
+            // Marked ones are looked at one by one, when the question is asked.
+            _ if self.overlays.is_empty() && self.focus == Pane::Sandboxes && !self.sandboxes.marks().is_empty() => {
+                return None;
+            }
+            _ => self.pointed_sandbox().map(|entry| &entry.record.extension),
+        };
+        extension.and_then(|extension| self.cannot(extension, &capability))
+    }
+}

@@ -1,0 +1,311 @@
+//! Snapshots and what hangs on them: a tree with a cursor and marks, which are ids and follow their row through every
+//! refresh and filter.
+
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use nucleo_matcher::Matcher;
+
+use super::Load;
+use super::filter::{Facets, Filter};
+use super::window::Window;
+use super::words::short_profile;
+use crate::domain::name::{SandboxId, SnapshotId};
+use crate::domain::patch::{Patch, PatchState};
+use crate::domain::request::counted;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{BasedOn, Consistency, SnapshotKind, SnapshotState, SnapshotView};
+use crate::domain::text::clean_line;
+
+pub use tree::{Node, NodeId};
+
+/// The pane.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    /// Whether they were read.
+    pub load: Load,
+    views: Vec<Arc<SnapshotView>>,
+    by_id: HashMap<SnapshotId, usize>,
+    /// Where each based sandbox is: the snapshot's place, and its place there.
+    based: HashMap<SandboxId, (usize, usize)>,
+    rows: Vec<Node>,
+    filter: Filter,
+    wanted: Option<NodeId>,
+    window: Window,
+    marks: BTreeSet<SnapshotId>,
+    last_mark: Option<SnapshotId>,
+}
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        Self {
+            load: Load::Loading,
+            views: Vec::new(),
+            by_id: HashMap::new(),
+            based: HashMap::new(),
+            rows: Vec::new(),
+            filter: Filter::default(),
+            wanted: None,
+            window: Window::default(),
+            marks: BTreeSet::new(),
+            last_mark: None,
+        }
+    }
+}
+
+impl Snapshots {
+    /// Takes all snapshots, oldest first, in place of those that were known.
+    pub fn replace(&mut self, views: Vec<Arc<SnapshotView>>) {
+        self.by_id = views.iter().enumerate().map(|(at, view)| (view.record.id.clone(), at)).collect();
+        self.based = HashMap::new();
+        for (at, view) in views.iter().enumerate() {
+            self.based.extend(view.sandboxes.iter().enumerate().map(|(place, s)| (s.id.clone(), (at, place))));
+        }
+        self.views = views;
+        self.load = Load::Ready;
+        self.marks.retain(|id| self.by_id.contains_key(id));
+        self.grow();
+    }
+
+    /// Builds the tree again.
+    fn grow(&mut self) {
+        let mut matcher = Filter::matcher();
+        let filter = &self.filter;
+        self.rows = tree::rows(&self.views, &mut |view, sandbox| {
+            filter.is_empty() || passes(filter, view, sandbox, &mut matcher)
+        });
+        self.settle();
+    }
+
+    /// Finds the cursor again: on its row if that is shown, else where it was.
+    fn settle(&mut self) {
+        let at = self.wanted.as_ref().and_then(|id| self.rows.iter().position(|row| row.id == *id));
+        self.window.index = at.unwrap_or(self.window.index);
+        self.window.fit(self.rows.len());
+        let gone = |id: &NodeId| match id {
+            NodeId::Snapshot(id) => !self.by_id.contains_key(id),
+            NodeId::Sandbox(id) => !self.based.contains_key(id),
+        };
+        if at.is_none() && self.wanted.as_ref().is_none_or(gone) {
+            self.wanted = self.selected().map(|row| row.id.clone());
+        }
+    }
+
+    /// Shows only what passes, and what leads to it.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
+        self.grow();
+    }
+
+    /// What is shown only.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// All of them, oldest first.
+    pub fn all(&self) -> &[Arc<SnapshotView>] {
+        &self.views
+    }
+
+    /// The snapshot of an id.
+    pub fn get(&self, id: &SnapshotId) -> Option<&Arc<SnapshotView>> {
+        self.by_id.get(id).and_then(|at| self.views.get(*at))
+    }
+
+    /// The snapshot that a sandbox is based on, and how the sandbox stands to it.
+    pub fn of_sandbox(&self, id: &SandboxId) -> Option<(&Arc<SnapshotView>, &BasedOn)> {
+        let (at, place) = self.based.get(id)?;
+        let view = self.views.get(*at)?;
+        Some((view, view.sandboxes.get(*place)?))
+    }
+
+    /// The snapshots taken of a sandbox, oldest first.
+    pub fn taken_of<'a>(&'a self, id: &'a SandboxId) -> impl Iterator<Item = &'a Arc<SnapshotView>> {
+        self.views.iter().filter(move |view| view.record.sandbox_id == *id)
+    }
+
+    /// The rows of the tree.
+    pub fn rows(&self) -> &[Node] {
+        &self.rows
+    }
+
+    /// The rows on the screen.
+    pub fn window(&self) -> &[Node] {
+        &self.rows[self.window.rows(self.rows.len())]
+    }
+
+    /// The place of the first row on the screen.
+    pub fn offset(&self) -> usize {
+        self.window.offset
+    }
+
+    /// The cursor's place.
+    pub fn index(&self) -> usize {
+        self.window.index
+    }
+
+    /// Tells how many rows are on the screen.
+    pub fn set_height(&mut self, height: usize) {
+        self.window.height = height;
+        self.window.fit(self.rows.len());
+    }
+
+    /// The row under the cursor.
+    pub fn selected(&self) -> Option<&Node> {
+        self.rows.get(self.window.index)
+    }
+
+    /// The snapshot whose row is under the cursor.
+    pub fn pointed(&self) -> Option<&Arc<SnapshotView>> {
+        self.selected().filter(|row| row.at.is_none()).map(|row| &row.view)
+    }
+
+    /// Moves the cursor to a row.
+    pub fn go(&mut self, index: usize) {
+        self.window.index = index;
+        self.window.fit(self.rows.len());
+        self.wanted = self.selected().map(|row| row.id.clone());
+    }
+
+    /// Moves the cursor by rows.
+    pub fn step(&mut self, by: isize) {
+        self.go(self.window.index.saturating_add_signed(by));
+    }
+
+    /// Moves the cursor by pages.
+    pub fn page(&mut self, pages: isize) {
+        self.step(pages * self.window.page());
+    }
+
+    /// Moves the cursor to a row, as soon as it is shown.
+    pub fn point_at(&mut self, id: NodeId) {
+        self.wanted = Some(id);
+        self.settle();
+    }
+
+    /// The marked snapshots.
+    pub fn marks(&self) -> &BTreeSet<SnapshotId> {
+        &self.marks
+    }
+
+    /// Marks or unmarks the snapshot under the cursor and goes down; `false` on a sandbox's row.
+    pub fn toggle_mark(&mut self) -> bool {
+        let Some(id) = self.pointed().map(|view| view.record.id.clone()) else { return false };
+        if !self.marks.remove(&id) {
+            self.marks.insert(id.clone());
+        }
+        self.last_mark = Some(id);
+        self.step(1);
+        true
+    }
+
+    /// Marks the snapshots from the last marked row to the cursor.
+    pub fn mark_range(&mut self) {
+        let from = self.last_mark.clone().map(NodeId::Snapshot);
+        let from = from.and_then(|id| self.rows.iter().position(|row| row.id == id)).unwrap_or(self.window.index);
+        let (low, high) = (from.min(self.window.index), from.max(self.window.index));
+        let between = self.rows.iter().take(high + 1).skip(low).filter(|row| row.at.is_none());
+        self.marks.extend(between.map(|row| row.view.record.id.clone()));
+        self.last_mark = self.pointed().map(|view| view.record.id.clone()).or(self.last_mark.take());
+    }
+
+    /// Marks all snapshots that are shown; if all are, unmarks them.
+    pub fn mark_all(&mut self) {
+        let shown = self.rows.iter().filter(|row| row.at.is_none()).map(|row| row.view.record.id.clone());
+        let shown: BTreeSet<SnapshotId> = shown.collect();
+        if shown.is_subset(&self.marks) {
+            self.marks.retain(|id| !shown.contains(id));
+        } else {
+            self.marks.extend(shown);
+        }
+    }
+
+    /// Unmarks everything.
+    pub fn clear_marks(&mut self) {
+        self.marks.clear();
+        self.last_mark = None;
+    }
+
+    /// What a verb on snapshots acts on: the marked ones, or the one under the cursor.
+    pub fn targets(&self) -> Vec<Arc<SnapshotView>> {
+        if self.marks.is_empty() {
+            return self.pointed().cloned().into_iter().collect();
+        }
+        self.views.iter().filter(|view| self.marks.contains(&view.record.id)).cloned().collect()
+    }
+}
+
+/// Whether a row passes the filter.
+fn passes(filter: &Filter, view: &SnapshotView, sandbox: Option<&BasedOn>, matcher: &mut Matcher) -> bool {
+    let lower = |text: &str| clean_line(text, 80).to_lowercase();
+    let name = |name: &Option<String>| lower(name.as_deref().unwrap_or_default());
+    let (record, no_labels) = (&view.record, BTreeMap::new());
+    let (words, state, labels) = match sandbox {
+        Some(sandbox) => {
+            let words = [lower(sandbox.id.as_str()), name(&sandbox.name), String::new(), String::new()];
+            (words, lower(sandbox.state.as_str()), &no_labels)
+        }
+        None => {
+            let (profile, host) = (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
+            let words = [lower(record.id.as_str()), name(&record.name), profile, host];
+            (words, lower(record.state.as_str()), &record.labels)
+        }
+    };
+    filter.passes_facets(&Facets { words: &words, state: &state, degraded: false, labels }, matcher)
+}
+
+/// A snapshot's glyph.
+pub fn snapshot_glyph(state: &SnapshotState) -> char {
+    match state {
+        SnapshotState::Ready => '◆',
+        SnapshotState::Creating | SnapshotState::Deleting => '◐',
+        SnapshotState::Failed => '✗',
+        SnapshotState::Other(_) => '·',
+    }
+}
+
+/// What to know of a snapshot before one trusts it, in a few words; none where all is well.
+pub fn caveat(view: &SnapshotView) -> Option<String> {
+    let archive = &view.record.archive;
+    if view.record.state != SnapshotState::Ready {
+        return None;
+    }
+    let mut words = Vec::new();
+    if archive.consistency == Some(Consistency::Fuzzy) {
+        words.push("files changed while it was read".to_owned());
+    }
+    match archive.not_captured.as_slice() {
+        [] => {}
+        [only] => words.push(format!("volume {} is not in it", only.name)),
+        many => words.push(format!("{} volumes are not in it", many.len())),
+    }
+    if !archive.not_preserved.is_empty() {
+        words.push(format!("not preserved: {}", counted(&archive.not_preserved)));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Whether it is kept for taking a removal back only.
+pub fn is_undo(view: &SnapshotView) -> bool {
+    view.record.kind == SnapshotKind::Undo
+}
+
+/// How each patch of a snapshot stands on a sandbox: from its record where that is known, else from what the view says.
+pub fn standings(view: &SnapshotView, based: &BasedOn, record: Option<&SandboxRecord>) -> Vec<PatchState> {
+    let of = |patch: &Patch| {
+        let applied = record.map(|record| record.applied_patches.iter().find(|applied| applied.id == patch.id));
+        match applied {
+            Some(Some(applied)) => applied.state.clone(),
+            Some(None) => PatchState::Pending,
+            None if based.owes.contains(&patch.sequence) => PatchState::Pending,
+            None if patch.sequence <= based.last_patch_sequence => PatchState::Applied,
+            None => based.patch_state.clone(),
+        }
+    };
+    view.patches.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

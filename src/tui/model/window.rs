@@ -1,0 +1,45 @@
+//! A cursor in a list, and the part of the list that is on the screen.
+
+use std::ops::Range;
+
+/// Where the cursor is, and what is shown around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// The row under the cursor.
+    pub index: usize,
+    /// The first row on the screen.
+    pub offset: usize,
+    /// How many rows are on the screen.
+    pub height: usize,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { index: 0, offset: 0, height: 1 }
+    }
+}
+
+impl Window {
+    /// Keeps cursor and window within `count` rows.
+    pub fn fit(&mut self, count: usize) {
+        let height = self.height.max(1);
+        self.index = self.index.min(count.saturating_sub(1));
+        if self.index < self.offset {
+            self.offset = self.index;
+        } else if self.index >= self.offset + height {
+            self.offset = self.index + 1 - height;
+        }
+        self.offset = self.offset.min(count.saturating_sub(height));
+    }
+
+    /// The rows on the screen, of `count`.
+    pub fn rows(&self, count: usize) -> Range<usize> {
+        let end = (self.offset + self.height).min(count);
+        self.offset.min(end)..end
+    }
+
+    /// How many rows a page is: one stays in sight.
+    pub fn page(&self) -> isize {
+        isize::try_from(self.height.max(2) - 1).unwrap_or(1)
+    }
+}

@@ -1,0 +1,225 @@
+//! The patches of a snapshot: opened, walked, added, taken away, applied.
+
+use std::sync::Arc;
+
+use super::{Effect, confirm, sheet, snapshots, work};
+use crate::client::{PatchStatus, Problem, RolloutItem};
+use crate::domain::fault::Code;
+use crate::domain::name::SnapshotId;
+use crate::domain::patch::{Patch, PatchState};
+use crate::domain::snapshot::SnapshotView;
+use crate::tui::keymap::Action;
+use crate::tui::model::{
+    Confirm, JobId, Load, Model, Overlay, Page, PatchTarget, Patches, Purpose, Role, Script, many,
+};
+
+/// Opens the patches of the snapshot that is pointed at, or of the one that a sandbox is based on.
+pub(super) fn open(model: &mut Model) -> Vec<Effect> {
+    let sandbox = model.pointed_sandbox().map(|entry| entry.record.id.clone());
+    let of_sandbox = sandbox.as_ref().and_then(|id| model.snapshots.of_sandbox(id)).map(|(view, _)| Arc::clone(view));
+    let Some(view) = model.pointed_snapshot().cloned().or(of_sandbox) else {
+        let what = if sandbox.is_some() { "it is based on no snapshot" } else { "there is no snapshot here" };
+        model.say(Role::Dim, format!("{what}: patches are on snapshots"));
+        return Vec::new();
+    };
+    let (id, title) = (view.record.id.clone(), view.record.title().to_owned());
+    model.overlays.push(Overlay::Patches(Box::new(Patches::new(id.clone(), title))));
+    vec![Effect::PatchStatus(id)]
+}
+
+fn top(model: &mut Model) -> Option<&mut Patches> {
+    match model.overlays.last_mut() {
+        Some(Overlay::Patches(patches)) => Some(patches),
+        _ => None,
+    }
+}
+
+/// The snapshot whose patches are open. Says so if it is gone.
+pub(super) fn snapshot(model: &mut Model) -> Option<Arc<SnapshotView>> {
+    let id = top(model)?.snapshot.clone();
+    let view = model.snapshots.get(&id).cloned();
+    if view.is_none() {
+        model.say(Role::Warn, format!("{id} is not there any more"));
+    }
+    view
+}
+
+/// A key of the table.
+pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let Some(patches) = top(model) else { return Vec::new() };
+    match action {
+        Action::Down => patches.step(1),
+        Action::Up => patches.step(-1),
+        Action::Top => patches.go(0),
+        Action::Bottom => patches.go(usize::MAX),
+        Action::PageDown => patches.page(1),
+        Action::PageUp => patches.page(-1),
+        Action::Retry => return read_again(model),
+        Action::AddPatch => return sheet::open_patch(model, Script::File),
+        Action::WritePatch => return vec![Effect::Write(patches.snapshot.clone())],
+        Action::RemovePatch => return ask_remove(model),
+        Action::RollOut => return ask_apply(model),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Reads how they stand once more, where they are open.
+pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for overlay in &mut model.overlays {
+        if let Overlay::Patches(patches) = overlay {
+            if patches.reading.0 {
+                patches.reading.1 = true;
+            } else {
+                patches.reading = (true, false);
+                effects.push(Effect::PatchStatus(patches.snapshot.clone()));
+            }
+        }
+    }
+    effects
+}
+
+/// It is known how they stand.
+pub(super) fn status(model: &mut Model, id: &SnapshotId, answer: Result<Vec<PatchStatus>, Problem>) -> Vec<Effect> {
+    let mut again = false;
+    for overlay in &mut model.overlays {
+        let Overlay::Patches(patches) = overlay else { continue };
+        if patches.snapshot != *id {
+            continue;
+        }
+        again |= patches.reading.1;
+        patches.reading = (false, false);
+        match &answer {
+            Ok(status) => patches.replace(status.clone()),
+            Err(problem) => patches.load = Load::Failed(problem.clone()),
+        }
+    }
+    if again { read_again(model) } else { Vec::new() }
+}
+
+/// Opens the script of the patch under the cursor, or what it wrote on the sandbox under the cursor.
+pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
+    let Some(row) = top(model).and_then(|patches| patches.selected()) else { return Vec::new() };
+    let patch = &row.status.patch;
+    let page = match row.standing {
+        None => {
+            let about = patch.description.as_deref().unwrap_or("no description");
+            Page { title: format!("Patch {}: {about}", patch.sequence), text: patch.script.clone(), offset: 0 }
+        }
+        Some(standing) => match &standing.run {
+            Some(run) => {
+                let end = run.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
+                let title = format!("Patch {} on {}: {}{end}", patch.sequence, standing.id, run.state);
+                Page { title, text: run.output.clone().unwrap_or_default(), offset: 0 }
+            }
+            None => {
+                let words = format!("patch {} has not run on {} yet", patch.sequence, standing.id);
+                model.say(Role::Dim, words);
+                return Vec::new();
+            }
+        },
+    };
+    model.overlays.push(Overlay::Page(page));
+    Vec::new()
+}
+
+fn ask_remove(model: &mut Model) -> Vec<Effect> {
+    let Some(patches) = top(model) else { return Vec::new() };
+    let title = patches.title.clone();
+    let Some(row) = patches.selected() else {
+        model.say(Role::Dim, "there is no patch to take away");
+        return Vec::new();
+    };
+    let patch = &row.status.patch;
+    let has = row.status.sandboxes.iter().filter(|standing| standing.state == PatchState::Applied).count();
+    let target = PatchTarget {
+        snapshot: patch.snapshot_id.clone(),
+        title,
+        id: patch.id.clone(),
+        sequence: patch.sequence,
+        description: patch.description.clone(),
+        counts: (has, row.status.sandboxes.len() - has),
+    };
+    model.overlays.push(Overlay::Confirm(Confirm::remove_patch(target)));
+    Vec::new()
+}
+
+/// A patch was taken away, or could not be.
+pub(super) fn removed(model: &mut Model, answer: Result<Box<Patch>, Problem>) -> Vec<Effect> {
+    match answer {
+        Ok(patch) => model.say(Role::Good, format!("patch {} is taken away; who has it keeps it", patch.sequence)),
+        Err(problem) => model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message)),
+    }
+    snapshots::read(model)
+}
+
+/// On a sandbox's row: asks whether that one gets what it owes. Else opens the form of a rollout.
+fn ask_apply(model: &mut Model) -> Vec<Effect> {
+    let row = top(model).and_then(|patches| patches.selected());
+    let Some((id, state)) = row.and_then(|row| row.standing).map(|s| (s.id.clone(), s.state.clone())) else {
+        return sheet::open_rollout(model);
+    };
+    let retry = matches!(state, PatchState::Failed | PatchState::Unknown);
+    let Some(entry) = model.sandboxes.get(&id).cloned() else {
+        model.say(Role::Dim, format!("{id} is not listed"));
+        return Vec::new();
+    };
+    let target = confirm::freeze(model, &entry);
+    model.overlays.push(Overlay::Confirm(Confirm::about(Purpose::Apply { retry }, vec![target])));
+    Vec::new()
+}
+
+/// A rollout ended.
+pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<RolloutItem>, Problem>) -> Vec<Effect> {
+    let mut effects = snapshots::read(model);
+    let items = match answer {
+        Ok(items) => items,
+        Err(problem) => {
+            effects.extend(work::ended_badly(model, job, problem));
+            return effects;
+        }
+    };
+    let well = items.iter().filter(|item| item.ok).count();
+    if let Some(job) = model.jobs.get_mut(job) {
+        for item in &items {
+            let canary = if item.canary { " (first)" } else { "" };
+            let applied = item.applied.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            job.write(match &item.error {
+                Some(error) => format!("{}{canary}: {}", item.id, error.message),
+                None if applied.is_empty() => format!("{}{canary}: has them all", item.id),
+                None => format!("{}{canary}: got {applied}", item.id),
+            });
+        }
+    }
+    let failed = items.iter().find(|item| !item.ok);
+    match failed {
+        None => effects.extend(work::ended_as(
+            model,
+            job,
+            work::Outcome::Told(format!("on {}", many(well, "sandbox", "sandboxes"))),
+        )),
+        Some(item) => {
+            let why = item.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+            let text = format!("{well} of {} have them; {}: {why}", items.len(), item.id);
+            effects.extend(work::ended_badly(model, job, Problem::new(Code::Partial, text)));
+        }
+    }
+    effects
+}
+
+/// An editor gave the terminal back.
+pub(super) fn written(model: &mut Model, id: &SnapshotId, answer: Result<Option<String>, Problem>) -> Vec<Effect> {
+    match answer {
+        Ok(Some(text)) if top(model).is_some_and(|patches| patches.snapshot == *id) => {
+            return sheet::open_patch(model, Script::Written(text));
+        }
+        Ok(Some(_)) => model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped"),
+        Ok(None) => model.say(Role::Dim, "nothing was written: no patch was added"),
+        Err(problem) => {
+            model.toast = None;
+            model.overlays.push(Overlay::Error(problem, 0));
+        }
+    }
+    Vec::new()
+}

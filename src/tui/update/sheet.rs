@@ -1,0 +1,261 @@
+//! Forms of the verbs on snapshots: opened on frozen targets, filled in, asked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, patches, snapshots};
+use crate::client::{Problem, RolloutRequest, SnapshotDiff, SnapshotDiffRequest};
+use crate::domain::OperationKind;
+use crate::domain::extension::Capability;
+use crate::domain::patch::Patch;
+use crate::tui::keymap::Action;
+use crate::tui::model::{Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script, Sheet, SheetAbout, Target};
+
+/// How far a page key scrolls what stands below the fields.
+const PAGE: usize = 5;
+
+fn push(model: &mut Model, sheet: Sheet) {
+    model.last_sheet = sheet.number;
+    model.overlays.push(Overlay::Sheet(Box::new(sheet)));
+}
+
+fn next(model: &Model) -> u64 {
+    model.last_sheet + 1
+}
+
+fn top(model: &mut Model) -> Option<&mut Sheet> {
+    match model.overlays.last_mut() {
+        Some(Overlay::Sheet(sheet)) => Some(sheet),
+        _ => None,
+    }
+}
+
+/// The form of a number, wherever it lies.
+fn numbered(model: &mut Model, number: u64) -> Option<&mut Sheet> {
+    model.overlays.iter_mut().find_map(|overlay| match overlay {
+        Overlay::Sheet(sheet) if sheet.number == number => Some(sheet.as_mut()),
+        _ => None,
+    })
+}
+
+/// Opens the form of a snapshot, of the marked sandboxes or the one that is pointed at.
+pub(super) fn open_snapshot(model: &mut Model) -> Vec<Effect> {
+    let entries = match model.overlays.last() {
+        None if model.focus == Pane::Sandboxes => model.sandboxes.targets(),
+        _ => model.pointed_sandbox().cloned().into_iter().collect(),
+    };
+    if entries.is_empty() {
+        model.say(Role::Dim, "there is no sandbox here: a snapshot is taken of one");
+        return Vec::new();
+    }
+    let bulk = entries.len() > 1;
+    let freeze = |entry: &Arc<crate::tui::model::Entry>| {
+        let mut target = confirm::freeze(model, entry);
+        target.left_out = model.cannot(&entry.record.extension, &Capability::Snapshots);
+        target
+    };
+    let targets: Vec<Target> = entries.iter().map(freeze).collect();
+    if let Some(reason) = targets.iter().find_map(|target| target.left_out.clone()).filter(|_| !bulk) {
+        model.say(Role::Warn, format!("snapshot: {reason}"));
+        return Vec::new();
+    }
+    let sheet = Sheet::snapshot(next(model), targets);
+    push(model, sheet);
+    Vec::new()
+}
+
+/// Opens the form of a restore, from the snapshot that is pointed at.
+pub(super) fn open_restore(model: &mut Model) -> Vec<Effect> {
+    let Some(view) = model.pointed_snapshot().cloned() else {
+        model.say(Role::Dim, "a restore is from a snapshot: put the cursor on one in their pane");
+        return Vec::new();
+    };
+    let record = &view.record;
+    if record.state != crate::domain::snapshot::SnapshotState::Ready {
+        model.say(Role::Warn, format!("restore: {} is {}", record.title(), record.state));
+        return Vec::new();
+    }
+    let hosts: Vec<String> = model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
+    let sheet = Sheet::restore(next(model), snapshots::freeze(model, &view), &hosts);
+    let number = sheet.number;
+    push(model, sheet);
+    vec![compare(number, record.id.to_string())]
+}
+
+fn compare(number: u64, snapshot: String) -> Effect {
+    Effect::Compare(number, SnapshotDiffRequest { a: snapshot, b: None })
+}
+
+/// Opens the form of a new patch over the patches of a snapshot.
+pub(super) fn open_patch(model: &mut Model, script: Script) -> Vec<Effect> {
+    let Some(view) = patches::snapshot(model) else { return Vec::new() };
+    let sheet = Sheet::add_patch(next(model), &view, script);
+    push(model, sheet);
+    Vec::new()
+}
+
+/// Opens the form of a rollout over the patches of a snapshot.
+pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
+    let Some(view) = patches::snapshot(model) else { return Vec::new() };
+    let sheet = Sheet::roll_out(next(model), &view);
+    push(model, sheet);
+    Vec::new()
+}
+
+/// A key of the table.
+pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
+    let Some(sheet) = top(model) else { return Vec::new() };
+    match action {
+        // While it is asked for, leaving would hide the answer.
+        _ if sheet.submitting => {}
+        Action::Leave => drop(model.overlays.pop()),
+        Action::Preview => {
+            if let SheetAbout::Restore(target, comparison) = &mut sheet.about {
+                *comparison = Comparison::Asking;
+                return vec![compare(sheet.number, target.id().to_string())];
+            }
+        }
+        Action::Submit => return submit(model),
+        _ if fields::act(&mut sheet.fields, action, key) => sheet.error = None,
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// A key that edits the focused field, or scrolls what stands below.
+pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    let now = model.now;
+    let Some(sheet) = top(model) else { return Vec::new() };
+    match key.code {
+        KeyCode::PageDown => sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1)),
+        KeyCode::PageUp => sheet.offset = sheet.offset.saturating_sub(PAGE),
+        _ if !sheet.submitting && fields::text(&mut sheet.fields, key) => sheet.error = None,
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Pasted text goes into the focused field.
+pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    if let Some(sheet) = top(model).filter(|sheet| !sheet.submitting)
+        && fields::paste(&mut sheet.fields, text)
+    {
+        sheet.error = None;
+    }
+    Vec::new()
+}
+
+/// Asks for it, if every field is well.
+fn submit(model: &mut Model) -> Vec<Effect> {
+    let Some(sheet) = top(model) else { return Vec::new() };
+    if !sheet.fields.are_ready() {
+        return Vec::new();
+    }
+    sheet.error = None;
+    let asked = sheet.clone();
+    match &asked.about {
+        SheetAbout::Snapshot(targets) => submit_snapshots(model, &asked, targets),
+        SheetAbout::Restore(target, _) => {
+            let request = asked.restore_request(target);
+            let name = request.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
+            let title = format!("{name}from {}", target.view.record.title());
+            let job = model.jobs.start(OperationKind::Restore, None, title, model.now);
+            wait_for(model, Some(job));
+            let (id, revision) = (target.id().clone(), target.view.record.revision);
+            vec![Effect::Restore(job, FrozenSnapshot { id, revision, dependants: None }, request)]
+        }
+        SheetAbout::AddPatch(view, script) => {
+            wait_for(model, None);
+            let file = asked.fields.value(&FieldKey::Script).map(PathBuf::from);
+            let file = file.filter(|_| *script == Script::File);
+            vec![Effect::AddPatch(asked.number, asked.patch_request(view, script), file)]
+        }
+        SheetAbout::RollOut(view) => {
+            let canary = asked.fields.value(&FieldKey::Canary).and_then(|count| count.parse().ok());
+            let title = format!("patches of {}", view.record.title());
+            let id = view.record.id.clone();
+            let job = model.jobs.start_on(OperationKind::Patch, id.clone(), title, model.now);
+            model.overlays.pop();
+            vec![Effect::RollOut(job, RolloutRequest { snapshot: id.to_string(), canary })]
+        }
+    }
+}
+
+/// One alone keeps its form until the client answered, so that a name that is taken stands beside its field.
+fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec<Effect> {
+    let taken: Vec<&Target> = targets.iter().filter(|target| target.left_out.is_none()).collect();
+    let mut effects = Vec::new();
+    for target in &taken {
+        let job = model.jobs.start(OperationKind::Snapshot, Some(target.id.clone()), target.title(), model.now);
+        let frozen = Frozen { id: target.id.clone(), revision: target.revision, state: target.state.clone() };
+        effects.push(Effect::Snapshot(job, frozen, sheet.snapshot_request(target)));
+        if taken.len() == 1 {
+            wait_for(model, Some(job));
+        }
+    }
+    if taken.len() != 1 {
+        model.overlays.pop();
+        model.sandboxes.clear_marks();
+    }
+    effects
+}
+
+fn wait_for(model: &mut Model, job: Option<JobId>) {
+    if let Some(sheet) = top(model) {
+        (sheet.submitting, sheet.job) = (true, job);
+    }
+}
+
+/// Closes the form that a job was asked for in: it was begun.
+pub(super) fn begun(model: &mut Model, job: JobId) {
+    model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.job == Some(job)));
+}
+
+/// Shows a refusal in the form that a job was asked for in; `false` if it is closed.
+pub(super) fn refused(model: &mut Model, job: JobId, problem: &Problem) -> bool {
+    let of_job = |overlay: &mut Overlay| match overlay {
+        Overlay::Sheet(sheet) if sheet.job == Some(job) => Some(sheet.number),
+        _ => None,
+    };
+    let Some(number) = model.overlays.iter_mut().find_map(of_job) else { return false };
+    refuse(model, number, problem.clone());
+    true
+}
+
+fn refuse(model: &mut Model, number: u64, problem: Problem) {
+    if let Some(sheet) = numbered(model, number) {
+        (sheet.submitting, sheet.job, sheet.offset) = (false, None, 0);
+        sheet.error = sheet.fields.refuse(problem);
+    }
+}
+
+/// A snapshot was compared with what it was taken of.
+pub(super) fn compared(model: &mut Model, number: u64, answer: Result<Box<SnapshotDiff>, Problem>) -> Vec<Effect> {
+    if let Some(Sheet { about: SheetAbout::Restore(_, comparison), .. }) = numbered(model, number) {
+        *comparison = answer.map_or_else(Comparison::Failed, Comparison::Known);
+    }
+    Vec::new()
+}
+
+/// A patch was added, or refused.
+pub(super) fn patch_added(model: &mut Model, number: u64, answer: Result<Box<Patch>, Problem>) -> Vec<Effect> {
+    match answer {
+        Ok(patch) => {
+            model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.number == number));
+            let title = model.snapshots.get(&patch.snapshot_id).map(|view| view.record.title().to_owned());
+            let title = title.unwrap_or_else(|| patch.snapshot_id.to_string());
+            model.say(Role::Good, format!("patch {} is on {title}; it runs on the next wake", patch.sequence));
+            snapshots::read(model)
+        }
+        Err(problem) => {
+            if numbered(model, number).is_some() {
+                refuse(model, number, problem);
+            } else {
+                model.say(Role::Bad, format!("the patch was not added: {}", problem.message));
+            }
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Snapshots: read when something changed them, walked as a tree, deleted after asking.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Effect, FrozenSnapshot, Later, confirm, data, elsewhere, keys};
+use crate::client::{ExtensionView, Problem, SnapshotDeleteRequest};
+use crate::domain::OperationKind;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::snapshot::SnapshotView;
+use crate::tui::keymap::Action;
+use crate::tui::model::{
+    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SnapshotDetails, SnapshotTarget,
+};
+
+/// How long changes are gathered before the snapshots are read.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// Reads the snapshots in a moment, unless that is under way: then once more after it.
+pub(super) fn read(model: &mut Model) -> Vec<Effect> {
+    if model.reading_snapshots.0 {
+        model.reading_snapshots.1 = true;
+        return Vec::new();
+    }
+    model.reading_snapshots = (true, false);
+    vec![Effect::After(GATHER, Box::new(Later::Snapshots))]
+}
+
+/// It is time to read them. What is asked for from here on is not in the answer.
+pub(super) fn due(model: &mut Model) -> Vec<Effect> {
+    model.reading_snapshots.1 = false;
+    vec![Effect::Snapshots]
+}
+
+/// Reads them if an event can have changed what is shown of them.
+pub(super) fn read_if_news(model: &mut Model, event: &Event) -> Vec<Effect> {
+    let kind = event.kind.as_str();
+    let based = || event.sandbox_id.as_ref().is_some_and(|id| model.snapshots.of_sandbox(id).is_some());
+    let restored = matches!(event.kind, EventKind::SandboxRestored | EventKind::SandboxAdopted);
+    if kind.starts_with("snapshot.") || kind.starts_with("patch.") || restored || based() {
+        return read(model);
+    }
+    Vec::new()
+}
+
+/// All snapshots were read.
+pub(super) fn taken(model: &mut Model, answer: Result<Vec<Arc<SnapshotView>>, Problem>) -> Vec<Effect> {
+    let again = model.reading_snapshots.1;
+    model.reading_snapshots = (false, false);
+    let mut effects = Vec::new();
+    match answer {
+        Ok(_) if model.frozen.is_some() && model.snapshots.load == Load::Ready => data::hold(model),
+        Ok(views) => {
+            effects.extend(elsewhere::read_if_snapshots_tell(model, &views));
+            model.snapshots.replace(views);
+            refresh_overlays(model);
+            effects.extend(super::patches::read_again(model));
+        }
+        // Rows that are there stay; the title says that they could not be read again.
+        Err(problem) => model.snapshots.load = Load::Failed(problem),
+    }
+    if again {
+        effects.extend(read(model));
+    }
+    effects
+}
+
+fn refresh_overlays(model: &mut Model) {
+    for overlay in &mut model.overlays {
+        if let Overlay::Snapshot(details) = overlay
+            && let Some(view) = model.snapshots.get(&details.view.record.id)
+        {
+            details.view = Arc::clone(view);
+        }
+    }
+}
+
+/// The extensions were read. Without them nothing is dimmed, and the client refuses what cannot be done.
+pub(super) fn extensions(model: &mut Model, answer: Result<Vec<ExtensionView>, Problem>) -> Vec<Effect> {
+    if let Ok(extensions) = answer {
+        model.extensions = extensions;
+    }
+    Vec::new()
+}
+
+/// Actions on the pane.
+pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
+    let tree = &mut model.snapshots;
+    match action {
+        Action::Down => tree.step(1),
+        Action::Up => tree.step(-1),
+        Action::Top => tree.go(0),
+        Action::Bottom => tree.go(usize::MAX),
+        Action::PageDown => tree.page(1),
+        Action::PageUp => tree.page(-1),
+        Action::Mark if tree.selected().is_some() && !tree.toggle_mark() => {
+            model.say(Role::Dim, "marks here are of snapshots; sandboxes are marked in their own pane");
+        }
+        Action::MarkRange => tree.mark_range(),
+        Action::MarkAll => tree.mark_all(),
+        Action::Clear if !tree.marks().is_empty() => tree.clear_marks(),
+        Action::Clear if !tree.filter().is_empty() => {
+            tree.set_filter(Filter::default());
+            return vec![Effect::Remember(model.remembered())];
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Opens the details of the row under the cursor.
+pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
+    let Some(row) = model.snapshots.selected() else { return Vec::new() };
+    let view = Arc::clone(&row.view);
+    match row.id.clone() {
+        NodeId::Sandbox(id) => {
+            if model.sandboxes.get(&id).is_none() {
+                model.say(Role::Dim, format!("{id} is not listed"));
+            }
+            keys::open_details(model, &id)
+        }
+        NodeId::Snapshot(_) => {
+            model.overlays.push(Overlay::Snapshot(Box::new(SnapshotDetails { view, offset: 0 })));
+            Vec::new()
+        }
+    }
+}
+
+/// The job on the snapshot that is pointed at.
+pub(super) fn job_on(model: &Model) -> Option<JobId> {
+    model.pointed_snapshot().and_then(|view| model.jobs.of_snapshot(&view.record.id)).map(|job| job.id)
+}
+
+/// Whether `d` means snapshots: in their details, and in their pane but on a sandbox's row.
+pub(super) fn are_meant(model: &Model) -> bool {
+    match model.overlays.last() {
+        Some(Overlay::Snapshot(_)) => true,
+        Some(_) => false,
+        None => model.focus == Pane::Snapshots && model.snapshots.selected().is_none_or(|row| row.at.is_none()),
+    }
+}
+
+/// Freezes a snapshot as a target.
+pub(super) fn freeze(model: &Model, view: &Arc<SnapshotView>) -> SnapshotTarget {
+    SnapshotTarget::of(view, confirm::silence(model, view.record.host.as_str(), None))
+}
+
+/// Opens the question about the marked snapshots, or the one under the cursor, or the one whose details are open.
+pub(super) fn ask_delete(model: &mut Model) -> Vec<Effect> {
+    let views = match model.overlays.last() {
+        Some(_) => model.pointed_snapshot().cloned().into_iter().collect(),
+        None => model.snapshots.targets(),
+    };
+    if views.is_empty() {
+        model.say(Role::Dim, "there is no snapshot to act on");
+        return Vec::new();
+    }
+    let targets = views.iter().map(|view| freeze(model, view)).collect();
+    model.overlays.push(Overlay::Confirm(Confirm::delete(targets)));
+    Vec::new()
+}
+
+/// Starts a job for each frozen snapshot, as the operator saw it.
+pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for target in confirm.taken_snapshots() {
+        let record = &target.view.record;
+        let (id, now) = (record.id.clone(), model.now);
+        let job = model.jobs.start_on(OperationKind::Delete, id.clone(), target.title(), now);
+        let force = !target.dependants.is_empty();
+        let request = SnapshotDeleteRequest { id: id.to_string(), revision: Some(record.revision), force };
+        let dependants = Some(target.dependants.clone());
+        let frozen = FrozenSnapshot { id, revision: record.revision, dependants };
+        effects.push(Effect::DeleteSnapshot(job, frozen, request));
+    }
+    model.snapshots.clear_marks();
+    effects
+}

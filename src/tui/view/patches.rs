@@ -1,0 +1,112 @@
+//! The patches of a snapshot: below each the sandboxes that have it, will get it, or on which it failed.
+
+use super::paint::Paint;
+use crate::domain::patch::PatchState;
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{Area, Load, Model, PatchRow, Patches, Role, age, many, patch_glyph, patch_role, patch_words};
+
+/// Draws the overlay.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
+    let screen = model.screen();
+    let (outer, area) = (screen.overlay(), screen.overlay_text());
+    let key = |action| model.keymap.first(Mode::Patches, action).unwrap_or_default();
+    let mut hints = vec![(key(Action::Close), "close"), (key(Action::Open), "script, output")];
+    if model.refusal(Action::AddPatch).is_none() {
+        hints.extend([
+            (key(Action::AddPatch), "add a file"),
+            (key(Action::WritePatch), "write one"),
+            (key(Action::RemovePatch), "take away"),
+            (key(Action::RollOut), "apply"),
+        ]);
+    }
+    hints.push((key(Action::Retry), "read again"));
+    paint.overlay(outer, &format!("Patches of {}", patches.title), &hints);
+    match &patches.load {
+        Load::Failed(problem) if patches.is_empty() => {
+            paint.put(
+                area.x + 1,
+                area.y + 1,
+                area.width.saturating_sub(2),
+                &format!("✗ {}", problem.message),
+                Role::Bad,
+            );
+            return;
+        }
+        Load::Loading if patches.is_empty() => {
+            paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), "reading the patches…", Role::Dim);
+            return;
+        }
+        Load::Ready if patches.is_empty() => return nothing(model, paint, area, &key(Action::AddPatch)),
+        _ => {}
+    }
+    for (row, place) in patches.places().enumerate() {
+        let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
+        let Some(found) = patches.row(place) else { break };
+        line(paint, area, y, found);
+        if place == patches.index() {
+            paint.put(area.x, y, 1, "▌", Role::Accent);
+            let style = paint.style(Role::Selected);
+            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+        }
+    }
+    if let Load::Failed(problem) = &patches.load {
+        let y = area.y + area.height.saturating_sub(1);
+        paint.put(
+            area.x + 1,
+            y,
+            area.width.saturating_sub(2),
+            &format!("not read again: {}", problem.message),
+            Role::Bad,
+        );
+    }
+}
+
+fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area, add: &str) {
+    let (x, room) = (area.x + 1, area.width.saturating_sub(2));
+    paint.put(x, area.y + 1, room, "no patches", Role::Plain);
+    match model.refusal(Action::AddPatch) {
+        Some(reason) => paint.spans(x, area.y + 2, room, &[(Role::Dim, &reason)]),
+        None => {
+            paint.spans(x, area.y + 2, room, &[(Role::Key, add), (Role::Dim, " adds one, and shows who will get it")])
+        }
+    };
+}
+
+fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
+    let room = area.width.saturating_sub(2);
+    let patch = &row.status.patch;
+    let Some(standing) = row.standing else {
+        let number = format!("{:>3}  ", patch.sequence);
+        let about = patch.description.as_deref().unwrap_or("no description");
+        let has = row.status.sandboxes.iter().filter(|standing| standing.state == PatchState::Applied).count();
+        let facts = format!(
+            "  {}, in {}, on {has} of {}",
+            many(patch.script.lines().count(), "line", "lines"),
+            patch.run_in,
+            many(row.status.sandboxes.len(), "sandbox", "sandboxes"),
+        );
+        paint.spans(area.x + 1, y, room, &[(Role::Title, &number), (Role::Plain, about), (Role::Dim, &facts)]);
+        return;
+    };
+    let role = patch_role(&standing.state);
+    let glyph = format!("      {} ", patch_glyph(&standing.state));
+    let name = standing.name.as_deref().unwrap_or("—");
+    let who = format!("{} {name} on {}  ", standing.id, standing.host);
+    let mut words = patch_words(&standing.state).to_owned();
+    if standing.blocked && standing.state == PatchState::Pending {
+        "waits: an earlier one failed".clone_into(&mut words);
+    }
+    if let Some(run) = &standing.run {
+        if let Some(status) = run.exit_status.filter(|status| *status != 0) {
+            words = format!("{words}, exit {status}");
+        }
+        if let Some(seconds) = run.duration_s {
+            words = format!("{words}, {}", age(seconds));
+        }
+        let last = run.output.as_deref().and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
+        if let Some(last) = last.filter(|_| standing.state == PatchState::Failed) {
+            words = format!("{words}: {last}");
+        }
+    }
+    paint.spans(area.x + 1, y, room, &[(role, &glyph), (Role::Plain, &who), (role, &words)]);
+}

@@ -1,0 +1,244 @@
+//! The tree of snapshots and of what is based on them: only the rows on the screen are drawn.
+
+use super::paint::Paint;
+use crate::domain::patch::PatchState;
+use crate::domain::snapshot::{BasedOn, SnapshotState};
+use crate::domain::text::columns;
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{
+    Area, Job, JobState, Load, Model, Node, Pane, Role, Screen, age, bytes, caveat, is_undo, many, patch_glyph,
+    patch_role, snapshot_glyph, standings, state_glyph, state_role,
+};
+
+/// More patches than this are counted, not drawn one by one.
+const GLYPHS: usize = 8;
+
+/// Draws the pane; its title is on the row above its rows.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
+    let area = screen.snapshots;
+    title(model, paint, screen);
+    if model.snapshots.rows().is_empty() {
+        nothing(model, paint, area);
+        return;
+    }
+    let focused = model.focus == Pane::Snapshots && model.overlays.is_empty();
+    for (row, node) in model.snapshots.window().iter().enumerate() {
+        let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
+        let selected = model.snapshots.offset() + row == model.snapshots.index();
+        match node.sandbox() {
+            None => snapshot(model, paint, area, y, node, selected),
+            Some(sandbox) => based(model, paint, area, y, node, sandbox),
+        }
+        if selected {
+            paint.put(area.x, y, 1, "▌", if focused { Role::Accent } else { Role::Dim });
+        }
+        if selected && focused {
+            let style = paint.style(Role::Selected);
+            paint.tint(Area { x: area.x + 2, y, width: area.width.saturating_sub(2), height: 1 }, style);
+        }
+    }
+}
+
+fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
+    let (tree, area) = (&model.snapshots, screen.snapshots);
+    let focused = model.focus == Pane::Snapshots && model.overlays.is_empty();
+    let mut spans = vec![(if focused { Role::Accent } else { Role::Title }, " Snapshots ".to_owned())];
+    if tree.load == Load::Ready || !tree.all().is_empty() {
+        spans.push((Role::Plain, format!("{} ", tree.all().len())));
+    }
+    if !tree.filter().is_empty() {
+        spans.extend([(Role::Border, "─ ".to_owned()), (Role::Accent, format!("/{} ", tree.filter().text()))]);
+    }
+    if !tree.marks().is_empty() {
+        spans.extend([(Role::Border, "─ ".to_owned()), (Role::Warn, format!("{} marked ", tree.marks().len()))]);
+    }
+    if let Load::Failed(problem) = &tree.load
+        && !tree.all().is_empty()
+    {
+        spans.extend([(Role::Border, "─ ".to_owned()), (Role::Bad, format!("not read again: {} ", problem.message))]);
+    }
+    if screen.is_folded() {
+        for other in super::activity::others(screen, Pane::Snapshots) {
+            spans.extend([(Role::Border, "─ ".to_owned()), (Role::Dim, format!("{other} (tab) "))]);
+        }
+    }
+    let spans: Vec<(Role, &str)> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
+    paint.spans(area.x + 1, area.y.saturating_sub(1), area.width.saturating_sub(2), &spans);
+}
+
+/// Loading, empty, nothing matches, error: told apart, each with what helps.
+fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
+    let key = |action| model.keymap.first(Mode::Main, action).unwrap_or_default();
+    let (x, y, room) = (area.x + 2, area.y + u16::from(area.height > 6), area.width.saturating_sub(3));
+    match &model.snapshots.load {
+        Load::Loading => drop(paint.put(x, y, room, "reading the snapshots…", Role::Dim)),
+        Load::Failed(problem) => {
+            paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
+            let cause = problem.causes.first().or(problem.hint.as_ref()).map(String::as_str).unwrap_or_default();
+            paint.put(x + 2, y + 1, room.saturating_sub(2), cause, Role::Plain);
+            paint.spans(
+                x + 2,
+                y + 2,
+                room.saturating_sub(2),
+                &[(Role::Key, &key(Action::Redraw)), (Role::Dim, " tries again")],
+            );
+        }
+        Load::Ready if !model.snapshots.filter().is_empty() => {
+            paint.put(x, y, room, &format!("nothing matches '{}'", model.snapshots.filter().text()), Role::Plain);
+            paint.spans(x, y + 1, room, &[(Role::Key, &key(Action::Clear)), (Role::Dim, " shows all of them")]);
+        }
+        Load::Ready => {
+            paint.put(x, y, room, "no snapshots", Role::Plain);
+            let what = if model.read_only {
+                " would take one, but this console is read-only"
+            } else {
+                " on a sandbox takes one"
+            };
+            paint.spans(x, y + 1, room, &[(Role::Key, &key(Action::Snapshot)), (Role::Dim, what)]);
+        }
+    }
+}
+
+/// `▌✓◆ my-env  120 MB  2h  2 patches  3 boxes`
+fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, selected: bool) {
+    let record = &node.view.record;
+    let marked = model.snapshots.marks().contains(&record.id);
+    paint.put(area.x + 1, y, 1, if marked { "✓" } else { " " }, Role::Accent);
+    let role = match record.state {
+        SnapshotState::Ready => Role::Accent,
+        SnapshotState::Failed => Role::Bad,
+        _ => Role::Busy,
+    };
+    let glyph = format!("{} ", snapshot_glyph(&record.state));
+    let x = paint.spans(area.x + 2, y, area.width.saturating_sub(2), &[(Role::Border, &node.branch), (role, &glyph)]);
+    let end = (area.x + area.width).saturating_sub(1);
+    let room = usize::from(end.saturating_sub(x));
+    let name = record.title();
+    // The facts give way to the name, in words first, then shortened, then one by one.
+    let wanted = columns(name).clamp(6, 20);
+    let facts = facts(model, node, room.saturating_sub(wanted + 2));
+    let needed: usize = facts.iter().map(|(_, text)| columns(text) + 2).sum();
+    let name_room = u16::try_from(room.saturating_sub(needed)).unwrap_or(0);
+    let name_role = match record.state {
+        SnapshotState::Failed => Role::Bad,
+        _ if is_undo(&node.view) => Role::Dim,
+        _ if selected || record.name.is_some() => Role::Title,
+        _ => Role::Plain,
+    };
+    paint.put(x, y, name_room, name, name_role);
+    let mut at = x + name_room;
+    for (role, text) in &facts {
+        at = paint.spans(at, y, end.saturating_sub(at), &[(Role::Plain, "  "), (*role, text)]);
+    }
+}
+
+/// What is known of a snapshot, in as many columns as there are.
+fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
+    let record = &node.view.record;
+    let old = age(model.now.since(record.created_at).as_secs());
+    let job = model.jobs.of_snapshot(&record.id);
+    let mut facts: Vec<(Role, String, String)> = Vec::new();
+    let same = |role: Role, text: String| (role, text.clone(), text);
+    if let Some(job) = job {
+        facts.push(same(Role::Busy, at_work(job)));
+    } else if let Some(running) = &record.operation {
+        let since = age(model.now.since(running.started_at).as_secs());
+        facts.push(same(Role::Busy, format!("{} {since} by {}", running.kind, running.actor.name)));
+    } else if record.state == SnapshotState::Failed {
+        facts.push(same(Role::Bad, format!("failed {old} ago")));
+    } else if record.state != SnapshotState::Ready {
+        facts.push(same(Role::Busy, record.state.to_string()));
+    }
+    if caveat(&node.view).is_some() {
+        facts.push(same(Role::Warn, "⚠".to_owned()));
+    }
+    if job.is_none() && record.state != SnapshotState::Failed {
+        facts.extend(record.archive.bytes.map(|size| same(Role::Plain, bytes(size))));
+        facts.push(same(Role::Dim, old));
+    }
+    if is_undo(&node.view) {
+        facts.push(same(Role::Dim, "undo".to_owned()));
+    }
+    let (patches, boxes) = (node.view.patches.len(), node.view.sandboxes.len());
+    if patches > 0 {
+        facts.push((Role::Plain, many(patches, "patch", "patches"), format!("{patches}p")));
+    }
+    if boxes > 0 {
+        facts.push((Role::Plain, many(boxes, "box", "boxes"), format!("{boxes}b")));
+    }
+    let long: usize = facts.iter().map(|(_, long, _)| columns(long) + 2).sum();
+    let mut shown: Vec<(Role, String)> = facts
+        .into_iter()
+        .map(|(role, long_text, short)| (role, if long <= room { long_text } else { short }))
+        .collect();
+    while shown.len() > 1 && shown.iter().map(|(_, text)| columns(text) + 2).sum::<usize>() > room {
+        shown.pop();
+    }
+    shown
+}
+
+/// What is being done, and how far it has come: `creating 45 MB 12 MB/s`.
+fn at_work(job: &Job) -> String {
+    let mut words = match (&job.state, &job.stage) {
+        (JobState::Cancelling, _) => "rolling back".to_owned(),
+        (_, Some((stage, _, _))) => stage.clone(),
+        (_, None) => job.kind.to_string(),
+    };
+    match (job.fraction(), job.moved()) {
+        (Some(part), _) => words = format!("{words} {:.0}%", part * 100.0),
+        (None, Some(moved)) => words = format!("{words} {}", bytes(moved)),
+        (None, None) => {}
+    }
+    if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
+        words = format!("{words} {}/s", bytes(rate as u64));
+    }
+    words
+}
+
+/// `├ ● 9c0d11ee hs-build  ✓✓…`
+fn based(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, sandbox: &BasedOn) {
+    let entry = model.sandboxes.get(&sandbox.id);
+    let record = entry.map(|entry| &*entry.record);
+    let state = record.map_or(&sandbox.state, |record| &record.state);
+    let job = model.jobs.of_sandbox(&sandbox.id);
+    let silent = record.is_some_and(|record| model.hosts.is_silent(record.host.as_str(), model.now, model.started));
+    let busy = job.is_some() || record.is_some_and(|record| record.operation.is_some());
+    let (glyph, role) = match (busy, silent) {
+        (_, true) => (state_glyph(state), Role::Dim),
+        (true, false) => ('◐', Role::Busy),
+        (false, false) => (state_glyph(state), state_role(state)),
+    };
+    let plain = if silent { Role::Dim } else { Role::Plain };
+    let name = record.map_or(&sandbox.name, |record| &record.name);
+    let name = name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let word = match job.and_then(|job| job.stage.as_ref()) {
+        Some((stage, _, _)) => format!("  {stage}"),
+        None if *state == crate::domain::State::Ready => String::new(),
+        None => format!("  {state}"),
+    };
+    let marks = marks(&standings(&node.view, sandbox, record));
+    let width: usize = marks.iter().map(|(_, text)| columns(text)).sum();
+    let end = (area.x + area.width).saturating_sub(1);
+    let x = paint.spans(area.x + 2, y, area.width.saturating_sub(2), &[(Role::Border, &node.branch)]);
+    // How its patches stand is what one looks for: the name gives way to it.
+    let room = end.saturating_sub(x).saturating_sub(u16::try_from(width).unwrap_or(u16::MAX).saturating_add(2));
+    let glyph = format!("{glyph} ");
+    let x =
+        paint.spans(x, y, room, &[(role, &glyph), (plain, sandbox.id.as_str()), (plain, &name), (Role::Dim, &word)]);
+    let mut spans = vec![(Role::Plain, "  ")];
+    spans.extend(marks.iter().map(|(role, text)| (*role, text.as_str())));
+    paint.spans(x, y, end.saturating_sub(x), &spans);
+}
+
+/// A glyph for each patch; of many, how many there are of each.
+fn marks(states: &[PatchState]) -> Vec<(Role, String)> {
+    let glyph = |state: &PatchState| (patch_role(state), patch_glyph(state).to_string());
+    if states.len() <= GLYPHS {
+        return states.iter().map(glyph).collect();
+    }
+    let known =
+        [PatchState::Applied, PatchState::Pending, PatchState::Applying, PatchState::Failed, PatchState::Unknown];
+    let counts = known.iter().map(|state| (state, states.iter().filter(|other| *other == state).count()));
+    let counts = counts.filter(|(_, count)| *count > 0);
+    counts.map(|(state, count)| (patch_role(state), format!("{}{count} ", patch_glyph(state)))).collect()
+}
