@@ -324,6 +324,8 @@ pub fn snapshot_of(source: &SandboxRecord, id: &str, name: Option<&str>, now: Ti
         labels: source.labels.clone(),
         inputs: source.inputs.clone(),
         replicas: Vec::new(),
+        copying_to: None,
+        unremoved: false,
         verified_at: None,
         operation: None,
         actor: operator(),
