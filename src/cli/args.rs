@@ -6,6 +6,8 @@
 #![allow(clippy::doc_markdown, reason = "the comments of fields are the help text, which is no markdown")]
 
 mod inside;
+mod patches;
+mod snapshots;
 mod upkeep;
 
 use std::ffi::OsString;
@@ -14,6 +16,11 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use inside::{ExecArgs, LogsArgs, ShellArgs};
+pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
+pub use snapshots::{
+    CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs, SnapshotArgs,
+    SnapshotRef, SnapshotsCommand,
+};
 pub use upkeep::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 
 use super::usage::{ParseOutcome, outcome};
@@ -115,6 +122,10 @@ pub enum Command {
     Destroy(DestroyArgs),
     /// Remove a sandbox and make it again under the same id
     Recreate(RecreateArgs),
+    /// Stop a sandbox's services and keep everything else
+    Sleep(SleepArgs),
+    /// Start a sandbox that sleeps, and apply the patches it owes
+    Wake(SleepArgs),
     /// Wait until a sandbox is ready, destroyed or patched
     Wait(WaitArgs),
     /// Set labels, or take them away
@@ -125,6 +136,16 @@ pub enum Command {
     Shell(ShellArgs),
     /// Print what a sandbox's services write
     Logs(LogsArgs),
+    /// Checkpoint a sandbox: its workspace and its named volumes
+    Snapshot(SnapshotArgs),
+    /// Make a new sandbox from a snapshot
+    Restore(RestoreArgs),
+    /// The checkpoints, and what hangs on them
+    #[command(subcommand, arg_required_else_help = false)]
+    Snapshots(SnapshotsCommand),
+    /// Scripts that bring what was made from a snapshot up to date
+    #[command(subcommand, arg_required_else_help = false)]
+    Patches(PatchesCommand),
     /// The recipes that sandboxes are made from
     #[command(subcommand, arg_required_else_help = false)]
     Profiles(ProfilesCommand),

@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 
 use super::output::{Face, Stop};
-use super::table::age;
+use super::table::{age, size};
 use crate::client::Problem;
-use crate::domain::{Code, SandboxRecord};
+use crate::domain::snapshot::SnapshotView;
+use crate::domain::{Code, SandboxRecord, Time};
 
 /// How often the terminal is looked at for an answer.
 const GLANCE: Duration = Duration::from_millis(30);
@@ -19,12 +20,53 @@ pub(super) struct Question<'a> {
     pub verb: &'a str,
     /// What has to be known before that is answered.
     pub note: Option<String>,
-    /// To which sandboxes.
-    pub records: &'a [&'a SandboxRecord],
+    /// To what, as [`sandboxes`] or [`snapshots`] tell it.
+    pub about: Subjects,
     /// `--yes`.
     pub yes: bool,
     /// Why this needs `--yes` off a terminal; none: it does not.
     pub needs_yes: Option<String>,
+}
+
+/// What a question is about: a line for each, with its full id.
+pub(super) struct Subjects {
+    /// One of them: `sandbox`; several: `sandboxes`.
+    nouns: [&'static str; 2],
+    lines: Vec<String>,
+}
+
+/// The subjects of a question about sandboxes.
+pub(super) fn sandboxes(records: &[&SandboxRecord], now: Time) -> Subjects {
+    let line = |record: &&SandboxRecord| {
+        let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
+        let protected = if record.is_protected() { ", PROTECTED" } else { "" };
+        format!(
+            "{}  ({name}{} on {}, {}, {} old{protected})",
+            record.id,
+            record.profile.id,
+            record.host,
+            record.state,
+            age(record.created_at, now)
+        )
+    };
+    Subjects { nouns: ["sandbox", "sandboxes"], lines: records.iter().map(line).collect() }
+}
+
+/// The subjects of a question about snapshots: what depends on each is said too.
+pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
+    let line = |view: &&SnapshotView| {
+        let record = &view.record;
+        let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
+        let bytes = record.archive.bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default();
+        let hosts = record.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let depends = match view.dependants() {
+            none if none.is_empty() => String::new(),
+            some => format!(", IN USE by {}", some.join(", ")),
+        };
+        let about = format!("{name}{bytes}of {} on {hosts}, {} old", record.sandbox_id, age(record.created_at, now));
+        format!("{}  ({about}{depends})", record.id)
+    };
+    Subjects { nouns: ["snapshot", "snapshots"], lines: views.iter().map(line).collect() }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +97,7 @@ pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Resul
             let why = question.needs_yes.as_deref().unwrap_or_default();
             Err(Problem::new(Code::Usage, format!("{why} needs --yes where nobody can be asked")).into())
         }
-        Course::Ask if question.records.is_empty() => Ok(false),
+        Course::Ask if question.about.lines.is_empty() => Ok(false),
         Course::Ask => ask(face, question).await.map(|()| true),
     }
 }
@@ -85,30 +127,21 @@ async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
 
 /// The question, with the full id of everything it is about.
 fn wording(face: &Face<'_>, question: &Question<'_>) -> String {
-    let (look, now) = (face.look, face.now());
+    let look = face.look;
     let mut text = String::new();
-    for record in question.records {
-        let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
-        let protected = if record.is_protected() { ", PROTECTED" } else { "" };
-        let about = format!(
-            "{}  ({name}{} on {}, {}, {} old{protected})",
-            record.id,
-            record.profile.id,
-            record.host,
-            record.state,
-            age(record.created_at, now)
-        );
+    for line in &question.about.lines {
         text.push_str("  ");
-        text.push_str(&look.clean(&about, 400));
+        text.push_str(&look.clean(line, 400));
         text.push('\n');
     }
     if let Some(note) = &question.note {
         text.push_str(&look.clean(note, 1000));
         text.push('\n');
     }
-    let what = match question.records {
-        [_] => "this sandbox".to_owned(),
-        many => format!("these {} sandboxes", many.len()),
+    let [one, several] = question.about.nouns;
+    let what = match question.about.lines.len() {
+        1 => format!("this {one}"),
+        many => format!("these {many} {several}"),
     };
     format!("{text}{} {what}? [y/N] ", capital(question.verb))
 }

@@ -7,7 +7,7 @@ use futures_util::stream;
 
 use super::args::{DestroyArgs, RecreateArgs};
 use super::bulk::{BulkItem, bulk};
-use super::confirm::{Question, allow};
+use super::confirm::{self, Question, allow};
 use super::create::failed;
 use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
@@ -109,7 +109,8 @@ async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> R
     let records: Vec<_> = known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();
     let note = args.forget.then(|| unseen(&records));
     let verb = if args.forget { "forget" } else { "destroy" };
-    allow(face, &Question { verb, note, records: &records, yes: args.yes, needs_yes }).await
+    let about = confirm::sandboxes(&records, face.now());
+    allow(face, &Question { verb, note, about, yes: args.yes, needs_yes }).await
 }
 
 /// What it means that a sandbox is forgotten.
@@ -122,10 +123,9 @@ fn unseen(records: &[&SandboxRecord]) -> String {
 pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcome {
     let client = face.client;
     let before = client.get(&args.id).await?;
-    let records = [&before];
+    let about = confirm::sandboxes(&[&before], face.now());
     let needs_yes = Some("recreate".to_owned());
-    let asked =
-        allow(face, &Question { verb: "recreate", note: None, records: &records, yes: args.yes, needs_yes }).await?;
+    let asked = allow(face, &Question { verb: "recreate", note: None, about, yes: args.yes, needs_yes }).await?;
     let request = RecreateRequest {
         id: before.id.to_string(),
         revision: asked.then_some(before.revision),

@@ -10,8 +10,9 @@ use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::output::{Face, Stop};
 use super::progress::Meter;
-use crate::client::{Client, Problem, Started};
-use crate::domain::{Code, OperationId, SandboxId, SandboxRecord};
+use crate::client::{Client, Problem, SnapshotStarted, Started};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::{Code, Operation, OperationId, OperationState, SandboxId, SandboxRecord};
 
 /// The status of a command that Ctrl-C ended.
 pub(super) const INTERRUPTED: u8 = 130;
@@ -19,28 +20,69 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// How many reports are still shown after an operation's end.
 const LAST_WORDS: usize = 256;
 
+/// What brings into order what an operation leaves that nobody waited for.
+enum Remedy {
+    /// The sandbox is being made or removed.
+    Destroy(SandboxId),
+    /// What it works on is to stay.
+    Recover,
+}
+
 /// The operations that a verb has started, so that Ctrl-C can roll them back.
 pub(super) struct Running<'a> {
     client: &'a dyn Client,
     asked: Cell<bool>,
-    operations: RefCell<Vec<(OperationId, SandboxId)>>,
+    operations: RefCell<Vec<(OperationId, Remedy)>>,
+    /// Whether operations run whose ids only the client knows.
+    several: Cell<bool>,
 }
 
 impl<'a> Running<'a> {
     pub(super) fn new(client: &'a dyn Client) -> Self {
-        Self { client, asked: Cell::new(false), operations: RefCell::default() }
+        Self { client, asked: Cell::default(), operations: RefCell::default(), several: Cell::default() }
     }
 
-    /// Waits for what was started; the record as it is then. An operation that began after Ctrl-C (the request was
-    /// under way) is cancelled at once.
+    /// Waits for what makes or removes a sandbox; the record as it is then. An operation that began after Ctrl-C (the
+    /// request was under way) is cancelled at once.
     pub(super) async fn finish(&self, started: Started) -> Result<SandboxRecord, Problem> {
         let Some(operation) = started.operation else { return Ok(started.sandbox) };
-        self.operations.borrow_mut().push((operation.clone(), started.sandbox.id));
+        self.begin(&operation, Remedy::Destroy(started.sandbox.id)).await?;
+        self.end(&operation, self.client.finish(&operation)).await
+    }
+
+    /// As [`Self::finish`], for what changes a sandbox that stays: sleep, wake, patches.
+    pub(super) async fn finish_change(&self, started: Started) -> Result<SandboxRecord, Problem> {
+        let Some(operation) = started.operation else { return Ok(started.sandbox) };
+        self.begin(&operation, Remedy::Recover).await?;
+        self.end(&operation, self.client.finish(&operation)).await
+    }
+
+    /// As [`Self::finish`], for what was started on a snapshot.
+    pub(super) async fn finish_snapshot(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Problem> {
+        let Some(operation) = started.operation else { return Ok(started.snapshot) };
+        self.begin(&operation, Remedy::Recover).await?;
+        self.end(&operation, self.client.finish_snapshot(&operation)).await
+    }
+
+    async fn begin(&self, operation: &OperationId, remedy: Remedy) -> Result<(), Problem> {
+        self.operations.borrow_mut().push((operation.clone(), remedy));
         if self.asked.get() {
-            self.client.cancel(&operation).await?;
+            self.client.cancel(operation).await?;
         }
-        let ended = self.client.finish(&operation).await;
-        self.operations.borrow_mut().retain(|(known, _)| *known != operation);
+        Ok(())
+    }
+
+    async fn end<T>(&self, operation: &OperationId, ended: impl Future<Output = T>) -> T {
+        let ended = ended.await;
+        self.operations.borrow_mut().retain(|(known, _)| known != operation);
+        ended
+    }
+
+    /// Awaits a verb that starts operations of its own one after the other, and ends at the first that is cancelled.
+    pub(super) async fn several<T>(&self, verb: impl Future<Output = T>) -> T {
+        self.several.set(true);
+        let ended = verb.await;
+        self.several.set(false);
         ended
     }
 
@@ -57,7 +99,12 @@ impl<'a> Running<'a> {
 
     async fn roll_back(&self) {
         self.asked.set(true);
-        let operations: Vec<_> = self.operations.borrow().iter().map(|(operation, _)| operation.clone()).collect();
+        let mut operations: Vec<_> = self.operations.borrow().iter().map(|(operation, _)| operation.clone()).collect();
+        if self.several.get() {
+            let known = self.client.operations().await.unwrap_or_default();
+            let ours = |one: &Operation| one.state == OperationState::Running && one.pid == std::process::id();
+            operations.extend(known.into_iter().filter(ours).map(|one| one.id));
+        }
         for operation in operations {
             // An operation that just ended cannot be cancelled; `finish` says how it ended.
             let _ = self.client.cancel(&operation).await;
@@ -67,11 +114,18 @@ impl<'a> Running<'a> {
     /// What may be left when nobody waits for the rollback.
     fn abandoned(&self) -> Problem {
         let problem = Problem::new(Code::Cancelled, "left before the rollback had ended");
-        let ids: Vec<_> = self.operations.borrow().iter().map(|(_, id)| id.to_string()).collect();
-        if ids.is_empty() {
-            problem
+        let operations = self.operations.borrow();
+        let doomed = operations.iter().filter_map(|(_, remedy)| match remedy {
+            Remedy::Destroy(id) => Some(id.to_string()),
+            Remedy::Recover => None,
+        });
+        let doomed: Vec<_> = doomed.collect();
+        if !doomed.is_empty() {
+            problem.hint(format!("sandboxer destroy {} removes what remains", doomed.join(" ")))
+        } else if self.several.get() || !operations.is_empty() {
+            problem.hint("sandboxer recover brings into order what remains")
         } else {
-            problem.hint(format!("sandboxer destroy {} removes what remains", ids.join(" ")))
+            problem
         }
     }
 }

@@ -6,6 +6,7 @@
 pub mod args;
 
 mod bulk;
+mod checkpoint;
 mod confirm;
 mod create;
 mod destroy;
@@ -16,10 +17,12 @@ mod extensions;
 mod hosts;
 mod interrupt;
 mod label;
+mod lineage;
 mod logs;
 mod manual;
 mod operations;
 mod output;
+mod patches;
 mod pour;
 mod profiles;
 mod progress;
@@ -27,6 +30,8 @@ mod record;
 mod recover;
 mod sandboxes;
 mod shell;
+mod sleep;
+mod snapshots;
 mod table;
 mod usage;
 mod values;
@@ -37,6 +42,7 @@ use std::path::Path;
 pub use args::{Cli, DashboardArgs, Global, command, parse};
 pub use bulk::BulkItem;
 pub use exec::ExecResult;
+pub use lineage::SandboxDetail;
 pub use logs::LogEntry;
 pub use output::{ErrorLine, Io, ProgressLine, Terminals};
 pub use usage::ParseOutcome;
@@ -128,6 +134,12 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
         Some(Command::Get(args)) => sandboxes::get(face, &args.id).await,
         Some(Command::Destroy(args)) => destroy::destroy(face, args).await,
         Some(Command::Recreate(args)) => destroy::recreate(face, args).await,
+        Some(Command::Sleep(args)) => sleep::sleep(face, args).await,
+        Some(Command::Wake(args)) => sleep::wake(face, args).await,
+        Some(Command::Snapshot(args)) => checkpoint::snapshot(face, args).await,
+        Some(Command::Restore(args)) => checkpoint::restore(face, args).await,
+        Some(Command::Snapshots(command)) => snapshots::snapshots(face, command).await,
+        Some(Command::Patches(command)) => patches::patches(face, command).await,
         Some(Command::Wait(args)) => wait::wait(face, args).await,
         Some(Command::Label(args)) => label::label(face, args).await,
         Some(Command::Exec(args)) => exec::exec(face, args).await,

@@ -15,6 +15,9 @@ use crate::domain::Progress;
 /// Plain lines within one step come no oftener than this.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// Columns of spinner, bar and spaces. A line that wraps is drawn again and again.
+const BAR: usize = 29;
+
 /// Shows what the running operations are at.
 pub(super) struct Meter {
     look: Look,
@@ -86,8 +89,28 @@ impl Meter {
                         bar.set_position(u64::from(progress.step.saturating_sub(1)));
                     }
                 }
-                // Spinner, bar and spaces take 29 columns. A line that wraps is drawn again and again.
-                bar.set_message(self.look.clean(&sentence(progress), width.saturating_sub(29)));
+                bar.set_message(self.look.clean(&sentence(progress), width.saturating_sub(BAR)));
+                bar.tick();
+            }
+        }
+    }
+
+    /// Shows how far this process itself has come with moving bytes, which is no operation: no line with `--json`.
+    pub(super) fn moved(&mut self, io: &mut Io, subject: &str, stage: &str, done: u64, of: Option<u64>) {
+        let far = of.map(|of| format!(" of {}", size(of.max(done)))).unwrap_or_default();
+        let text = format!("{subject} {stage} {}{far}", size(done));
+        match &mut self.form {
+            Form::Silent | Form::Json => {}
+            Form::Lines { last } => {
+                if last.as_ref().is_none_or(|(_, at)| at.elapsed() >= PAUSE) {
+                    *last = Some((stage.to_owned(), Instant::now()));
+                    let _ = writeln!(io.stderr, "{}", self.look.clean(&text, 400));
+                }
+            }
+            Form::Bar { bar, width } => {
+                bar.set_length(of.unwrap_or(done).max(done));
+                bar.set_position(done);
+                bar.set_message(self.look.clean(&text, width.saturating_sub(BAR)));
                 bar.tick();
             }
         }
@@ -113,12 +136,16 @@ fn bar(look: Look) -> ProgressBar {
 
 /// `a1b2c3d4 2/5 transfer 12 MiB: what the program said`.
 fn sentence(progress: &Progress) -> String {
-    let mut words: Vec<String> = progress.sandbox_id.iter().map(ToString::to_string).collect();
+    let sandbox = progress.sandbox_id.as_ref().map(ToString::to_string);
+    let subject = sandbox.or_else(|| progress.snapshot_id.as_ref().map(ToString::to_string));
+    let mut words: Vec<String> = subject.into_iter().collect();
     if progress.steps > 0 {
         words.push(format!("{}/{}", progress.step, progress.steps));
     }
     words.push(progress.stage.clone());
     match (progress.bytes, progress.done, progress.of) {
+        // Where bytes are told, the step's unit is bytes.
+        (Some(_), Some(done), Some(of)) => words.push(format!("{} of {}", size(done), size(of))),
         (Some(bytes), _, _) => words.push(size(bytes)),
         (None, Some(done), Some(of)) => words.push(format!("{done}/{of}")),
         _ => {}

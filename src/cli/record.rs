@@ -2,7 +2,8 @@
 
 use super::output::{Face, Look, Stop, Tone};
 use super::table::{Line, age, short};
-use crate::domain::sandbox::{Attachment, Service};
+use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::sandbox::{Attachment, Failure, Service};
 use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::domain::{SandboxRecord, State, Time};
 
@@ -154,15 +155,36 @@ pub(super) fn block(face: &mut Face<'_>, fields: &[(&str, String)]) -> Result<()
     Ok(())
 }
 
+/// The step that failed and the last lines it wrote. Cleaned.
+pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
+    let status = failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
+    let mut lines = vec![format!("failed step: {}{status}", look.clean(&failure.step, VALUE))];
+    lines.extend(quoted(&failure.output, look));
+    lines
+}
+
+/// What the patches that failed, or of which nobody knows whether they ran, wrote last. Cleaned.
+pub(super) fn patch_output(record: &SandboxRecord, look: Look) -> Vec<String> {
+    let stuck = |applied: &&AppliedPatch| matches!(applied.state, PatchState::Failed | PatchState::Unknown);
+    let mut lines = Vec::new();
+    for applied in record.applied_patches.iter().filter(stuck) {
+        let status = applied.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
+        lines.push(format!("patch {} {}{status}", applied.sequence, applied.state));
+        lines.extend(applied.output.iter().flat_map(|output| quoted(output, look)));
+    }
+    lines
+}
+
+/// The last lines that a program wrote, each marked as quoted. Cleaned.
+pub(super) fn quoted(output: &str, look: Look) -> Vec<String> {
+    let output = clean_block(&last_lines(output, EVIDENCE));
+    output.lines().map(|line| format!("  | {}", look.clean(line, VALUE))).collect()
+}
+
 /// What is known of a failure: the step, its last lines, what is left on the host. Cleaned.
 pub(super) fn evidence(record: &SandboxRecord, look: Look) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(failure) = &record.failure {
-        let status = failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
-        lines.push(format!("failed step: {}{status}", look.clean(&failure.step, VALUE)));
-        let output = clean_block(&last_lines(&failure.output, EVIDENCE));
-        lines.extend(output.lines().map(|line| format!("  | {}", look.clean(line, VALUE))));
-    }
+    lines.extend(record.failure.iter().flat_map(|failed| failure(failed, look)));
     if !record.leftovers.is_empty() {
         lines.push(format!("left on {}:", look.clean(record.host.as_str(), VALUE)));
         for resource in &record.leftovers {

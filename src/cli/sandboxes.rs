@@ -1,6 +1,7 @@
 //! `list` and `get`.
 
 use super::args::ListArgs;
+use super::lineage::{self, SandboxDetail};
 use super::output::{Face, Outcome, Stop};
 use super::{record, table, values};
 use crate::client::ListQuery;
@@ -37,8 +38,14 @@ pub(super) async fn list(face: &mut Face<'_>, args: &ListArgs) -> Outcome {
 }
 
 pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
-    let found = face.client.get(reference).await?;
-    show(face, &found)?;
+    let record = face.client.get(reference).await?;
+    let lineage = face.client.lineage(record.id.as_str()).await?;
+    if face.look.json {
+        face.document(&SandboxDetail { record, lineage })?;
+        return Ok(0);
+    }
+    record::print(face, &record)?;
+    lineage::print(face, &record, &lineage).await?;
     Ok(0)
 }
 

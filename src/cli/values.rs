@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Stop;
 use crate::client::Problem;
-use crate::domain::profile::Seconds;
+use crate::domain::profile::{Seconds, SnapshotMode};
 use crate::domain::text::nearest;
 use crate::domain::{Code, EventKind, State, Time};
 
@@ -73,6 +73,13 @@ pub(super) fn seconds(text: &str) -> Result<Seconds, String> {
 pub(super) fn state(text: &str) -> Result<State, String> {
     match State::from_word(text) {
         State::Other(_) => Err(unknown(text, State::ALL.iter().map(State::as_str))),
+        known => Ok(known),
+    }
+}
+
+pub(super) fn mode(text: &str) -> Result<SnapshotMode, String> {
+    match SnapshotMode::from_word(text) {
+        SnapshotMode::Other(_) => Err(unknown(text, SnapshotMode::ALL.iter().map(SnapshotMode::as_str))),
         known => Ok(known),
     }
 }

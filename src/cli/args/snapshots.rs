@@ -1,0 +1,210 @@
+//! Flags of the verbs about checkpoints: `sleep`, `wake`, `snapshot`, `restore`, `snapshots`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::super::values::{mode, seconds};
+use crate::domain::profile::{Seconds, SnapshotMode};
+
+/// Flags of `sleep` and `wake`.
+#[derive(Debug, Clone, Args)]
+pub struct SleepArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// Flags of `snapshot`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+In it are the workspace and the named volumes, not the images. The modes:
+  live    nothing stops; a file that changes while it is read may be torn, and the record says so
+  pause   processes stand still while it is read, and go on
+  stop    containers are stopped, and started again
+A mode that the host cannot do is refused, and nothing is left behind.
+
+Examples:
+  sandboxer snapshot my-env --name before-upgrade
+  sandboxer snapshot my-env --mode stop")]
+pub struct SnapshotArgs {
+    /// The sandbox: id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Give it a name, unique among snapshots
+    #[arg(long, value_name = "N")]
+    pub name: Option<String>,
+    /// live, pause or stop [default: the profile's, and pause where it names none]
+    #[arg(long, value_name = "M", value_parser = mode)]
+    pub mode: Option<SnapshotMode>,
+}
+
+/// Flags of `restore`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Makes a new sandbox: its own id, ports and time to live. The one the snapshot was taken of is left \
+alone. The snapshot's patches are applied before it is ready.
+
+Examples:
+  sandboxer restore before-upgrade --name try
+  sandboxer restore before-upgrade --host sandboxer01 --strict")]
+pub struct RestoreArgs {
+    /// The snapshot: id, name, or beginning of an id
+    #[arg(value_name = "SNAPSHOT")]
+    pub snapshot: String,
+    /// The host [default: the snapshot's]
+    #[arg(long, value_name = "H")]
+    pub host: Option<String>,
+    /// How long it lives once ready, such as 90m or 4h, or none [default: the profile's]
+    #[arg(long, value_name = "D|none")]
+    pub ttl: Option<String>,
+    /// Give it a name
+    #[arg(long, value_name = "N")]
+    pub name: Option<String>,
+    /// Fail when a patch fails; without it the sandbox is there to be looked at
+    #[arg(long)]
+    pub require_patches: bool,
+    /// Fail when the host cannot set every owner, mode and attribute
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Verbs of `snapshots`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum SnapshotsCommand {
+    /// List them, oldest first
+    List {
+        /// Undo snapshots and failed ones too
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one, its patches, and what hangs on it
+    Get(SnapshotRef),
+    /// Read its archive and compare it with what is recorded
+    Verify(SnapshotRef),
+    /// Delete snapshots: archives and copies, patches, names
+    Delete(DeleteArgs),
+    /// Copy one to another host; a restore there is faster then
+    Copy(CopyArgs),
+    /// Write one to a file that `import` takes
+    Export(ExportArgs),
+    /// Take one from a file that `export` wrote
+    Import(ImportArgs),
+    /// Show what differs from another snapshot, or from a sandbox
+    Diff(DiffArgs),
+    /// Delete old ones on which nothing depends
+    Prune(PruneArgs),
+}
+
+/// One snapshot.
+#[derive(Debug, Clone, Args)]
+pub struct SnapshotRef {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "S")]
+    pub snapshot: String,
+}
+
+/// Flags of `snapshots delete`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+One that has patches, or that sandboxes are based on, is in use and stays without --force. \
+Sandboxes go on without their snapshot, but cannot be recreated.")]
+pub struct DeleteArgs {
+    /// Ids, names, or beginnings of ids
+    #[arg(value_name = "S", required = true)]
+    pub snapshots: Vec<String>,
+    /// Although something depends on it
+    #[arg(long)]
+    pub force: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Flags of `snapshots copy`.
+#[derive(Debug, Clone, Args)]
+pub struct CopyArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "S")]
+    pub snapshot: String,
+    /// The host that gets a copy
+    #[arg(long, value_name = "HOST")]
+    pub to: String,
+}
+
+/// Flags of `snapshots export`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The file has the archive and what is known of it, patches not. It appears under its name when it \
+is whole; until then it is FILE.partial.
+
+Examples:
+  sandboxer snapshots export before-upgrade before-upgrade.sbx
+  sandboxer snapshots export before-upgrade - | ssh elsewhere sandboxer snapshots import - --host local")]
+pub struct ExportArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "S")]
+    pub snapshot: String,
+    /// The file, which must not exist, or - for standard output
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Flags of `snapshots import`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  sandboxer snapshots import before-upgrade.sbx --host sandboxer01 --name upgrade-base")]
+pub struct ImportArgs {
+    /// The file, or - for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The host that gets it
+    #[arg(long, value_name = "H")]
+    pub host: String,
+    /// A name instead of the one it had
+    #[arg(long, value_name = "N")]
+    pub name: Option<String>,
+}
+
+/// Flags of `snapshots diff`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
++ came, - went, ~ changed, seen from A. Contents are not compared: a file of the same size and time \
+counts as the same. The status is 0 whether or not something differs.
+
+Examples:
+  sandboxer snapshots diff before-upgrade
+  sandboxer snapshots diff before-upgrade after-upgrade --json")]
+pub struct DiffArgs {
+    /// The snapshot: id, name, or beginning of an id
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// Another snapshot, or a sandbox as it is now [default: the sandbox A was taken of, or A's parent]
+    #[arg(value_name = "B|SANDBOX")]
+    pub b: Option<String>,
+}
+
+/// Flags of `snapshots prune`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+With both flags a snapshot goes that is beyond the newest N and older than D. One that has patches, \
+or that sandboxes are based on, stays.
+
+Examples:
+  sandboxer snapshots prune --keep 5 --dry-run
+  sandboxer snapshots prune --keep 1 --older-than 30d --yes")]
+pub struct PruneArgs {
+    /// Keep the newest N of each sandbox
+    #[arg(long, value_name = "N", required_unless_present = "older_than")]
+    pub keep: Option<u32>,
+    /// Only those older than this, such as 12h or 30d
+    #[arg(long, value_name = "D", value_parser = seconds)]
+    pub older_than: Option<Seconds>,
+    /// Only say which
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}

@@ -1,0 +1,119 @@
+//! `snapshot` and `restore`: a sandbox to a snapshot, and a snapshot to a new sandbox.
+
+use std::io::Write as _;
+
+use super::args::{RestoreArgs, SnapshotArgs};
+use super::create;
+use super::interrupt::{Running, attend};
+use super::output::{Face, Outcome, Stop};
+use super::record;
+use super::sandboxes;
+use super::sleep::warn_of_patches;
+use super::snapshots;
+use crate::client::{Problem, RestoreRequest, SnapshotRequest};
+use crate::domain::name::SnapshotId;
+use crate::domain::request::counted;
+use crate::domain::snapshot::{Consistency, SnapshotRecord};
+
+pub(super) async fn snapshot(face: &mut Face<'_>, args: &SnapshotArgs) -> Outcome {
+    let client = face.client;
+    let request = SnapshotRequest {
+        id: client.get(&args.id).await?.id.to_string(),
+        revision: None,
+        name: args.name.clone(),
+        mode: args.mode.as_ref().map(ToString::to_string),
+    };
+    let running = Running::new(client);
+    let made = attend(face, &running, async {
+        let started = client.snapshot(request).await.map_err(|problem| (problem, None))?;
+        let id = started.snapshot.id.clone();
+        running.finish_snapshot(started).await.map_err(|problem| (problem, Some(id)))
+    });
+    match Box::pin(made).await? {
+        Ok(ready) => {
+            snapshots::show(face, &ready)?;
+            caveats(face, &ready);
+            Ok(0)
+        }
+        Err((problem, None)) => Err(problem.into()),
+        Err((problem, Some(id))) => Err(failed(face, problem, &id).await),
+    }
+}
+
+/// What is less than was hoped for, and must not be overlooked.
+fn caveats(face: &mut Face<'_>, record: &SnapshotRecord) {
+    let archive = &record.archive;
+    if archive.consistency == Some(Consistency::Fuzzy) {
+        face.remark("warning: files changed while they were read; --mode stop keeps them still");
+    }
+    for volume in &archive.not_captured {
+        let text = format!("volume {} is not in it: {}", volume.name, volume.reason);
+        face.remark(&format!("warning: {}", face.look.clean(&text, 1000)));
+    }
+    if !archive.not_preserved.is_empty() {
+        let counted = face.look.clean(&counted(&archive.not_preserved), 1000);
+        face.remark(&format!("warning: the host could not keep {counted}"));
+    }
+}
+
+/// Shows the evidence of a snapshot that failed, and returns the problem to end with, which says what remains.
+async fn failed(face: &mut Face<'_>, mut problem: Problem, id: &SnapshotId) -> Stop {
+    let Ok(left) = face.client.snapshot_view(id.as_str()).await else { return problem.into() };
+    let left = left.record;
+    if face.look.json {
+        if !problem.details.is_object() {
+            problem.details = serde_json::json!({});
+        }
+        problem.details["snapshot_id"] = left.id.as_str().into();
+        problem.details["state"] = left.state.as_str().into();
+        problem.details["failure"] = serde_json::to_value(&left.failure).unwrap_or_default();
+        problem.details["unremoved"] = left.unremoved.into();
+    } else if let Some(failure) = &left.failure {
+        // Part of the error: shown with --quiet too.
+        for line in record::failure(failure, face.look) {
+            let _ = writeln!(face.io.stderr, "{line}");
+        }
+    }
+    if problem.hint.is_none() {
+        problem.hint = Some(if left.unremoved {
+            format!("something of it may be left on {}: sandboxer recover removes it", left.host)
+        } else {
+            format!(
+                "nothing of it is left on {}; sandboxer snapshots get {} shows what was recorded",
+                left.host, left.id
+            )
+        });
+    }
+    problem.into()
+}
+
+pub(super) async fn restore(face: &mut Face<'_>, args: &RestoreArgs) -> Outcome {
+    let client = face.client;
+    let request = RestoreRequest {
+        snapshot: client.snapshot_view(&args.snapshot).await?.record.id.to_string(),
+        host: args.host.clone(),
+        ttl: args.ttl.clone(),
+        name: args.name.clone(),
+        require_patches: args.require_patches,
+        strict: args.strict,
+    };
+    let running = Running::new(client);
+    let made = attend(face, &running, async {
+        let started = client.restore(request).await.map_err(|problem| (problem, None))?;
+        let id = started.sandbox.id.clone();
+        running.finish(started).await.map_err(|problem| (problem, Some(id)))
+    });
+    match Box::pin(made).await? {
+        Ok(ready) => {
+            sandboxes::show(face, &ready)?;
+            if !ready.not_preserved.is_empty() {
+                let counted = face.look.clean(&counted(&ready.not_preserved), 1000);
+                face.remark(&format!("warning: {} could not set {counted}; --strict fails on that", ready.host));
+            }
+            warn_of_patches(face, &ready);
+            Ok(0)
+        }
+        Err((problem, None)) => Err(problem.into()),
+        Err((problem, Some(id))) => Err(create::failed(face, problem, &id).await),
+    }
+}

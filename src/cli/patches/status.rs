@@ -1,0 +1,63 @@
+//! `patches status`: each patch, and how each sandbox stands to it.
+
+use super::super::args::SnapshotRef;
+use super::super::output::{Face, Outcome, Tone};
+use super::super::table::{self, Line, short};
+use crate::client::{PatchStanding, PatchStatus};
+use crate::domain::patch::PatchState;
+
+pub(super) async fn status(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
+    let record = face.client.snapshot_view(&args.snapshot).await?.record;
+    let found = face.client.patch_status(record.id.as_str()).await?;
+    if face.look.json {
+        face.document(&found)?;
+    } else if found.is_empty() {
+        face.remark(&format!("snapshot {} has no patches", face.look.clean(record.title(), 200)));
+    } else {
+        let rows: Vec<_> = found.iter().flat_map(rows).collect();
+        table::print(face, &["PATCH", "SANDBOX!", "NAME", "HOST", "STATE!", "TOOK!", "REMARK"], &rows)?;
+    }
+    Ok(0)
+}
+
+fn rows(status: &PatchStatus) -> Vec<Line> {
+    let sequence = status.patch.sequence.to_string();
+    if status.sandboxes.is_empty() {
+        let mut cells = vec![sequence];
+        cells.resize(6, "-".to_owned());
+        cells.push("no sandbox is based on the snapshot".to_owned());
+        return vec![Line { tone: Tone::Faint, cells }];
+    }
+    status.sandboxes.iter().map(|standing| row(&sequence, standing)).collect()
+}
+
+fn row(sequence: &str, standing: &PatchStanding) -> Line {
+    let tone = match standing.state {
+        PatchState::Failed | PatchState::Unknown => Tone::Bad,
+        PatchState::Applying | PatchState::Pending => Tone::Busy,
+        _ => Tone::Plain,
+    };
+    let run = standing.run.as_ref();
+    let cells = vec![
+        sequence.to_owned(),
+        standing.id.to_string(),
+        standing.name.clone().unwrap_or_else(|| "-".to_owned()),
+        standing.host.to_string(),
+        standing.state.to_string(),
+        run.and_then(|run| run.duration_s).map_or_else(|| "-".to_owned(), short),
+        remark(standing),
+    ];
+    Line { tone, cells }
+}
+
+fn remark(standing: &PatchStanding) -> String {
+    let exit = standing.run.as_ref().and_then(|run| run.exit_status);
+    match (&standing.state, exit) {
+        (PatchState::Failed, Some(status)) => format!("exit status {status}; sandboxer get {}", standing.id),
+        (PatchState::Failed, None) => format!("sandboxer get {}", standing.id),
+        (PatchState::Unknown, _) => format!("patches apply {} --retry runs it again", standing.id),
+        (PatchState::Pending, _) if standing.blocked => "an earlier one stands in the way".to_owned(),
+        (PatchState::Pending, _) => "on its next wake".to_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,44 @@
+//! `sleep` and `wake`.
+
+use super::args::SleepArgs;
+use super::interrupt::{Running, attend};
+use super::output::{Face, Outcome};
+use super::sandboxes;
+use crate::client::SleepRequest;
+use crate::domain::SandboxRecord;
+use crate::domain::patch::PatchState;
+
+pub(super) async fn sleep(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
+    change(face, args, false).await
+}
+
+pub(super) async fn wake(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
+    change(face, args, true).await
+}
+
+async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
+    let client = face.client;
+    let request = SleepRequest { id: client.get(&args.id).await?.id.to_string(), revision: None };
+    let running = Running::new(client);
+    let work = attend(face, &running, async {
+        let started = if wake { client.wake(request).await? } else { client.sleep(request).await? };
+        let idle = started.operation.is_none();
+        running.finish_change(started).await.map(|record| (record, idle))
+    });
+    let (record, idle) = Box::pin(work).await??;
+    if idle {
+        let is = if wake { "awake" } else { "asleep" };
+        face.remark(&format!("{} is {is}: nothing to do", face.look.clean(record.title(), 200)));
+    }
+    sandboxes::show(face, &record)?;
+    warn_of_patches(face, &record);
+    Ok(0)
+}
+
+/// A sandbox is usable though a patch failed: that is no failure of the verb, and must not be overlooked.
+pub(super) fn warn_of_patches(face: &mut Face<'_>, record: &SandboxRecord) {
+    if matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) {
+        let error = record.patch_error.as_deref().unwrap_or("its patches are not all in");
+        face.remark(&format!("warning: {}", face.look.clean(error, 1000)));
+    }
+}

@@ -1,0 +1,196 @@
+//! `snapshots export` and `import`: a snapshot to a file, and from one.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt as _};
+
+use super::super::args::{ExportArgs, ImportArgs};
+use super::super::interrupt::{Running, attend};
+use super::super::output::{Face, Outcome, Stop};
+use super::super::pour::pour;
+use super::super::progress::Meter;
+use super::super::table::size;
+use super::{show, view};
+use crate::client::{Problem, SnapshotImportRequest};
+use crate::domain::Code;
+use crate::domain::output::Source;
+use crate::domain::snapshot::SnapshotRecord;
+
+/// What is read of a file at a time, in bytes.
+const PIECE: usize = 256 * 1024;
+
+/// The bytes of an export, as a client tells them.
+type Pieces = BoxStream<'static, Result<Vec<u8>, Problem>>;
+
+pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
+    let to_stdout = args.file.as_os_str() == "-";
+    if to_stdout && face.look.json {
+        return Err(Problem::new(Code::Usage, "standard output has the archive: there is no --json").into());
+    }
+    if to_stdout && face.io.terminals.stdout {
+        return Err(Problem::new(Code::Usage, "an archive is not for a terminal")
+            .hint("name a file, or a pipe")
+            .into());
+    }
+    let partial = partial(&args.file);
+    if !to_stdout {
+        refuse_existing(&args.file, &partial)?;
+    }
+    let record = face.client.snapshot_view(&args.snapshot).await?.record;
+    let pieces = face.client.export_snapshot(record.id.as_str()).await?;
+    if to_stdout {
+        return to_pipe(face, pieces).await;
+    }
+    let written = match to_file(face, &record, pieces, &partial).await {
+        Ok(written) => written,
+        Err(stop) => {
+            // Nothing of an export that did not come to its end stays.
+            let _ = tokio::fs::remove_file(&partial).await;
+            return Err(stop);
+        }
+    };
+    settle(&partial, &args.file).await.map_err(|error| unwritable(&args.file, &error))?;
+    if face.look.json {
+        face.document(&record)?;
+    } else {
+        let text = format!("{} is in {}, {}", view::titled(&record), args.file.display(), size(written));
+        face.line(&face.look.clean(&text, 2000))?;
+    }
+    Ok(0)
+}
+
+/// `FILE.partial`.
+fn partial(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".partial");
+    PathBuf::from(name)
+}
+
+fn refuse_existing(file: &Path, partial: &Path) -> Result<(), Problem> {
+    if file.symlink_metadata().is_ok() {
+        return Err(Problem::new(Code::Conflict, format!("{} exists", file.display())).hint("name another file"));
+    }
+    if partial.symlink_metadata().is_ok() {
+        let message = format!("{} exists: another export is writing it, or was killed", partial.display());
+        return Err(Problem::new(Code::Conflict, message).hint("if it was killed, remove that file"));
+    }
+    Ok(())
+}
+
+async fn to_pipe(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
+    loop {
+        let piece = tokio::select! {
+            piece = pieces.next() => piece,
+            Some(()) = face.io.interrupts.next() => return Err(cut_off().into()),
+        };
+        let Some(piece) = piece else { return Ok(0) };
+        match pour(face.io, Source::Stdout, &piece?).await {
+            Ok(true) => {}
+            Ok(false) => return Err(cut_off().into()),
+            // Half an archive is no success, whoever closed the pipe.
+            Err(error) => {
+                let mut problem = Problem::new(Code::Internal, "standard output cannot be written");
+                problem.causes.push(error.to_string());
+                return Err(problem.into());
+            }
+        }
+    }
+}
+
+fn cut_off() -> Problem {
+    Problem::new(Code::Cancelled, "cut off: what was written is no whole archive")
+}
+
+/// Writes the bytes to a new file and to its disk; how many there were.
+async fn to_file(face: &mut Face<'_>, record: &SnapshotRecord, mut pieces: Pieces, path: &Path) -> Result<u64, Stop> {
+    let failed = |error: io::Error| unwritable(path, &error);
+    let mut file = File::create_new(path).await.map_err(failed)?;
+    let mut meter = Meter::new(face);
+    let mut written = 0;
+    loop {
+        let piece = tokio::select! {
+            piece = pieces.next() => piece,
+            Some(()) = face.io.interrupts.next() => {
+                meter.clear();
+                return Err(Problem::new(Code::Cancelled, "cancelled; nothing was written").into());
+            }
+        };
+        let Some(piece) = piece else { break };
+        let piece = piece.inspect_err(|_| meter.clear())?;
+        file.write_all(&piece).await.map_err(failed)?;
+        written += piece.len() as u64;
+        // What is written has a head too: the archive's size is nearly all of it.
+        meter.moved(face.io, record.id.as_str(), "export", written, record.archive.bytes);
+    }
+    meter.clear();
+    file.flush().await.map_err(failed)?;
+    file.sync_all().await.map_err(failed)?;
+    Ok(written)
+}
+
+/// Gives the whole file its name, unless something has it by now, and writes that down too.
+async fn settle(partial: &Path, file: &Path) -> io::Result<()> {
+    match renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE) {
+        Ok(()) => {}
+        // Not every file system can refuse; there the look at the beginning must do.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => tokio::fs::rename(partial, file).await?,
+        Err(error) => return Err(error.into()),
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).await?.sync_all().await
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    let mut problem = Problem::new(Code::Internal, format!("{} cannot be written", path.display()));
+    problem.causes.push(error.to_string());
+    problem
+}
+
+pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
+    let source: Pieces = if args.file.as_os_str() == "-" {
+        if face.io.terminals.stdin {
+            return Err(Problem::new(Code::Usage, "standard input is a terminal")
+                .hint("name a file, or a pipe")
+                .into());
+        }
+        let shown = "standard input".to_owned();
+        let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(|error| unreadable(&shown, &error))?;
+        pieces(File::from_std(stdin.into()), shown)
+    } else {
+        let shown = args.file.display().to_string();
+        pieces(File::open(&args.file).await.map_err(|error| unreadable(&shown, &error))?, shown)
+    };
+    let client = face.client;
+    let running = Running::new(client);
+    let request = SnapshotImportRequest { host: args.host.clone(), name: args.name.clone() };
+    let work = async { running.finish_snapshot(client.import_snapshot(request, source).await?).await };
+    let taken = Box::pin(attend(face, &running, work)).await??;
+    show(face, &taken)?;
+    Ok(0)
+}
+
+fn unreadable(shown: &str, error: &io::Error) -> Problem {
+    let mut problem = Problem::new(Code::InvalidInput, format!("{shown} cannot be read"));
+    problem.causes.push(error.to_string());
+    problem
+}
+
+/// The bytes of a reader, to its end or its first error.
+fn pieces(reader: impl AsyncRead + Send + Unpin + 'static, shown: String) -> Pieces {
+    let next = |state: Option<(_, String)>| async move {
+        let (mut reader, shown) = state?;
+        let mut piece = Vec::with_capacity(PIECE);
+        match AsyncReadExt::take(&mut reader, PIECE as u64).read_to_end(&mut piece).await {
+            Ok(0) => None,
+            Ok(_) => Some((Ok(piece), Some((reader, shown)))),
+            Err(error) => Some((Err(unreadable(&shown, &error)), None)),
+        }
+    };
+    stream::unfold(Some((reader, shown)), next).boxed()
+}

@@ -1,0 +1,94 @@
+//! `snapshots delete` of one or many.
+
+use std::collections::HashSet;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+
+use super::super::args::DeleteArgs;
+use super::super::bulk::{BulkItem, bulk};
+use super::super::confirm::{self, Question, allow};
+use super::super::interrupt::{Running, attend};
+use super::super::output::{Face, Outcome, Stop};
+use crate::client::{Client, Problem, SnapshotDeleteRequest};
+use crate::domain::snapshot::SnapshotView;
+
+/// How many are worked on at a time; a host limits its own sessions below that.
+const AT_ONCE: usize = 16;
+
+/// One target: what was typed, and what it names.
+type Target = (String, Result<SnapshotView, Problem>);
+
+pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
+    let targets = resolve(face.client, &args.snapshots).await;
+    let asked = agree(face, args, &targets).await?;
+    let client = face.client;
+    let running = Running::new(client);
+    let work = stream::iter(&targets)
+        .map(|(typed, target)| {
+            let running = &running;
+            async move {
+                let record = match target {
+                    Ok(view) => &view.record,
+                    Err(problem) => return BulkItem::new(typed.as_str(), Err(problem.clone())),
+                };
+                let request = SnapshotDeleteRequest {
+                    id: record.id.to_string(),
+                    // Only somebody who was shown the record agreed to that revision.
+                    revision: asked.then_some(record.revision),
+                    force: args.force,
+                };
+                BulkItem::new(record.id.as_str(), delete_one(client, running, request).await)
+            }
+        })
+        .buffered(AT_ONCE)
+        .collect::<Vec<_>>();
+    let items = Box::pin(attend(face, &running, work)).await?;
+    bulk(face, &items, |_| "deleted")
+}
+
+pub(super) async fn delete_one(
+    client: &dyn Client,
+    running: &Running<'_>,
+    request: SnapshotDeleteRequest,
+) -> Result<(), Problem> {
+    if let Some(problem) = running.cancelled() {
+        return Err(problem);
+    }
+    running.finish_snapshot(client.delete_snapshot(request).await?).await.map(drop)
+}
+
+/// Finds what each reference names; the same snapshot twice is one target.
+async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for reference in references {
+        let target = client.snapshot_view(reference).await;
+        let known = match &target {
+            Ok(view) => (true, view.record.id.to_string()),
+            Err(_) => (false, reference.clone()),
+        };
+        if seen.insert(known) {
+            found.push((reference.clone(), target));
+        }
+    }
+    found
+}
+
+async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Result<bool, Stop> {
+    let known = targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|view| (typed, view)));
+    let prefix = known.clone().find(|(typed, view)| {
+        let record = &view.record;
+        typed.as_str() != record.id.as_str() && record.name.as_ref() != Some(typed)
+    });
+    let needs_yes = match prefix {
+        _ if args.force => Some("--force".to_owned()),
+        Some((typed, view)) => Some(format!("'{typed}', the beginning of {},", view.record.id)),
+        None => None,
+    };
+    let views: Vec<_> = known.map(|(_, view)| view).collect();
+    let in_use = args.force && views.iter().any(|view| !view.dependants().is_empty());
+    let note = in_use.then(|| "Patches go with their snapshot; sandboxes based on it cannot be recreated.".to_owned());
+    let about = confirm::snapshots(&views, face.now());
+    allow(face, &Question { verb: "delete", note, about, yes: args.yes, needs_yes }).await
+}

@@ -1,0 +1,112 @@
+//! `snapshots diff`.
+
+use super::super::args::DiffArgs;
+use super::super::interrupt::look_on;
+use super::super::output::{Face, Outcome, Stop, Tone};
+use super::super::table::size;
+use crate::client::{Client, Problem, SnapshotDiff, SnapshotDiffRequest};
+use crate::domain::Code;
+use crate::domain::archive::TreeEntry;
+use crate::domain::request::Change;
+
+pub(super) async fn diff(face: &mut Face<'_>, args: &DiffArgs) -> Outcome {
+    let client = face.client;
+    let a = client.snapshot_view(&args.a).await?.record.id.to_string();
+    let b = match &args.b {
+        Some(reference) => Some(other(client, reference).await?),
+        None => None,
+    };
+    let request = SnapshotDiffRequest { a, b };
+    let found = Box::pin(look_on(face, client.diff_snapshot(request))).await??;
+    if face.look.json {
+        face.document(&found)?
+    } else {
+        print(face, &found)?
+    }
+    Ok(0)
+}
+
+/// The id of the snapshot or the sandbox that is meant. A name that both have is refused: whichever was taken, it might
+/// be the wrong one.
+async fn other(client: &dyn Client, reference: &str) -> Result<String, Problem> {
+    let missing = |problem: &Problem| problem.code == Code::NotFound;
+    let snapshot = client.snapshot_view(reference).await.map(|view| view.record.id.to_string());
+    let sandbox = client.get(reference).await.map(|record| record.id.to_string());
+    match (snapshot, sandbox) {
+        (Ok(snapshot), Ok(sandbox)) => {
+            let message = format!("{reference} is a snapshot, {snapshot}, and a sandbox, {sandbox}");
+            Err(Problem::new(Code::Conflict, message).hint("write the id of the one that is meant"))
+        }
+        (Ok(one), Err(problem)) | (Err(problem), Ok(one)) if missing(&problem) => Ok(one),
+        (Err(problem), _) if !missing(&problem) => Err(problem),
+        (_, Err(problem)) if !missing(&problem) => Err(problem),
+        _ => Err(Problem::new(Code::NotFound, format!("there is no snapshot and no sandbox {reference:?}"))
+            .hint("sandboxer snapshots list; sandboxer list")),
+    }
+}
+
+fn print(face: &mut Face<'_>, found: &SnapshotDiff) -> Result<(), Stop> {
+    let paints = face.paints();
+    for change in &found.changes {
+        let (sign, tone) = match change.change.as_str() {
+            "added" => ("+", Tone::Plain),
+            "removed" => ("-", Tone::Bad),
+            _ => ("~", Tone::Busy),
+        };
+        let line = face.look.clean(&format!("{sign} {}{}", change.path, particulars(change)), 2000);
+        face.line(&tone.paint(&line, paints))?;
+    }
+    if found.truncated {
+        face.line(&format!("{} not all are shown", if face.look.ascii { "..." } else { "…" }))?;
+    }
+    face.line(&face.look.clean(&totals(found), 1000))?;
+    for note in &found.notes {
+        face.remark(&format!("note: {}", face.look.clean(note, 1000)));
+    }
+    Ok(())
+}
+
+/// `snap-… → a1b2c3d4: 3 added, 1 removed, 2 changed, 1.2MiB more`.
+fn totals(found: &SnapshotDiff) -> String {
+    let bytes = match found.bytes {
+        0 => "no bytes more or less".to_owned(),
+        more if more > 0 => format!("{} more", size(more.unsigned_abs())),
+        less => format!("{} less", size(less.unsigned_abs())),
+    };
+    let (added, removed, changed) = (found.added, found.removed, found.changed);
+    format!("from {} to {}: {added} added, {removed} removed, {changed} changed, {bytes}", found.a, found.b)
+}
+
+/// The size of what came or went; what differs of what changed.
+fn particulars(change: &Change) -> String {
+    match (&change.a, &change.b) {
+        (Some(a), Some(b)) => {
+            let told: Vec<_> = change.differs.iter().map(|what| differs(what, a, b)).collect();
+            if told.is_empty() { String::new() } else { format!("  {}", told.join(", ")) }
+        }
+        (Some(one), None) | (None, Some(one)) => match (one.size, &one.target) {
+            (_, Some(target)) => format!(" -> {target}"),
+            (0, None) => String::new(),
+            (bytes, None) => format!("  {}", size(bytes)),
+        },
+        (None, None) => String::new(),
+    }
+}
+
+fn differs(what: &str, a: &TreeEntry, b: &TreeEntry) -> String {
+    let target = |entry: &TreeEntry| entry.target.clone().unwrap_or_else(|| "nothing".to_owned());
+    let (before, after) = match what {
+        "kind" => (a.kind.to_string(), b.kind.to_string()),
+        "mode" => (a.mode.clone(), b.mode.clone()),
+        "owner" => (a.owner.clone(), b.owner.clone()),
+        "size" => (size(a.size), size(b.size)),
+        "modified" => (a.modified.clone(), b.modified.clone()),
+        "target" => (target(a), target(b)),
+        other => return other.to_owned(),
+    };
+    // Two sizes that are written alike differ by little: then their bytes are told.
+    if before == after {
+        return format!("{what} {} to {}B", a.size, b.size);
+    }
+    format!("{what} {before} to {after}")
+}

@@ -1,0 +1,83 @@
+//! `snapshots prune`: which are old, and then exactly those.
+
+use super::super::args::PruneArgs;
+use super::super::bulk::{BulkItem, complain, end};
+use super::super::confirm::{self, Question, allow};
+use super::super::interrupt::{Running, attend};
+use super::super::output::{Face, Outcome, Stop};
+use super::super::table::size;
+use super::delete::delete_one;
+use crate::client::{Problem, PruneItem, PruneRequest, SnapshotDeleteRequest};
+use crate::domain::Fault;
+use crate::domain::operation::OperationError;
+
+pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
+    let client = face.client;
+    let request = PruneRequest {
+        keep: args.keep,
+        older_than_s: args.older_than.map(crate::domain::profile::Seconds::get),
+        dry_run: true,
+    };
+    let mut items = client.prune_snapshots(request).await?;
+    if !args.dry_run {
+        agree(face, args, &items).await?;
+        let running = Running::new(client);
+        let work = async {
+            for item in items.iter_mut().filter(|item| item.ok) {
+                let request = SnapshotDeleteRequest { id: item.id.to_string(), ..SnapshotDeleteRequest::default() };
+                if let Err(problem) = delete_one(client, &running, request).await {
+                    item.ok = false;
+                    item.error = Some(OperationError::from(Fault::from(problem)));
+                }
+            }
+        };
+        Box::pin(attend(face, &running, work)).await?;
+    }
+    finish(face, args, &items)
+}
+
+async fn agree(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), Stop> {
+    let mut views = Vec::new();
+    for item in items.iter().filter(|item| item.ok) {
+        views.push(face.client.snapshot_view(item.id.as_str()).await?);
+    }
+    let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), face.now());
+    allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes: None }).await?;
+    Ok(())
+}
+
+/// What stays since something depends on it is no failure.
+fn finish(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome {
+    let printed = if face.look.json { face.document(items) } else { print(face, args, items) };
+    let tried = items.iter().filter(|item| item.ok || item.error.is_some());
+    let ends: Vec<_> = tried
+        .map(|item| {
+            BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), |error| Err(Problem::from(error))))
+        })
+        .collect();
+    if !face.look.json {
+        for item in &ends {
+            complain(face, item, false);
+        }
+    }
+    end(face, &ends, printed)
+}
+
+fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), Stop> {
+    let gone = if args.dry_run { "would delete" } else { "deleted" };
+    for item in items.iter().filter(|item| item.error.is_none()) {
+        let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+        let bytes = item.bytes.filter(|_| item.ok).map(|bytes| format!(" {}", size(bytes))).unwrap_or_default();
+        let verb = if item.ok { gone } else { "kept" };
+        let reason = item.reason.strip_prefix("kept, ").unwrap_or(&item.reason);
+        let line = format!("{verb} {}{name}{bytes}: {reason}", item.id);
+        face.line(&face.look.clean(&line, 1000))?;
+    }
+    let freed: u64 = items.iter().filter(|item| item.ok).filter_map(|item| item.bytes).sum();
+    match items.iter().filter(|item| item.ok).count() {
+        0 if items.is_empty() => face.remark("no snapshot is that old: nothing to do"),
+        0 => {}
+        count => face.remark(&format!("{count} snapshots, {}", size(freed))),
+    }
+    Ok(())
+}
