@@ -257,10 +257,9 @@ if [ -n "$sbx_seen" ]; then
   printf '%s\n' "$sbx_seen" | head -n 100 | sed 's/^/ /'
 fi
 if [ -n "$sbx_gnu" ]; then
-  # The second field is the owner, by name where there is one: tar lists as it found them, not as it maps them.
+  # The second field is the owner; with xattrs the first has a place more.
   printf 'files=%s\n' "$(wc -l <"$sbx_at/list" | tr -d ' ')"
-  if [ "$sbx_rung" = unshare ]; then sbx_user=root sbx_group=root; else sbx_user=$(id -un) sbx_group=$(id -gn); fi
-  printf 'foreign=%s\n' "$(grep -Evc "^[^ ]* ($sbx_user|$sbx_uid)/($sbx_group|$sbx_gid) " "$sbx_at/list")"
+  printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
   echo gnu=yes
 fi
 [ ! -f compose.yaml ] || { sbx_sha "$sbx_at/compose" <compose.yaml; printf 'compose=%s\n' "$(cat "$sbx_at/compose")"; }
