@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::archive::TreeEntry;
+use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Preview, ProvisionRequest,
     Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
@@ -21,6 +21,7 @@ use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
 use crate::domain::sandbox::{Reachability, Service};
 use crate::domain::time::Time;
+use crate::extensions::workspace::archive::keeper::Keeper;
 use crate::extensions::workspace::archive::{capture, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
@@ -44,12 +45,13 @@ const RUNBOOK: &str = "prepare the VM as docs/runbooks/profile-vm-haskell-build.
 pub struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
+    keeper: Keeper,
 }
 
 impl VmPacker {
     /// Over these ways to hosts.
     pub fn new(transports: Arc<dyn Transports>) -> Self {
-        Self { id: ID.into(), transports }
+        Self { id: ID.into(), keeper: Keeper::new(Arc::clone(&transports)), transports }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
@@ -173,6 +175,10 @@ impl SandboxExtension for VmPacker {
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
         capture::list(self.transports.way(&target.host).await?.as_ref(), target, excludes).await
+    }
+
+    fn archives(&self) -> Option<&dyn SnapshotArchives> {
+        Some(&self.keeper)
     }
 
     async fn exec(

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::archive::TreeEntry;
+use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Preview, ProvisionRequest,
     Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
@@ -36,6 +36,7 @@ use crate::domain::sandbox::Service;
 use crate::domain::time::Time;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::archive::capture;
+use crate::extensions::workspace::archive::keeper::Keeper;
 use crate::extensions::workspace::{before_anything, deadline, teardown};
 use crate::transport::{Transport, Transports};
 
@@ -46,6 +47,7 @@ pub const ID: &str = "ext.compose-ssh";
 pub struct ComposeSsh {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
+    keeper: Keeper,
     /// `SANDBOXER_COMPOSE_CMD`; a host's own `compose_cmd` goes first.
     compose_cmd: Option<String>,
     now: fn() -> Time,
@@ -54,7 +56,7 @@ pub struct ComposeSsh {
 impl ComposeSsh {
     /// Over these ways to hosts; `now` is the clock that judges the hosts' clocks.
     pub fn new(transports: Arc<dyn Transports>, compose_cmd: Option<String>, now: fn() -> Time) -> Self {
-        Self { id: ID.into(), transports, compose_cmd, now }
+        Self { id: ID.into(), keeper: Keeper::new(Arc::clone(&transports)), transports, compose_cmd, now }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
@@ -145,6 +147,10 @@ impl SandboxExtension for ComposeSsh {
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
         capture::list(self.way(&target.host).await?.as_ref(), target, excludes).await
+    }
+
+    fn archives(&self) -> Option<&dyn SnapshotArchives> {
+        Some(&self.keeper)
     }
 
     async fn exec(

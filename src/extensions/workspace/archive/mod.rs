@@ -3,4 +3,5 @@
 
 pub(crate) mod capture;
 pub(crate) mod entries;
+pub(crate) mod keeper;
 pub(crate) mod restore;

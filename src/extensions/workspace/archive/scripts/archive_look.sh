@@ -1,0 +1,13 @@
+# What is there of an archive. Parameters: the root, the snapshot's id, the owners (blanks between), the expected machine.
+sbx_prove_machine "$4"
+sbx_shelf "$1" "$2" && sbx_enter "$2" || { echo there=no; exit 0; }
+sbx_say path "$sbx_at"
+if [ -f manifest.json ] && [ ! -L manifest.json ]; then
+  printf 'whose=%s\nmanifest=\n' "$(sbx_whose . "$2" "$3")"
+  # All of it: a text, and sbx_say keeps little of one.
+  head -c 1048576 manifest.json | sed 's/^/ /'
+  echo
+fi
+sbx_name=$(sbx_file)
+[ -z "$sbx_name" ] || printf 'file=%s\nsize=%s\n' "$sbx_name" "$(sbx_size "$sbx_name")"
+echo there=yes

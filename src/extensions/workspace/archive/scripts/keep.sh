@@ -1,0 +1,55 @@
+# Where an archive is, and whether it is ours. Definitions; says.sh and place.sh stand before it.
+
+# sbx_shelf ROOT ID: goes to the root's folder of archives and says where that is (`sbx_at`: the archive's own folder). Nothing
+# on the way below the root may be a link. Not there is 1; only that counts as absent, anything else ends the script.
+sbx_shelf() {
+  sbx_root=$(sbx_absolute "$1")
+  if ! cd -P -- "$sbx_root" 2>/dev/null; then
+    { [ ! -e "$sbx_root" ] && [ ! -L "$sbx_root" ]; } || sbx_fail closed "$(cd -P -- "$sbx_root" 2>&1)"
+    # Whatever hides it: a folder above that may not be entered hides what is in it.
+    sbx_words=$(ls -d -- "$sbx_root" 2>&1)
+    case $sbx_words in *'No such file'*) ;; *) sbx_fail closed "$sbx_words" ;; esac
+    sbx_at=$sbx_root/snapshots/$2
+    return 1
+  fi
+  sbx_root=$(env pwd -P)
+  sbx_at=${sbx_root%/}/snapshots/$2
+  if [ -L snapshots ]; then sbx_fail link "${sbx_root%/}/snapshots is a link"; fi
+  [ -e snapshots ] || return 1
+  cd -P -- snapshots 2>/dev/null || sbx_fail closed "$(cd -P -- snapshots 2>&1)"
+  [ "$(env pwd -P)" = "${sbx_root%/}/snapshots" ] || sbx_fail link "${sbx_root%/}/snapshots is a link"
+}
+
+# sbx_enter ID: goes from there into the archive's own folder; 1 where there is none.
+sbx_enter() {
+  if [ -L "$1" ]; then sbx_fail link "$sbx_at is a link"; fi
+  [ -e "$1" ] || return 1
+  cd -P -- "$1" 2>/dev/null || sbx_fail closed "$(cd -P -- "$1" 2>&1)"
+  [ "$(env pwd -P)" = "$sbx_at" ] || sbx_fail link "$sbx_at is a link"
+}
+
+# sbx_file: the archive's file in this folder; nothing where there is none.
+sbx_file() {
+  for sbx_name in archive.tar.zst archive.tar.gz; do
+    if [ -f "$sbx_name" ] && [ ! -L "$sbx_name" ]; then printf '%s' "$sbx_name"; return; fi
+  done
+}
+
+sbx_size() { wc -c <"$1" | tr -d ' '; }
+
+# sbx_open FILE: what is in it, without its compression.
+sbx_open() {
+  case $1 in
+    *.zst) zstd -qdc -- "$1" ;;
+    *) gzip -dc -- "$1" ;;
+  esac
+}
+
+# Says which tools lack for a format and for reading what is inside; 1 where any does.
+sbx_tools() { # FILE
+  sbx_lacks=
+  case $1 in *.zst) sbx_has zstd || sbx_lacks="$sbx_lacks zstd" ;; *) sbx_has gzip || sbx_lacks="$sbx_lacks gzip" ;; esac
+  sbx_has sha256sum || sbx_has openssl || sbx_lacks="$sbx_lacks sha256sum"
+  for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
+  [ -z "$sbx_lacks" ]
+}
