@@ -148,7 +148,7 @@ impl SandboxManager {
 
     /// Says on the records of those that are based on a snapshot whether they owe something now. What a pass found (a
     /// failed patch, or one that nobody knows of) stays until the next pass looks.
-    async fn note_owed(&self, snapshot: &SnapshotId) {
+    pub(super) async fn note_owed(&self, snapshot: &SnapshotId) {
         let look = async { tokio::try_join!(self.patches_of(snapshot), self.based_on(snapshot)) };
         let (patches, sandboxes) = match look.await {
             Ok(found) => found,

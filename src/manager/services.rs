@@ -22,7 +22,7 @@ impl SandboxManager {
                 continue;
             }
             match record.state {
-                State::Ready => {
+                State::Ready | State::Sleeping => {
                     let target = self.target(&record).await?;
                     by_extension.entry(record.extension.clone()).or_default().push(target);
                 }
@@ -50,7 +50,8 @@ impl SandboxManager {
     async fn note_services(&self, id: &SandboxId, services: Vec<Service>) -> Result<(), Fault> {
         let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(()) };
         // Only what changed is written; whoever works on it meanwhile knows better.
-        if record.services == services || record.state != State::Ready || record.operation.is_some() {
+        let there = matches!(record.state, State::Ready | State::Sleeping);
+        if record.services == services || !there || record.operation.is_some() {
             return Ok(());
         }
         self.note(&record, Vec::new(), move |record| record.services = services).await;
@@ -67,11 +68,20 @@ impl SandboxManager {
         if record.operation.is_some() {
             return;
         }
-        if record.state == State::Ready && seen.resources.is_empty() {
-            self.note(&record, lost_news(&record), lose).await;
-        } else if record.state == State::Lost && seen.ready {
-            let data = serde_json::json!({"host": record.host, "was": record.state});
-            self.note(&record, vec![(EventKind::SandboxReady, data)], move |record| be_back(record, seen)).await;
+        let data = serde_json::json!({"host": record.host, "was": record.state});
+        match record.state {
+            State::Ready | State::Sleeping if seen.resources.is_empty() => {
+                self.note(&record, lost_news(&record), lose).await;
+            }
+            State::Lost if seen.ready => {
+                let news = vec![(EventKind::SandboxReady, data)];
+                self.note(&record, news, move |record| be_back(record, State::Ready, seen)).await;
+            }
+            State::Lost if seen.asleep => {
+                let news = vec![(EventKind::SandboxSleeping, data)];
+                self.note(&record, news, move |record| be_back(record, State::Sleeping, seen)).await;
+            }
+            _ => {}
         }
     }
 
@@ -103,8 +113,8 @@ pub(super) fn lose(record: &mut SandboxRecord) {
     record.services.clear();
 }
 
-fn be_back(record: &mut SandboxRecord, seen: Inspection) {
-    record.state = State::Ready;
+fn be_back(record: &mut SandboxRecord, state: State, seen: Inspection) {
+    record.state = state;
     record.reason = Some(Reason::User);
     record.message = None;
     record.reachability = seen.reachability;

@@ -1,17 +1,234 @@
-//! Sleep and wake (semantics 1 and 7).
+//! Sleep and wake (semantics 1 and 7). A state is written when the host confirmed it. One that fails leaves what the host
+//! says, and a message; a wake that fails or is called off is put back to sleep first, so that it can be tried again.
 
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::event::EventKind;
+use crate::domain::extension::{Capability, ExtensionError, Inspection, Readiness, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::lifecycle::{busy, host_news};
+use crate::manager::record::{Guard, JobReporter};
+use crate::manager::services::{lose, lost_news};
+
+/// How long the way back of a wake that failed may take, with the look at what came of it.
+const BACK_LIMIT: Duration = Duration::from_mins(2);
 
 impl SandboxManager {
-    /// Starts to stop one that is ready, and returns at once.
+    /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
     pub async fn sleep(&self, request: &SleepRequest) -> Result<Started, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.id)))
+        self.turn(OperationKind::Sleep, request).await
     }
 
-    /// Starts to wake one that sleeps, patches and all, and returns at once.
+    /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
     pub async fn wake(&self, request: &SleepRequest) -> Result<Started, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.id)))
+        self.turn(OperationKind::Wake, request).await
     }
+
+    async fn turn(&self, kind: OperationKind, request: &SleepRequest) -> Result<Started, Fault> {
+        let record = self.exactly(&request.id, request.revision).await?;
+        let extension = self.extension(&record.extension)?;
+        extension.ensure(&Capability::Sleep, kind.as_str())?;
+        if !may_turn(&kind, &record)? {
+            return Ok(Started { operation: None, sandbox: record });
+        }
+        let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
+            return Err(busy(&self.get(record.id.as_str()).await?));
+        };
+        let record = self.exactly(&request.id, request.revision).await?;
+        if !may_turn(&kind, &record)? {
+            return Ok(Started { operation: None, sandbox: record });
+        }
+        let target = self.target(&record).await?;
+        let (operation, record) = self.begin(kind.clone(), &record).await?;
+        let (host, sandbox) = (record.host.clone(), record.clone());
+        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
+            let reporter = JobReporter::new(&manager.jobs, &operation);
+            let work = Turn { operation: &operation, before: &sandbox, extension: extension.as_ref(), target: &target };
+            match kind {
+                OperationKind::Sleep => manager.sleep_held(&work, &cancel, &reporter).await,
+                _ => manager.wake_held(&work, &cancel, &reporter).await,
+            }
+        });
+        Ok(Started { operation: Some(operation.id), sandbox: record })
+    }
+
+    async fn sleep_held(
+        &self,
+        work: &Turn<'_>,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
+        let id = &work.before.id;
+        if let Err(error) = self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await {
+            return Err(self.leave_as_seen(work, error.fault).await);
+        }
+        failpoint::reached("sleep.confirmed");
+        let now = self.now();
+        // For what is shown; that it sleeps is known.
+        let seen = self.inspect(work.extension, work.target).await.unwrap_or_default();
+        self.transition(id, work.mine(), vec![self.turned(work, EventKind::SandboxSleeping)], move |record| {
+            record.state = State::Sleeping;
+            record.reason = Some(Reason::User);
+            record.message = None;
+            record.observed_at = Some(now);
+            record.services = seen.services;
+            record.reachability = None;
+            record.operation = None;
+        })
+        .await?;
+        failpoint::reached("sleep.sleeping");
+        Ok(())
+    }
+
+    async fn wake_held(
+        &self,
+        work: &Turn<'_>,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
+        let id = &work.before.id;
+        let (ready, message) = match self.wake_and_patch(work, cancel, reporter).await {
+            Ok(woken) => woken,
+            Err(error) => {
+                let back = work.extension.sleep(work.target, reporter);
+                match tokio::time::timeout(BACK_LIMIT, back).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(why)) => tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep"),
+                    Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
+                }
+                return Err(self.leave_as_seen(work, error.fault).await);
+            }
+        };
+        let now = self.now();
+        self.transition(id, work.mine(), vec![self.turned(work, EventKind::SandboxWoken)], move |record| {
+            record.state = State::Ready;
+            record.reason = Some(Reason::User);
+            record.message = message;
+            record.observed_at = Some(now);
+            record.services = ready.services;
+            record.reachability = Some(ready.reachability);
+            record.operation = None;
+        })
+        .await?;
+        failpoint::reached("wake.ready");
+        Ok(())
+    }
+
+    /// What runs again, and what is to be said of it. A patch that fails is no error: the sandbox is usable.
+    async fn wake_and_patch(
+        &self,
+        work: &Turn<'_>,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<(Readiness, Option<String>), ExtensionError> {
+        let id = &work.before.id;
+        let limit = work.target.profile.ready_timeout.duration();
+        let mut ready = self.or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter)).await?;
+        failpoint::reached("wake.awake");
+        let tunnels = async { Ok(self.attach(id, &mut ready.reachability).await) };
+        let message = self.or_cancelled(id, cancel, tunnels).await?;
+        self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
+        failpoint::reached("wake.patched");
+        Ok((ready, message))
+    }
+
+    /// After a sleep or a wake that came to nothing: what the host says is written down, with the reason; the fault to tell.
+    async fn leave_as_seen(&self, work: &Turn<'_>, fault: Fault) -> Fault {
+        let before = work.before;
+        let look = tokio::time::timeout(BACK_LIMIT, self.inspect(work.extension, work.target));
+        let seen = look.await.ok().and_then(Result::ok);
+        let now = self.now();
+        let verb = work.operation.kind.as_str();
+        let message = format!("{verb} failed: {}", fault.message);
+        let state = seen.as_ref().map_or_else(|| before.state.clone(), |seen| observed(before, seen));
+        let mut news = host_news(before, &fault);
+        match &state {
+            State::Lost => news.extend(lost_news(before)),
+            state if *state == before.state => {}
+            State::Ready => news.push(self.turned(work, EventKind::SandboxWoken)),
+            _ => news.push(self.turned(work, EventKind::SandboxSleeping)),
+        }
+        let write = self.transition(&before.id, work.mine(), news, move |record| {
+            record.operation = None;
+            record.message = Some(message);
+            let Some(seen) = seen else { return };
+            record.observed_at = Some(now);
+            if state == State::Lost {
+                return lose(record);
+            }
+            if state != record.state {
+                record.reason = Some(Reason::User);
+            }
+            record.reachability = match state {
+                State::Sleeping => None,
+                _ => seen.reachability.or(record.reachability.take()),
+            };
+            record.services = seen.services;
+            record.state = state;
+        });
+        match write.await {
+            Ok(_) => fault,
+            Err(unwritten) => unwritten,
+        }
+    }
+
+    /// The event of a sandbox that went to sleep or woke.
+    fn turned(&self, work: &Turn<'_>, kind: EventKind) -> (EventKind, serde_json::Value) {
+        let took = self.now().since(work.operation.started_at).as_secs_f64();
+        (kind, serde_json::json!({"host": work.before.host, "took_s": (took * 1000.0).round() / 1000.0}))
+    }
+}
+
+/// One sleep or wake.
+struct Turn<'a> {
+    operation: &'a Operation,
+    before: &'a SandboxRecord,
+    extension: &'a dyn SandboxExtension,
+    target: &'a Target,
+}
+
+impl Turn<'_> {
+    fn mine(&self) -> Guard {
+        Guard::Operation(self.operation.id.clone())
+    }
+}
+
+/// The state that a look says. Something between awake and asleep leaves it as it was.
+fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
+    if seen.resources.is_empty() {
+        State::Lost
+    } else if seen.ready {
+        State::Ready
+    } else if seen.asleep {
+        State::Sleeping
+    } else {
+        before.state.clone()
+    }
+}
+
+/// Whether there is something to do; `conflict` from any other state. An operation on the record may be a dead one, over
+/// which the sandbox stopped half-way.
+fn may_turn(kind: &OperationKind, record: &SandboxRecord) -> Result<bool, Fault> {
+    let (from, to) = match kind {
+        OperationKind::Sleep => (State::Ready, State::Sleeping),
+        _ => (State::Sleeping, State::Ready),
+    };
+    if record.state == from || record.state == to {
+        return Ok(record.state == from || record.operation.is_some());
+    }
+    let (id, state) = (&record.id, &record.state);
+    let what = match kind {
+        OperationKind::Sleep => "only one that is ready goes to sleep",
+        _ => "only one that sleeps can be woken",
+    };
+    Err(Fault::new(Code::Conflict, format!("sandbox {id} is {state}; {what}"))
+        .hint(format!("`sandboxer get {id}` shows what became of it"))
+        .detail("state", state.as_str()))
 }

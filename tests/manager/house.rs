@@ -27,6 +27,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(id.clone(), Arc::new(Shared::new(script, id)));
     let available = BTreeSet::from(["ext.compose-ssh"]);
+    let profiles = data.join("profiles");
     SandboxManager::new(Parts {
         sandboxes: stores.sandboxes,
         snapshots: stores.snapshots,
@@ -36,7 +37,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         locks: stores.locks,
         installation: stores.installation,
         recipes: stores.recipes,
-        catalogue: Arc::new(LazyLock::new(Box::new(move || Catalogue::load(None, None, &available)))),
+        catalogue: Arc::new(LazyLock::new(Box::new(move || Catalogue::load(Some(&profiles), None, &available)))),
         extensions,
         transports: Arc::new(Pool::new(Vec::new(), data.join("ctl"), None)),
         ledger: Arc::new(NoLedger),

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod house;
+mod patches;
 mod recover;
 mod scripted;
 mod shelf;
+mod sleep;
 mod snapshots;
 mod verbs;

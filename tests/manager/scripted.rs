@@ -8,9 +8,9 @@ use async_trait::async_trait;
 
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Learnt, Preview, ProvisionRequest,
-    Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target,
-    TeardownLine, TeardownOutcome, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Learnt, PatchOutcome, PatchRun,
+    Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored,
+    SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::sandbox::{Reachability, Service};
@@ -31,6 +31,21 @@ pub(crate) enum Act {
     Refuse,
 }
 
+/// How a patch's script ends.
+#[derive(Clone)]
+pub(crate) enum Script {
+    Exits(i32),
+    /// Its time is over.
+    TimedOut,
+    /// Nobody knows how.
+    LinkBreaks,
+    /// It is not even begun.
+    NotBegun,
+    Hangs,
+    /// It takes so long, and exits 0.
+    Takes(Duration),
+}
+
 /// An extension that does as it is told and writes down what it was asked.
 #[derive(Default)]
 pub(crate) struct Scripted {
@@ -38,6 +53,10 @@ pub(crate) struct Scripted {
     pub(crate) ready: Mutex<VecDeque<Act>>,
     pub(crate) teardown: Mutex<VecDeque<Act>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
+    /// How the next scripts of patches end, and what the next sleeps and wakes do.
+    pub(crate) patch: Mutex<VecDeque<Script>>,
+    pub(crate) sleep: Mutex<VecDeque<Act>>,
+    pub(crate) wake: Mutex<VecDeque<Act>>,
     /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
     pub(crate) seen: Mutex<Inspection>,
     /// Whether the host has nothing of any sandbox.
@@ -104,7 +123,7 @@ impl SandboxExtension for Shared {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::from([Capability::Snapshots])
+        Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Sleep])
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -198,6 +217,45 @@ impl SandboxExtension for Shared {
         self.script.shelf.restore(request, source).await?;
         let provisioned = self.provision(request, r).await?;
         Ok(Restored { provisioned, not_preserved: BTreeMap::new() })
+    }
+
+    async fn sleep(&self, _: &Target, _: &dyn Reporter) -> Result<(), ExtensionError> {
+        self.script.note("sleep");
+        Scripted::act(Scripted::next(&self.script.sleep)).await
+    }
+
+    async fn wake(&self, target: &Target, limit: Duration, r: &dyn Reporter) -> Result<Readiness, ExtensionError> {
+        self.script.note("wake");
+        Scripted::act(Scripted::next(&self.script.wake)).await?;
+        self.wait_ready(target, limit, r).await
+    }
+
+    async fn run_patch(
+        &self,
+        target: &Target,
+        run: &PatchRun,
+        _: &dyn Reporter,
+    ) -> Result<PatchOutcome, ExtensionError> {
+        self.script.note(format!("patch {} on {}", run.patch.sequence, target.id));
+        let script = self.script.patch.lock().unwrap().pop_front().unwrap_or(Script::Exits(0));
+        let (exit_status, timed_out) = match script {
+            Script::Exits(status) => (status, false),
+            Script::TimedOut => (143, true),
+            Script::LinkBreaks => return Err(Fault::new(Code::HostUnreachable, "the link broke").into()),
+            Script::NotBegun => {
+                return Err(Fault::new(Code::HostUnreachable, "no route").detail("began", false).into());
+            }
+            Script::Hangs => {
+                tokio::time::sleep(Duration::from_hours(1)).await;
+                (0, false)
+            }
+            Script::Takes(time) => {
+                tokio::time::sleep(time).await;
+                (0, false)
+            }
+        };
+        let output = format!("ran {}\n", run.patch.script);
+        Ok(PatchOutcome { exit_status, timed_out, output, duration: Duration::from_secs(2) })
     }
 
     async fn resume(&self, _: &Target) -> Result<(), ExtensionError> {

@@ -15,7 +15,7 @@ use crate::house::{House, house};
 use crate::recover::killed;
 use crate::scripted::Act;
 
-async fn source(house: &House) -> String {
+pub(crate) async fn source(house: &House) -> String {
     let (record, ended) = house.create(CreateRequest::default()).await;
     assert_eq!(ended, Ok(()));
     record.id.to_string()
@@ -26,12 +26,12 @@ fn of(id: &str, name: &str) -> SnapshotRequest {
 }
 
 impl House {
-    async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Fault> {
+    pub(crate) async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Fault> {
         let started = self.manager.snapshot(&of(id, name)).await?;
         self.manager.finish_snapshot(&started.operation.unwrap()).await
     }
 
-    async fn restore(&self, snapshot: &str) -> (SandboxRecord, Result<(), Code>) {
+    pub(crate) async fn restore(&self, snapshot: &str) -> (SandboxRecord, Result<(), Code>) {
         let request = RestoreRequest { snapshot: snapshot.to_owned(), ..RestoreRequest::default() };
         let started = self.manager.restore(&request).await.unwrap();
         let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
