@@ -4,9 +4,13 @@
 
 use std::path::PathBuf;
 
-use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine};
-use sandboxer::client::{Check, Decision, ExtensionView, ProfileView, Recovered};
+use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
+use sandboxer::client::{
+    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem, SnapshotDiff,
+};
 use sandboxer::domain::facts::HostView;
+use sandboxer::domain::patch::Patch;
+use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotView};
 use sandboxer::domain::{Event, Operation, SandboxRecord};
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -20,10 +24,20 @@ fn schemas() -> Vec<(&'static str, Value)> {
         schema
     }
     vec![
-        ("sandbox", of::<SandboxRecord>("get, create, recreate, wait, label")),
+        ("sandbox", of::<SandboxRecord>("create, recreate, restore, sleep, wake, wait, label, patches apply ID")),
+        ("sandbox_detail", of::<SandboxDetail>("get")),
         ("sandboxes", of::<Vec<SandboxRecord>>("list")),
         ("decision", of::<Decision>("create --dry-run")),
-        ("bulk", of::<Vec<BulkItem>>("destroy, profiles validate")),
+        ("bulk", of::<Vec<BulkItem>>("destroy, snapshots delete, profiles validate")),
+        ("snapshot", of::<SnapshotRecord>("snapshot, snapshots verify|copy|export|import")),
+        ("snapshot_view", of::<SnapshotView>("snapshots get")),
+        ("snapshots", of::<Vec<SnapshotView>>("snapshots list")),
+        ("snapshot_diff", of::<SnapshotDiff>("snapshots diff")),
+        ("prune", of::<Vec<PruneItem>>("snapshots prune")),
+        ("patch", of::<Patch>("patches add, patches remove")),
+        ("patches", of::<Vec<Patch>>("patches list")),
+        ("patch_status", of::<Vec<PatchStatus>>("patches status")),
+        ("rollout", of::<Vec<RolloutItem>>("patches apply --all")),
         ("profile", of::<ProfileView>("profiles show")),
         ("profiles", of::<Vec<ProfileView>>("profiles list")),
         ("extension", of::<ExtensionView>("extensions show")),

@@ -10,7 +10,7 @@ use crate::domain::Code;
 /// What became of one target of a bulk verb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BulkItem {
-    /// The sandbox's id; what was typed, where it names none.
+    /// The sandbox's or the snapshot's id; what was typed, where it names none.
     pub id: String,
     /// Whether it is done.
     pub ok: bool,
