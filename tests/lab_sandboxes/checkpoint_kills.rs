@@ -93,19 +93,20 @@ fn snapshots_that_are_killed_are_whole_or_gone_on_podman() {
 fn snapshots_that_are_killed_are_whole_or_gone(host: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
-    source(&bench, host, "source");
-    let kept = text(&bench.run(["exec", "source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()["stdout"]);
+    source(&bench, host, "snap-source");
+    let kept =
+        text(&bench.run(["exec", "snap-source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()["stdout"]);
     for point in SNAPSHOT {
-        killed(&bench, point, &words(&["snapshot", "source", "--name", &id_of(point)]));
+        killed(&bench, point, &words(&["snapshot", "snap-source", "--name", &id_of(point)]));
         let states = recovered(&bench);
-        assert_eq!(states["source"], "ready", "{point}");
-        let stand = statuses(host, "source");
+        assert_eq!(states["snap-source"], "ready", "{point}");
+        let stand = statuses(host, "snap-source");
         assert!(stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"), "{point}: {stand:?}");
     }
     // From the seal on it is whole, whoever lives to write that down.
     assert_eq!(listed_ones_can_be_restored(&bench, kept.trim()), 4);
     delete_all(&bench);
-    bench.run(["destroy", "source"]).ok();
+    bench.run(["destroy", "snap-source"]).ok();
     bench.assert_unchanged(host, &before);
 }
 
@@ -124,9 +125,10 @@ fn restores_that_are_killed_leave_nothing_on_podman() {
 fn restores_that_are_killed_leave_nothing(host: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
-    source(&bench, host, "source");
-    let kept = text(&bench.run(["exec", "source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()["stdout"]);
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    source(&bench, host, "back-source");
+    let kept =
+        text(&bench.run(["exec", "back-source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()["stdout"]);
+    bench.run(["snapshot", "back-source", "--name", "base"]).ok();
     for point in RESTORE {
         killed(&bench, point, &words(&["restore", "base", "--name", &id_of(point)]));
     }
@@ -138,7 +140,7 @@ fn restores_that_are_killed_leave_nothing(host: &str) {
     bench.run(["destroy", &id_of("create.ready")]).ok();
     assert_eq!(listed_ones_can_be_restored(&bench, kept.trim()), 1, "the snapshot is as it was");
     delete_all(&bench);
-    bench.run(["destroy", "source"]).ok();
+    bench.run(["destroy", "back-source"]).ok();
     bench.assert_unchanged(host, &before);
 }
 
@@ -147,13 +149,13 @@ fn restores_that_are_killed_leave_nothing(host: &str) {
 fn deletions_that_are_killed_are_finished() {
     let bench = Bench::new();
     let before = bench.snapshot(DOCKER);
-    source(&bench, DOCKER, "source");
+    source(&bench, DOCKER, "gone-source");
     for point in DELETE {
-        bench.run(["snapshot", "source", "--name", &id_of(point)]).ok();
+        bench.run(["snapshot", "gone-source", "--name", &id_of(point)]).ok();
         killed(&bench, point, &words(&["snapshots", "delete", &id_of(point)]));
         recovered(&bench);
     }
     assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
-    bench.run(["destroy", "source"]).ok();
+    bench.run(["destroy", "gone-source"]).ok();
     bench.assert_unchanged(DOCKER, &before);
 }
