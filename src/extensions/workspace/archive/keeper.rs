@@ -1,48 +1,26 @@
-//! What is done with an archive that is on a host, whichever sandbox it comes from: one folder,
-//! `<root>/snapshots/<snapshot-id>`, with the archive and, once it is whole, its manifest.
+//! What is done with an archive that is on a host, whichever sandbox it comes from: the contract's verbs, each handed to
+//! whoever does it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry};
-use crate::domain::extension::{
-    ExtensionError, Report, Reporter, Resource, TeardownLine, TeardownOutcome, TeardownReport,
-};
-use crate::domain::facts::HostIdentity;
+use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::OutputSink;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
-use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{configured_root, failed, step};
-use crate::transport::{Command, Transport, Transports};
-
-/// The definitions that the scripts of archives stand on.
-macro_rules! keeping {
-    ($script:literal) => {
-        concat!(
-            include_str!("../../../transport/scripts/runtime.sh"),
-            include_str!("../scripts/says.sh"),
-            include_str!("../scripts/place.sh"),
-            include_str!("scripts/as.sh"),
-            include_str!("scripts/keep.sh"),
-            include_str!(concat!("scripts/", $script))
-        )
-    };
-}
-pub(super) use keeping;
-
-const LOOK_SH: &str = keeping!("archive_look.sh");
-const REMOVE_SH: &str = keeping!("archive_remove.sh");
-
-/// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
-const REMOVE_LIMIT: Duration = Duration::from_mins(2);
+use crate::extensions::workspace::archive::arrival::Arrival;
+use crate::extensions::workspace::archive::import::import;
+use crate::extensions::workspace::archive::passage::{Counted, pipe, repacked};
+use crate::extensions::workspace::archive::shelf::{self, altered, missing};
+use crate::extensions::workspace::archive::{bundle, listing, reading};
+use crate::failpoint;
+use crate::transport::{Transport, Transports};
 
 /// The archives on the hosts that these ways lead to.
 pub(crate) struct Keeper {
-    /// The ways to hosts.
-    pub(super) transports: Arc<dyn Transports>,
+    transports: Arc<dyn Transports>,
 }
 
 impl Keeper {
@@ -52,86 +30,114 @@ impl Keeper {
     }
 
     /// The way to an archive's host.
-    pub(super) async fn open(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Fault> {
+    async fn open(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Fault> {
         self.transports.open(&place.host).await
     }
-}
 
-/// A script about one archive, with what all of them begin with: the root, the id, the owners, the machine.
-pub(super) fn about(script: &'static str, transport: &dyn Transport, place: &ArchivePlace) -> Command {
-    let owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
-    Command::script(script)
-        .arg(root(transport, place))
-        .arg(place.id.as_str())
-        .arg(owners.join(" "))
-        .arg(place.host_identity.as_ref().map_or("", |identity| identity.machine_id.as_str()))
-}
+    /// For who only attaches.
+    async fn way(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Fault> {
+        self.transports.way(&place.host).await
+    }
 
-/// `<root>` of `<root>/snapshots/<id>`: as recorded, else as the profile or the host says.
-fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) -> &'a str {
-    let recorded = place.path.as_deref().and_then(|path| path.strip_suffix(place.id.as_str()));
-    let recorded = recorded.and_then(|shelf| shelf.strip_suffix("/snapshots/"));
-    let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
-    recorded.or_else(|| configured_root(&place.profile)).unwrap_or(&transport.spec().workspace_root)
-}
+    /// Whether the archive that `manifest` is of is sealed there; it is not read.
+    async fn ensure_whole(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<(), ExtensionError> {
+        let transport = self.open(place).await?;
+        let seen = shelf::look(transport.as_ref(), place).await?;
+        let (Some(there), Some(bytes)) = (seen.manifest, seen.bytes) else {
+            return Err(missing(transport.as_ref(), place).into());
+        };
+        let facts = &manifest.snapshot.archive;
+        let (differs, why) = match facts.bytes {
+            Some(was) if was != bytes => {
+                let differs = if bytes < was { "truncated" } else { "size" };
+                (differs, format!("it has {bytes} bytes and had {was}"))
+            }
+            _ if there.snapshot.archive.sha256 != facts.sha256 => ("hash", "its manifest is another one".to_owned()),
+            _ => return Ok(()),
+        };
+        Err(altered(differs, transport.as_ref(), place).because(why).into())
+    }
 
-/// What the host proved to be; with its engine, where that is known from before.
-pub(super) fn identity(said: &Said<'_>, place: &ArchivePlace) -> Option<HostIdentity> {
-    let machine_id = said.value("machine").filter(|id| !id.is_empty())?.to_owned();
-    Some(place.host_identity.clone().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None }))
-}
-
-/// What the scripts of archives refuse in words of their own; anything else as for sandboxes.
-pub(super) fn check(
-    said: &Said<'_>,
-    step: &str,
-    transport: &dyn Transport,
-    place: &ArchivePlace,
-) -> Result<(), ExtensionError> {
-    let (host, id) = (&transport.spec().name, &place.id);
-    let fault = match said.value("error") {
-        Some("identity") => {
-            Fault::new(Code::HostChanged, format!("host {host} is not the one that snapshot {id} is on"))
-                .hint("nothing was touched; check what the host's name points to")
+    /// A place for an archive. What a transfer that was cut off left there goes first.
+    async fn arrival<'a>(
+        &self,
+        to: &'a ArchivePlace,
+        manifest: &'a ArchiveManifest,
+        reporter: &dyn Reporter,
+    ) -> Result<Arrival<'a>, ExtensionError> {
+        reporter.report(Report { stage: "prepare", ..Report::default() });
+        let transport = self.open(to).await?;
+        match Arrival::prepare(Arc::clone(&transport), to, manifest).await {
+            Err(error) if error.fault.code == Code::Conflict => {
+                let seen = shelf::look(transport.as_ref(), to).await?;
+                if seen.manifest.is_some() || !shelf::remove(transport.as_ref(), to).await?.is_clean() {
+                    return Err(error);
+                }
+                Arrival::prepare(transport, to, manifest).await
+            }
+            outcome => outcome,
         }
-        Some("closed") => {
-            Fault::new(Code::OperationFailed, format!("the folder of archives on {host} cannot be looked into"))
-        }
-        Some("link") => {
-            Fault::new(Code::OperationFailed, format!("the folder of snapshot {id} on {host} leads elsewhere"))
-                .hint("nothing was touched; find out who put a link there")
-        }
-        Some("absent") => Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
-            .detail("differs", "missing"),
-        Some("theirs") => {
-            Fault::new(Code::Conflict, format!("what bears the name of snapshot {id} on {host} is not ours"))
-        }
-        Some("taken") => Fault::new(Code::Conflict, format!("{host} has something of snapshot {id} already"))
-            .hint("`sandboxer recover` removes what a copy that was cut off left; else see whose it is"),
-        Some("space") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
-            .hint("delete something there, or copy it to another host"),
-        Some("altered") => altered(said.value("differs").unwrap_or("content"), transport, place),
-        _ => return said.check(step, transport, root(transport, place)),
-    };
-    let words = said.text("words").unwrap_or_default();
-    let fault = fault.detail("step", step);
-    Err(if words.is_empty() { fault } else { fault.because(words) }.into())
-}
+    }
 
-/// An archive that is not what is known of it; `differs` is `truncated`, `size` or `hash`.
-pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchivePlace) -> Fault {
-    let host = &transport.spec().name;
-    Fault::new(Code::OperationFailed, format!("the archive of snapshot {} on {host} is not what it was", place.id))
-        .hint("do not trust it; a copy on another host can be verified by itself")
-        .detail("kind", "altered")
-        .detail("differs", differs)
+    /// After a failure, nothing is left of what was to arrive; where that cannot be, the fault says so.
+    async fn or_nothing(
+        &self,
+        to: &ArchivePlace,
+        outcome: Result<Arrived, ExtensionError>,
+    ) -> Result<Arrived, ExtensionError> {
+        let Err(mut error) = outcome else { return outcome };
+        let removed = async { shelf::remove(self.open(to).await?.as_ref(), to).await };
+        if !removed.await.is_ok_and(|report| report.is_clean()) {
+            error.fault = error.fault.detail("unremoved", true);
+        }
+        Err(error)
+    }
+
+    /// From one host through this process to the place that was made for it on another.
+    async fn carry(
+        &self,
+        from: &ArchivePlace,
+        arrival: Arrival<'_>,
+        manifest: &ArchiveManifest,
+        reporter: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError> {
+        let facts = &manifest.snapshot.archive;
+        let format = shelf::format(facts)?;
+        let source = self.way(from).await?;
+        let (mut inlet, outlet) = pipe();
+        let sending = async {
+            let read = reading::read(source.as_ref(), from, &format, &mut inlet).await;
+            if read.is_ok() {
+                inlet.close();
+            }
+            read
+        };
+        let target = arrival.format.clone();
+        let mut stream = repacked(Counted::new(outlet, reporter, "copy", facts.bytes), &format, &target);
+        let receiving = async {
+            let received = arrival.receive(&mut stream).await;
+            // Nobody reads any more: who still writes ends now.
+            drop(stream);
+            received
+        };
+        match tokio::join!(sending, receiving) {
+            // To the other end it is an end that came too early.
+            (Err(error), _) if !reading::was_stopped(&error) => Err(error),
+            (_, Err(error)) | (Err(error), Ok(_)) => Err(error),
+            (Ok(()), Ok(received)) => {
+                failpoint::reached("copy.received");
+                let sealed = received.seal(facts).await;
+                failpoint::reached("copy.sealed");
+                sealed
+            }
+        }
+    }
 }
 
 #[async_trait]
 impl SnapshotArchives for Keeper {
     async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
-        let transport = self.open(place).await?;
-        look(transport.as_ref(), place).await
+        shelf::look(self.open(place).await?.as_ref(), place).await
     }
 
     async fn verify(
@@ -140,24 +146,24 @@ impl SnapshotArchives for Keeper {
         facts: &ArchiveFacts,
         reporter: &dyn Reporter,
     ) -> Result<(), ExtensionError> {
-        let _ = (place, facts, reporter);
-        Err(unbuilt())
+        reading::verify(self.open(place).await?.as_ref(), place, facts, reporter).await
     }
 
     async fn remove(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         reporter.report(Report { stage: "remove", ..Report::default() });
-        let transport = self.open(place).await?;
-        remove(transport.as_ref(), place).await
+        shelf::remove(self.open(place).await?.as_ref(), place).await
     }
 
     async fn entries(&self, place: &ArchivePlace, facts: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError> {
-        let _ = (place, facts);
-        Err(unbuilt())
+        listing::entries(self.way(place).await?.as_ref(), place, facts).await
     }
 
     async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), ExtensionError> {
-        let _ = (place, sink);
-        Err(unbuilt())
+        let transport = self.open(place).await?;
+        let seen = shelf::look(transport.as_ref(), place).await?;
+        let manifest = seen.manifest.ok_or_else(|| missing(transport.as_ref(), place))?;
+        let format = shelf::format(&manifest.snapshot.archive)?;
+        reading::read(transport.as_ref(), place, &format, sink).await
     }
 
     async fn copy(
@@ -167,18 +173,24 @@ impl SnapshotArchives for Keeper {
         manifest: &ArchiveManifest,
         reporter: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
-        let _ = (from, to, manifest, reporter);
-        Err(unbuilt())
+        if from.host.same(to.host.as_str()) {
+            return Err(Fault::invalid_input("host", format!("the archive is on {} already", to.host)).into());
+        }
+        self.ensure_whole(from, manifest).await?;
+        let arrival = self.arrival(to, manifest, reporter).await?;
+        let outcome = self.carry(from, arrival, manifest, reporter).await;
+        self.or_nothing(to, outcome).await
     }
 
     async fn export(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError> {
-        let _ = (place, manifest);
-        Err(unbuilt())
+        self.ensure_whole(place, manifest).await?;
+        bundle::write(self.way(place).await?, place.clone(), manifest)
     }
 
     async fn open_export(&self, source: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
-        drop(source);
-        Err(unbuilt())
+        let (manifest, archive) = bundle::open(source).await?;
+        bundle::check(&manifest)?;
+        Ok((manifest, archive))
     }
 
     async fn import(
@@ -188,61 +200,9 @@ impl SnapshotArchives for Keeper {
         source: ByteStream,
         reporter: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
-        let _ = (to, manifest, source, reporter);
-        Err(unbuilt())
+        bundle::check(manifest)?;
+        let arrival = self.arrival(to, manifest, reporter).await?;
+        let outcome = import(arrival, manifest, source, reporter).await;
+        self.or_nothing(to, outcome).await
     }
-}
-
-fn unbuilt() -> ExtensionError {
-    Fault::new(Code::Unsupported, "not there yet").into()
-}
-
-async fn look(transport: &dyn Transport, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
-    let output = step(transport, "look", &about(LOOK_SH, transport, place)).await?;
-    let text = output.text();
-    let said = Said::read(&text);
-    check(&said, "look", transport, place)?;
-    let there = match said.value("there") {
-        Some(there) => there == "yes",
-        None => return Err(failed("look", format!("{} did not say what it has", transport.spec().name), &output)),
-    };
-    let manifest = said.text("manifest").filter(|_| said.value("whose") == Some("ours"));
-    Ok(ArchiveLook {
-        path: said.text("path").filter(|_| there),
-        identity: identity(&said, place),
-        // One that cannot be read seals nothing.
-        manifest: manifest.and_then(|text| serde_json::from_str(&text).ok()),
-        bytes: said.value("size").and_then(|size| size.parse().ok()),
-    })
-}
-
-async fn remove(transport: &dyn Transport, place: &ArchivePlace) -> Result<TeardownReport, ExtensionError> {
-    let command = about(REMOVE_SH, transport, place);
-    let output = transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.detail("step", "remove"))?;
-    let text = output.text();
-    let said = Said::read(&text);
-    check(&said, "remove", transport, place)?;
-    if said.value("finished") != Some("yes") {
-        let message = format!("the removal on {} did not come to its end", transport.spec().name);
-        return Err(failed("remove", message, &output));
-    }
-    let mut report = TeardownReport::default();
-    for entry in said.entries() {
-        let resource = |kind: &str| Resource { kind: kind.to_owned(), id: entry.text() };
-        match entry.key {
-            "done" => {
-                let (kind, outcome) = entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
-                let outcome = TeardownOutcome::from_word(outcome);
-                report.lines.push(TeardownLine { resource: resource(kind), outcome, reason: None });
-            }
-            "why" => {
-                if let Some(line) = report.lines.last_mut() {
-                    line.reason = Some(entry.text());
-                }
-            }
-            "left" => report.leftovers.push(resource(entry.value)),
-            _ => {}
-        }
-    }
-    Ok(report)
 }

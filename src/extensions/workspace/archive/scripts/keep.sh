@@ -53,3 +53,9 @@ sbx_tools() { # FILE
   for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
   [ -z "$sbx_lacks" ]
 }
+
+# sbx_told TEXT: what such a pipe wrote: its hash, how its programs ended, and their words.
+sbx_told() {
+  printf '%s\n' "$1" | sed -n 's/^[0-9a-f]\{64\}$/sum=&/p; /^[a-z]*=[0-9]*$/p'
+  sbx_say words "$(printf '%s\n' "$1" | grep -Ev '^([0-9a-f]{64}|[a-z]+=[0-9]+)$')"
+}

@@ -1,0 +1,116 @@
+//! An archive that comes to a host: a folder for it, its bytes into a partial file while the host unpacks and hashes them, and
+//! only then its name and manifest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncRead;
+
+use crate::domain::archive::{ArchivePlace, Arrived};
+use crate::domain::extension::ExtensionError;
+use crate::domain::facts::HostIdentity;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
+use crate::extensions::workspace::archive::capture::seal;
+use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping};
+use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::{configured_root, failed, step};
+use crate::transport::{Command, Transport};
+
+const PREPARE_SH: &str = keeping!("archive_prepare.sh");
+const RECEIVE_SH: &str = keeping!("archive_receive.sh");
+
+/// How long a transfer may stand still.
+const IDLE: Duration = Duration::from_mins(2);
+
+/// A place that is ready for an archive.
+pub(super) struct Arrival<'a> {
+    transport: Arc<dyn Transport>,
+    place: &'a ArchivePlace,
+    manifest: &'a ArchiveManifest,
+    path: String,
+    identity: HostIdentity,
+    /// How it will be compressed there.
+    pub(super) format: ArchiveFormat,
+}
+
+/// An archive that is there and proved to be what it should be, under no name yet.
+pub(super) struct Received<'a> {
+    arrival: Arrival<'a>,
+    bytes: u64,
+}
+
+impl<'a> Arrival<'a> {
+    /// Makes the folder.
+    ///
+    /// Errors: `conflict` where there is one already; `operation_failed` where there is no room.
+    pub(super) async fn prepare(
+        transport: Arc<dyn Transport>,
+        place: &'a ArchivePlace,
+        manifest: &'a ArchiveManifest,
+    ) -> Result<Self, ExtensionError> {
+        let facts = &manifest.snapshot.archive;
+        let from = shelf::format(facts)?;
+        let command = about(PREPARE_SH, transport.as_ref(), place)
+            .arg(if configured_root(&place.profile).is_some() { "given" } else { "made" })
+            .arg(facts.bytes.unwrap_or_default().to_string());
+        let output = step(transport.as_ref(), "prepare", &command).await?;
+        let text = output.text();
+        let said = Said::read(&text);
+        shelf::check(&said, "prepare", transport.as_ref(), place)?;
+        let identity = shelf::identity(&said, place);
+        let path = said.text("path").filter(|_| said.value("prepared") == Some("yes"));
+        let (Some(path), Some(identity)) = (path, identity) else {
+            let message = format!("{} could not be prepared for snapshot {}", transport.spec().name, place.id);
+            return Err(failed("prepare", message, &output));
+        };
+        let format = if said.value("zstd") == Some("yes") { from } else { ArchiveFormat::TarGz };
+        Ok(Self { transport, place, manifest, path, identity, format })
+    }
+
+    /// Writes what comes from `source`, compressed as `format` says, and proves it.
+    pub(super) async fn receive(
+        self,
+        source: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Result<Received<'a>, ExtensionError> {
+        let transport = self.transport.as_ref();
+        let command = Command::script(RECEIVE_SH).arg(&self.path).arg(self.format.file_name());
+        let output = transport.feed(&command, source, IDLE).await.map_err(|fault| fault.detail("step", "receive"))?;
+        let text = output.text();
+        let said = Said::read(&text);
+        shelf::check(&said, "receive", transport, self.place)?;
+        let (id, host) = (&self.manifest.id, &transport.spec().name);
+        let words = said.text("words").unwrap_or_default();
+        if said.value("tee").is_some() {
+            let message = format!("the archive of snapshot {id} could not be written on {host}");
+            return Err(Fault::new(Code::OperationFailed, message).because(words).detail("step", "receive").into());
+        }
+        let size = said.value("size").and_then(|text| text.parse().ok());
+        let Some(bytes) = size.filter(|_| said.value("received") == Some("yes")) else {
+            return Err(failed("receive", format!("the archive of snapshot {id} did not come to {host}"), &output));
+        };
+        let unpacked = said.value("unpack").is_none();
+        if !unpacked || said.value("sum") != self.manifest.snapshot.archive.sha256.as_deref() {
+            let why = match words.as_str() {
+                "" if unpacked => "the SHA-256 of the tar inside is another one",
+                "" => "it cannot be unpacked",
+                words => words,
+            };
+            let differs = if unpacked { "hash" } else { "content" };
+            let fault = altered(differs, transport, self.place).because(why.to_owned()).detail("step", "receive");
+            return Err(fault.into());
+        }
+        Ok(Received { arrival: self, bytes })
+    }
+}
+
+impl Received<'_> {
+    /// Gives it its name and, last, its manifest: from then on it is a snapshot. `facts` are what that is to say.
+    pub(super) async fn seal(self, facts: &ArchiveFacts) -> Result<Arrived, ExtensionError> {
+        let Self { arrival: Arrival { transport, manifest, path, identity, format, .. }, bytes } = self;
+        let archive = ArchiveFacts { bytes: Some(bytes), format: Some(format), ..facts.clone() };
+        let snapshot = SnapshotRecord { archive: archive.clone(), ..manifest.snapshot.clone() };
+        seal(transport.as_ref(), &path, &ArchiveManifest { snapshot, ..manifest.clone() }).await?;
+        Ok(Arrived { path, identity, archive })
+    }
+}

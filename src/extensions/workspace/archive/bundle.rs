@@ -1,0 +1,266 @@
+//! An exported snapshot: one plain tar with `manifest.json` first and the archive behind it, so that what follows is known
+//! before it comes. It can be opened with any tar.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt};
+use futures_util::{FutureExt, select_biased};
+use tar::{EntryType, Header};
+use tokio::sync::mpsc;
+
+use crate::domain::archive::{ArchivePlace, ByteStream};
+use crate::domain::extension::ExtensionError;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
+use crate::domain::output::{OutputSink, Source};
+use crate::domain::profile::MAX_INPUT_BYTES;
+use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest};
+use crate::extensions::workspace::archive::reading;
+use crate::extensions::workspace::archive::shelf::{self, altered};
+use crate::transport::Transport;
+
+/// The first entry's name.
+const MANIFEST: &str = "manifest.json";
+/// Bytes of a block.
+const BLOCK: usize = 512;
+/// How large a manifest may be; bytes.
+const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
+/// What may follow the archive: the end of a tar, up to a whole record of GNU tar's; bytes.
+const END_LIMIT: usize = 20 * BLOCK;
+/// Pieces that wait for a slow reader.
+const BETWEEN: usize = 8;
+
+/// Writes a bundle; the archive is read from its host as the stream is.
+pub(super) fn write(
+    transport: Arc<dyn Transport>,
+    place: ArchivePlace,
+    manifest: &ArchiveManifest,
+) -> Result<ByteStream, ExtensionError> {
+    let format = shelf::format(&manifest.snapshot.archive)?;
+    let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
+    let text = serde_json::to_string_pretty(manifest)
+        .map_err(|error| Fault::internal("the manifest cannot be written").because(error))?;
+    let time = manifest.snapshot.created_at.unix().max(0) as u64;
+    let mut head = header(MANIFEST, text.len() as u64, time)?.as_bytes().to_vec();
+    head.extend_from_slice(text.as_bytes());
+    head.resize(head.len().next_multiple_of(BLOCK), 0);
+    head.extend_from_slice(header(&format.file_name(), bytes, time)?.as_bytes());
+    let padding = bytes.next_multiple_of(BLOCK as u64) - bytes;
+    let end = vec![0; padding as usize + 2 * BLOCK];
+    let (sender, receiver) = mpsc::channel(BETWEEN);
+    let work = async move {
+        let mut sink = Pieces { sender, left: bytes, more: false };
+        if sink.sender.send(Ok(head)).await.is_err() {
+            return;
+        }
+        let read = reading::read(transport.as_ref(), &place, &format, &mut sink).await;
+        let outcome = match read {
+            _ if sink.more => Err(altered("size", transport.as_ref(), &place)),
+            Err(error) => Err(error.fault),
+            Ok(()) if sink.left > 0 => Err(altered("truncated", transport.as_ref(), &place)),
+            Ok(()) => Ok(end),
+        };
+        // Nobody listens any more: then nobody hears the end either.
+        let _ = sink.sender.send(outcome).await;
+    };
+    Ok(driven(work.boxed(), receiver))
+}
+
+fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Fault> {
+    let mut header = Header::new_gnu();
+    header.set_path(name).map_err(|error| Fault::internal("an export cannot be written").because(error))?;
+    header.set_size(bytes);
+    header.set_mode(0o600);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(time);
+    header.set_entry_type(EntryType::Regular);
+    header.set_cksum();
+    Ok(header)
+}
+
+/// The archive's bytes as they come from the host.
+struct Pieces {
+    sender: mpsc::Sender<Result<Vec<u8>, Fault>>,
+    left: u64,
+    more: bool,
+}
+
+#[async_trait]
+impl OutputSink for Pieces {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        if source == Source::Stderr {
+            return true;
+        }
+        match self.left.checked_sub(bytes.len() as u64) {
+            Some(left) => self.left = left,
+            None => {
+                self.more = true;
+                return false;
+            }
+        }
+        self.sender.send(Ok(bytes.to_vec())).await.is_ok()
+    }
+}
+
+/// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
+fn driven(work: BoxFuture<'static, ()>, receiver: mpsc::Receiver<Result<Vec<u8>, Fault>>) -> ByteStream {
+    stream::unfold((work.fuse(), receiver), |(mut work, mut receiver)| async move {
+        loop {
+            let next = select_biased! {
+                piece = receiver.recv().fuse() => piece,
+                () = work => continue,
+            };
+            return next.map(|piece| (piece, (work, receiver)));
+        }
+    })
+    .boxed()
+}
+
+/// Reads the head of a bundle: the manifest, and a stream of the archive alone.
+pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStream), Fault> {
+    let mut reader = Reader { source, rest: Vec::new() };
+    let size = reader.entry(MANIFEST).await?;
+    if size > MANIFEST_LIMIT {
+        return Err(no_export(format!("its manifest has {size} bytes")));
+    }
+    let padded = (size as usize).next_multiple_of(BLOCK);
+    let mut text = reader.exactly(padded).await?;
+    text.truncate(size as usize);
+    let manifest: ArchiveManifest =
+        serde_json::from_slice(&text).map_err(|error| no_export("its manifest cannot be read").because(error))?;
+    let format = manifest.snapshot.archive.format.clone().unwrap_or(ArchiveFormat::TarZst);
+    let bytes = reader.entry(&format.file_name()).await?;
+    if manifest.snapshot.archive.bytes != Some(bytes) {
+        return Err(no_export("the archive in it is not as long as its manifest says"));
+    }
+    Ok((manifest, reader.archive(bytes)))
+}
+
+/// What is no export.
+pub(super) fn no_export(why: impl Into<String>) -> Fault {
+    Fault::invalid_input("file", "the file is no snapshot that sandboxer exported").because(why.into())
+}
+
+struct Reader {
+    source: ByteStream,
+    rest: Vec<u8>,
+}
+
+impl Reader {
+    /// So many bytes.
+    async fn exactly(&mut self, count: usize) -> Result<Vec<u8>, Fault> {
+        while self.rest.len() < count {
+            match self.source.next().await {
+                Some(piece) => self.rest.extend_from_slice(&piece?),
+                None => return Err(no_export("it ends too early")),
+            }
+        }
+        let after = self.rest.split_off(count);
+        Ok(std::mem::replace(&mut self.rest, after))
+    }
+
+    /// The header of an entry that must be a file of this name; its size.
+    async fn entry(&mut self, name: &str) -> Result<u64, Fault> {
+        let block = self.exactly(BLOCK).await?;
+        let header = Header::from_byte_slice(&block);
+        let mut copy = header.clone();
+        copy.set_cksum();
+        let sound = header.cksum().is_ok() && header.cksum().ok() == copy.cksum().ok();
+        if !sound || header.entry_type() != EntryType::Regular || header.path_bytes() != name.as_bytes() {
+            return Err(no_export(format!("{name} is not where it should be")));
+        }
+        header.entry_size().map_err(|error| no_export(format!("{name} has no size")).because(error))
+    }
+
+    /// The bytes of the archive; an error where there are fewer, or more than the end of a tar.
+    fn archive(self, bytes: u64) -> ByteStream {
+        let Self { source, rest } = self;
+        let first = stream::once(async move { Ok(rest) });
+        let padding = (bytes.next_multiple_of(BLOCK as u64) - bytes) as usize;
+        let state = Some((first.chain(source).boxed(), bytes, padding + END_LIMIT));
+        stream::try_unfold(state, |state| async move {
+            let Some((mut source, mut left, mut end)) = state else { return Ok(None) };
+            while let Some(piece) = source.next().await {
+                let mut piece: Vec<u8> = piece?;
+                let behind = piece.split_off(piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
+                left -= piece.len() as u64;
+                end = match end.checked_sub(behind.len()) {
+                    Some(end) if behind.iter().all(|byte| *byte == 0) => end,
+                    _ => return Err(no_export("something follows the archive")),
+                };
+                if !piece.is_empty() {
+                    return Ok(Some((piece, Some((source, left, end)))));
+                }
+            }
+            if left > 0 {
+                return Err(no_export(format!("it ends {left} bytes too early")).detail("kind", "truncated"));
+            }
+            Ok::<_, Fault>(None)
+        })
+        .boxed()
+    }
+}
+
+/// Checks what a manifest from outside says, as far as it goes: it becomes paths and names on hosts.
+pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Fault> {
+    let refuse = |what: &str| Err(no_export(what.to_owned()).detail("kind", "manifest"));
+    let snapshot = &manifest.snapshot;
+    let facts = &snapshot.archive;
+    if manifest.schema != 1 {
+        let message =
+            format!("the file is of the schema {}, which this version of sandboxer cannot read", manifest.schema);
+        return Err(Fault::new(Code::InvalidInput, message).hint("use a newer sandboxer").detail("field", "file"));
+    }
+    if let Some(what) = odd_names(manifest) {
+        return refuse(what);
+    }
+    let known = matches!(facts.format, Some(ArchiveFormat::TarZst | ArchiveFormat::TarGz));
+    let hashed = facts.sha256.as_deref().is_some_and(|text| {
+        text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    });
+    let sized = facts.content_bytes.is_some_and(|content| content > 0 && facts.volumes_bytes <= content)
+        && facts.bytes.is_some_and(|bytes| bytes > 0);
+    if !known || !hashed || !sized {
+        return refuse("its manifest does not say what its archive is");
+    }
+    if let Some(problem) = manifest.recipe.validate().into_iter().next() {
+        return Err(no_export(format!("its recipe is refused: {}: {}", problem.path, problem.message)));
+    }
+    if manifest.recipe.hash() != snapshot.profile.hash || manifest.recipe.extension != snapshot.extension {
+        return refuse("its recipe is not the one that its snapshot was made with");
+    }
+    Ok(())
+}
+
+/// What is odd about the ids and names in it.
+fn odd_names(manifest: &ArchiveManifest) -> Option<&'static str> {
+    let snapshot = &manifest.snapshot;
+    let plain = |text: &str, most: usize| {
+        let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        text.len() <= most && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(inside)
+    };
+    let host = |text: &str| !text.is_empty() && text.len() <= 255 && !text.contains(|c: char| c.is_control());
+    let rules = [
+        (SnapshotId::is_one(manifest.id.as_str()) && snapshot.id == manifest.id, "its id is none"),
+        (plain(manifest.owner.as_str(), 64) && snapshot.owner == manifest.owner, "its owner is none"),
+        (SandboxId::parse(snapshot.sandbox_id.as_str()).is_ok(), "its sandbox has no id"),
+        (snapshot.name.as_deref().is_none_or(|name| check_name(name).is_ok()), "its name is none"),
+        (snapshot.sandbox_name.as_deref().is_none_or(|name| check_name(name).is_ok()), "its sandbox's name is none"),
+        (snapshot.parent_snapshot.as_ref().is_none_or(|id| SnapshotId::is_one(id.as_str())), "its parent has no id"),
+        (snapshot.labels.iter().all(|(key, value)| check_label(key, value).is_ok()), "one of its labels is none"),
+        (host(snapshot.host.as_str()), "its host has no name"),
+        (
+            snapshot.archive.captured_volumes.iter().all(|volume| plain(&volume.name, 255)),
+            "one of its volumes has no name",
+        ),
+        (snapshot.inputs.keys().all(|key| plain(key, 63)), "one of its inputs has no name"),
+        (snapshot.inputs.values().all(|value| value.len() <= MAX_INPUT_BYTES), "one of its inputs is too long"),
+    ];
+    rules.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests;

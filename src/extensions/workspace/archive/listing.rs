@@ -1,0 +1,89 @@
+//! What is in an archive, as its host's tar lists it.
+
+use async_trait::async_trait;
+
+use crate::domain::archive::{ArchivePlace, TreeEntry};
+use crate::domain::extension::ExtensionError;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::output::{OutputSink, Source};
+use crate::domain::snapshot::ArchiveFacts;
+use crate::extensions::workspace::archive::entries::{GNU_LISTING, Style, entry};
+use crate::extensions::workspace::archive::reading::refused;
+use crate::extensions::workspace::archive::shelf::{self, about, keeping};
+use crate::transport::Transport;
+
+const LIST_SH: &str = keeping!("archive_list.sh");
+
+/// How many entries of an archive are listed.
+const ENTRIES_LIMIT: usize = 2_000_000;
+/// How long a line of a listing, or what is kept of errors, may be; bytes.
+const LINE_LIMIT: usize = 64 * 1024;
+
+/// The entries of an archive.
+pub(super) async fn entries(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    facts: &ArchiveFacts,
+) -> Result<Vec<TreeEntry>, ExtensionError> {
+    let format = shelf::format(facts)?;
+    let command = about(LIST_SH, transport, place).arg(format.file_name()).args(GNU_LISTING);
+    let mut listing = Listing::default();
+    let status = transport.attach(&command, &mut listing).await?;
+    let errors = String::from_utf8_lossy(&listing.errors).trim().to_owned();
+    let id = &place.id;
+    match (listing.verdict.as_deref(), status) {
+        (Some(b"gnu" | b"busybox"), Some(0)) => Ok(listing.entries),
+        (Some(b"gnu" | b"busybox"), None) => {
+            let message = format!("snapshot {id} has more than {ENTRIES_LIMIT} entries: too many to be listed");
+            Err(Fault::new(Code::Unsupported, message).into())
+        }
+        (Some(b"gnu" | b"busybox"), Some(_)) => {
+            let message = format!("the archive of snapshot {id} on {} cannot be listed", place.host);
+            let hint = format!("`sandboxer snapshots verify {id}` says what is wrong with it");
+            Err(Fault::new(Code::OperationFailed, message).hint(hint).because(errors).into())
+        }
+        (verdict, _) => Err(refused(transport, place, verdict.unwrap_or_default(), &errors).into()),
+    }
+}
+
+/// A listing as it comes: the first line says whose tar wrote it.
+#[derive(Default)]
+struct Listing {
+    verdict: Option<Vec<u8>>,
+    line: Vec<u8>,
+    errors: Vec<u8>,
+    entries: Vec<TreeEntry>,
+}
+
+impl Listing {
+    fn line_is_there(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        match self.verdict.as_deref() {
+            None => self.verdict = Some(line),
+            Some(b"gnu") => self.entries.extend(entry(&line, Style::Gnu)),
+            Some(b"busybox") => self.entries.extend(entry(&line, Style::Busybox)),
+            Some(_) => {}
+        }
+    }
+}
+
+#[async_trait]
+impl OutputSink for Listing {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        if source == Source::Stderr {
+            let room = LINE_LIMIT.saturating_sub(self.errors.len());
+            self.errors.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return true;
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match piece.strip_suffix(b"\n") {
+                Some(end) => {
+                    self.line.extend_from_slice(end);
+                    self.line_is_there();
+                }
+                None => self.line.extend_from_slice(piece),
+            }
+        }
+        self.line.len() <= LINE_LIMIT && self.entries.len() <= ENTRIES_LIMIT
+    }
+}

@@ -1,0 +1,143 @@
+//! Bytes on their way from one host to another through this process: a small pipe, so that the slower end sets the pace and
+//! nothing piles up here, and a change of compression on the way.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use async_compression::Level;
+use async_compression::tokio::bufread::{GzipDecoder, GzipEncoder, ZstdDecoder};
+use async_compression::zstd::DParameter;
+use async_trait::async_trait;
+use tokio::io::{AsyncRead, AsyncWriteExt, BufReader, DuplexStream, ReadBuf};
+
+use crate::domain::extension::{Report, Reporter};
+use crate::domain::output::{OutputSink, Source};
+use crate::domain::snapshot::ArchiveFormat;
+
+/// What the pipe holds; bytes.
+const PIPE: usize = 512 * 1024;
+/// What is read at once of what is unpacked or packed; bytes.
+const PIECE: usize = 64 * 1024;
+/// The largest window of a zstd stream, as a power of two: the memory that an archive may make us take. It is what
+/// `zstd -19` uses.
+const WINDOW: u32 = 23;
+/// How often progress is told, at most.
+const TOLD_EVERY: Duration = Duration::from_millis(100);
+
+/// A stream of bytes that somebody reads.
+pub(super) type Stream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
+
+/// Where a pipe is filled.
+pub(super) struct Inlet {
+    pipe: DuplexStream,
+    whole: Arc<AtomicBool>,
+}
+
+/// Where it is emptied. It ends well only after the inlet was closed: what was cut off must not pass for an end.
+pub(super) struct Outlet {
+    pipe: DuplexStream,
+    whole: Arc<AtomicBool>,
+}
+
+/// A pipe.
+pub(super) fn pipe() -> (Inlet, Outlet) {
+    let (near, far) = tokio::io::duplex(PIPE);
+    let whole = Arc::new(AtomicBool::new(false));
+    (Inlet { pipe: near, whole: Arc::clone(&whole) }, Outlet { pipe: far, whole })
+}
+
+impl Inlet {
+    /// Puts bytes in, as soon as there is room; whether anybody still wants them.
+    pub(super) async fn put(&mut self, bytes: &[u8]) -> bool {
+        self.pipe.write_all(bytes).await.is_ok()
+    }
+
+    /// That was all.
+    pub(super) fn close(self) {
+        self.whole.store(true, Ordering::Release);
+    }
+}
+
+#[async_trait]
+impl OutputSink for Inlet {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        source == Source::Stderr || self.put(bytes).await
+    }
+}
+
+impl AsyncRead for Outlet {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.pipe).poll_read(cx, buffer);
+        match polled {
+            Poll::Ready(Ok(())) if buffer.filled().len() == before && !self.whole.load(Ordering::Acquire) => {
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended before all of it was there")))
+            }
+            other => other,
+        }
+    }
+}
+
+/// What an archive of this format has inside.
+pub(super) fn unpacked<'a>(packed: impl AsyncRead + Send + Unpin + 'a, format: &ArchiveFormat) -> Stream<'a> {
+    let packed = BufReader::with_capacity(PIECE, packed);
+    // Both programs take several streams in a row for one.
+    if *format == ArchiveFormat::TarGz {
+        let mut decoder = GzipDecoder::new(packed);
+        decoder.multiple_members(true);
+        Box::new(decoder)
+    } else {
+        let mut decoder = ZstdDecoder::with_params(packed, &[DParameter::window_log_max(WINDOW)]);
+        decoder.multiple_members(true);
+        Box::new(decoder)
+    }
+}
+
+/// An archive as the other host can read it.
+pub(super) fn repacked<'a>(
+    packed: impl AsyncRead + Send + Unpin + 'a,
+    from: &ArchiveFormat,
+    to: &ArchiveFormat,
+) -> Stream<'a> {
+    if from == to {
+        return Box::new(packed);
+    }
+    let content = BufReader::with_capacity(PIECE, unpacked(packed, from));
+    Box::new(GzipEncoder::with_quality(content, Level::Fastest))
+}
+
+/// How many bytes went through, and the progress of it.
+pub(super) struct Counted<'a, R> {
+    source: R,
+    reporter: &'a dyn Reporter,
+    report: Report,
+    told: Option<Instant>,
+    bytes: u64,
+}
+
+impl<'a, R> Counted<'a, R> {
+    /// Tells how much of `of` bytes came.
+    pub(super) fn new(source: R, reporter: &'a dyn Reporter, stage: &'static str, of: Option<u64>) -> Self {
+        let report = Report { stage, of, ..Report::default() };
+        Self { source, reporter, report, told: None, bytes: 0 }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, R> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut this.source).poll_read(cx, buffer);
+        this.bytes += (buffer.filled().len() - before) as u64;
+        if this.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+            this.told = Some(Instant::now());
+            let bytes = Some(this.bytes);
+            this.reporter.report(Report { done: bytes, bytes, ..this.report.clone() });
+        }
+        polled
+    }
+}

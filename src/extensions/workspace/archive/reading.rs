@@ -1,0 +1,115 @@
+//! An archive's bytes, from its host to whoever takes them; and whether they are still what they were.
+
+use std::time::Duration;
+
+use crate::domain::archive::ArchivePlace;
+use crate::domain::extension::{ExtensionError, Report, Reporter};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::output::{OutputSink, Source};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
+use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping, missing, other_machine};
+use crate::extensions::workspace::exec::{Went, judged};
+use crate::extensions::workspace::failed;
+use crate::extensions::workspace::said::Said;
+use crate::transport::Transport;
+
+const VERIFY_SH: &str = keeping!("archive_verify.sh");
+const READ_SH: &str = keeping!("archive_read.sh");
+
+/// How long an archive may be read.
+const LIMIT: Duration = Duration::from_hours(12);
+
+/// The detail of a fault that says that whoever took the bytes wanted no more.
+const STOPPED: &str = "stopped";
+
+/// Writes an archive's bytes to a sink, from beginning to end.
+///
+/// Errors: one that [`was_stopped`] where the sink wanted no more.
+pub(super) async fn read(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    format: &ArchiveFormat,
+    sink: &mut dyn OutputSink,
+) -> Result<(), ExtensionError> {
+    let command = about(READ_SH, transport, place).arg(format.file_name());
+    let message = format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
+    let fault = Fault::new(Code::OperationFailed, message.clone()).detail("step", "read");
+    match judged(transport, &command, sink).await? {
+        Went::Ran(Some(0)) => Ok(()),
+        Went::Ran(None) => Err(fault.because("nobody took it any more").detail(STOPPED, true).into()),
+        Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}")).into()),
+        Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "").into()),
+        Went::Silent(output) => Err(failed("read", message, &output)),
+    }
+}
+
+/// Whether a reading failed only because nobody took what was read.
+pub(super) fn was_stopped(error: &ExtensionError) -> bool {
+    error.fault.details[STOPPED] == true
+}
+
+/// What a script's first line means where it is not what was hoped for.
+pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: &[u8], words: &str) -> Fault {
+    let host = &transport.spec().name;
+    match verdict {
+        b"identity" => other_machine(transport, place),
+        b"gone" => missing(transport, place),
+        b"missing" => Fault::new(Code::MissingDependency, format!("host {host} lacks zstd"))
+            .hint(format!("install zstd on {host}; nothing is installed there by sandboxer"))
+            .detail("missing", vec!["zstd"]),
+        _ => {
+            let message = format!("the archive of snapshot {} on {host} could not be read", place.id);
+            Fault::new(Code::OperationFailed, message).because(words.to_owned())
+        }
+    }
+}
+
+/// Reads an archive whole, on its host, and compares it with what is known of it.
+pub(super) async fn verify(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    facts: &ArchiveFacts,
+    reporter: &dyn Reporter,
+) -> Result<(), ExtensionError> {
+    let format = shelf::format(facts)?;
+    let report = Report { stage: "verify", of: facts.bytes, ..Report::default() };
+    reporter.report(report.clone());
+    let mut on_line = |source: Source, line: &[u8]| {
+        let at = line.strip_prefix(b"at=").filter(|_| source == Source::Stdout);
+        if let Some(at) = at.and_then(|at| str::from_utf8(at).ok()?.trim().parse().ok()) {
+            reporter.report(Report { done: Some(at), bytes: Some(at), ..report.clone() });
+        }
+    };
+    let command = about(VERIFY_SH, transport, place).arg(format.file_name());
+    let output =
+        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "verify"))?;
+    let text = output.text();
+    let said = Said::read(&text);
+    shelf::check(&said, "verify", transport, place)?;
+    if said.value("read") != Some("yes") {
+        let message = format!("the archive of snapshot {} on {} was not read to its end", place.id, place.host);
+        return Err(failed("verify", message, &output));
+    }
+    let Some((differs, why)) = difference(&said, facts) else { return Ok(()) };
+    Err(altered(differs, transport, place).because(why).detail("step", "verify").into())
+}
+
+/// What was found that differs from what is known: a word and a sentence.
+fn difference(said: &Said<'_>, facts: &ArchiveFacts) -> Option<(&'static str, String)> {
+    let bytes: Option<u64> = said.value("size").and_then(|text| text.parse().ok());
+    if let (Some(is), Some(was)) = (bytes, facts.bytes)
+        && is != was
+    {
+        return Some((if is < was { "truncated" } else { "size" }, format!("it has {is} bytes and had {was}")));
+    }
+    let words = said.text("words").filter(|words| !words.is_empty());
+    if said.value("unpack").is_some() {
+        return Some(("content", words.unwrap_or_else(|| "it cannot be unpacked".to_owned())));
+    }
+    let sum = said.value("sum").unwrap_or_default();
+    if facts.sha256.as_deref() != Some(sum) {
+        let was = facts.sha256.as_deref().unwrap_or("not known");
+        return Some(("hash", format!("the SHA-256 of the tar inside is {sum} and was {was}")));
+    }
+    said.value("tar").map(|_| ("content", words.unwrap_or_else(|| "tar cannot read it".to_owned())))
+}

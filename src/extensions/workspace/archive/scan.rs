@@ -1,0 +1,490 @@
+//! An archive from outside, judged while it passes by. Nothing is written and nothing kept but counts, a hash and the
+//! places of links.
+//!
+//! Hosts unpack with their own tar, GNU's or busybox's, and what the two make of one archive differs: busybox passes over
+//! the headers that say more than the first 512 bytes can. So what a header and its extensions say of one entry must both
+//! be harmless, sizes must agree, and what is not known here is refused.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use sha2::{Digest, Sha256};
+use tar::{EntryType, Header};
+
+use crate::domain::text::{clean_line, hex};
+
+/// Bytes of a block.
+const BLOCK: usize = 512;
+/// How long an extension of a header may be; bytes.
+const EXTENSION_LIMIT: u64 = 1024 * 1024;
+/// How many places of links are kept.
+const LINKS_LIMIT: usize = 500_000;
+/// The largest size that a header can say in octal; bytes.
+const OCTAL_LIMIT: u64 = 0o777_7777_7777;
+
+/// What may come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Promise {
+    /// The size of the tar; bytes.
+    pub(super) content_bytes: u64,
+    /// How many entries, where that is known.
+    pub(super) files: Option<u64>,
+    /// SHA-256 (hex) of the tar.
+    pub(super) sha256: String,
+    /// Names of the volumes.
+    pub(super) volumes: Vec<String>,
+}
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scanned {
+    /// Entries.
+    pub(super) files: u64,
+    /// Where `workspace/` begins; bytes.
+    pub(super) volumes_bytes: u64,
+    /// Whether it takes GNU tar to read it.
+    pub(super) needs_gnu_tar: bool,
+}
+
+/// Why an archive is not taken: a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Refusal(String);
+
+/// Refuses.
+fn no<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal(why.into()))
+}
+
+/// What the bytes that come next are.
+enum Next {
+    /// A header, of which so much is there.
+    Header,
+    /// An extension: which, how much of it is to come, and the padding behind it.
+    Extension { kind: u8, left: u64, padding: u64, data: Vec<u8> },
+    /// Further blocks of an old GNU sparse map; then so much data.
+    SparseMap { data: u64 },
+    /// Data and padding, which are passed over.
+    Data { left: u64 },
+    /// Zeros, after the first block of them.
+    End,
+}
+
+/// What extensions said of the entry that comes next.
+#[derive(Default)]
+struct Said {
+    /// GNU's long name and long target: every tar knows them.
+    long: Called,
+    /// Those of pax: busybox passes over them.
+    pax: Called,
+    /// The name of a sparse file, which has another one in the header and in pax.
+    sparse_name: Option<Vec<u8>>,
+    size: Option<u64>,
+    /// Whether it takes GNU tar to read what is said.
+    gnu: bool,
+    begun_at: Option<u64>,
+}
+
+/// What an entry is called and what it points to.
+#[derive(Default)]
+struct Called {
+    name: Option<Vec<u8>>,
+    target: Option<Vec<u8>>,
+}
+
+/// A name or a target: as it is meant, and as who knows less reads it.
+struct Readings {
+    meant: Vec<u8>,
+    others: Vec<Vec<u8>>,
+}
+
+impl Readings {
+    /// Of several, the first of which is meant.
+    fn of(readings: impl IntoIterator<Item = Option<Vec<u8>>>) -> Option<Self> {
+        let mut readings = readings.into_iter().flatten();
+        Some(Self { meant: readings.next()?, others: readings.collect() })
+    }
+}
+
+/// An archive that is being judged.
+pub(super) struct Scan {
+    promise: Promise,
+    hash: Sha256,
+    seen: u64,
+    next: Next,
+    block: Vec<u8>,
+    said: Said,
+    files: u64,
+    workspace_at: Option<u64>,
+    needs_gnu_tar: bool,
+    links: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Scan {
+    /// Of one that is to keep this promise.
+    pub(super) fn new(promise: Promise) -> Self {
+        Self {
+            promise,
+            hash: Sha256::new(),
+            seen: 0,
+            next: Next::Header,
+            block: Vec::with_capacity(BLOCK),
+            said: Said::default(),
+            files: 0,
+            workspace_at: None,
+            needs_gnu_tar: false,
+            links: HashSet::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Takes what comes next of the tar.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
+        let promised = self.promise.content_bytes;
+        if self.seen + bytes.len() as u64 > promised {
+            return no(format!("there is more in it than the {promised} bytes that its manifest says"));
+        }
+        self.hash.update(bytes);
+        while !bytes.is_empty() {
+            let taken = self.step(bytes)?;
+            self.seen += taken as u64;
+            bytes = &bytes[taken..];
+        }
+        Ok(())
+    }
+
+    /// After the last byte.
+    pub(super) fn finish(self) -> Result<Scanned, Refusal> {
+        let Promise { content_bytes, files, sha256, .. } = &self.promise;
+        let ended = match self.next {
+            Next::End => true,
+            Next::Header => self.block.is_empty() && self.said.begun_at.is_none(),
+            _ => false,
+        };
+        if !ended || self.seen < *content_bytes {
+            return no(format!("it ends after {} of {content_bytes} bytes", self.seen));
+        }
+        let Some(volumes_bytes) = self.workspace_at else { return no("there is no workspace in it") };
+        if let Some(promised) = files.filter(|promised| *promised != self.files) {
+            return no(format!("it has {} entries, and its manifest says {promised}", self.files));
+        }
+        let hash = hex(&self.hash.finalize());
+        if hash != *sha256 {
+            return no(format!("its SHA-256 is {hash}, and its manifest says {sha256}"));
+        }
+        Ok(Scanned { files: self.files, volumes_bytes, needs_gnu_tar: self.needs_gnu_tar })
+    }
+
+    /// Takes some bytes, at least one; how many.
+    fn step(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+        match &mut self.next {
+            Next::Header | Next::SparseMap { .. } => {
+                let taken = bytes.len().min(BLOCK - self.block.len());
+                self.block.extend_from_slice(&bytes[..taken]);
+                if self.block.len() == BLOCK {
+                    let at = self.seen + taken as u64 - BLOCK as u64;
+                    let block = std::mem::take(&mut self.block);
+                    self.block_is_there(&block, at)?;
+                    self.block = block;
+                    self.block.clear();
+                }
+                Ok(taken)
+            }
+            Next::Extension { left, padding, data, kind } => {
+                let taken = shorter(bytes, *left + *padding);
+                let wanted = shorter(&bytes[..taken], *left);
+                data.extend_from_slice(&bytes[..wanted]);
+                *left -= wanted as u64;
+                *padding -= (taken - wanted) as u64;
+                if *left + *padding == 0 {
+                    let (kind, data) = (*kind, std::mem::take(data));
+                    self.next = Next::Header;
+                    self.extension(kind, &data)?;
+                }
+                Ok(taken)
+            }
+            Next::Data { left } => {
+                let taken = shorter(bytes, *left);
+                *left -= taken as u64;
+                if *left == 0 {
+                    self.next = Next::Header;
+                }
+                Ok(taken)
+            }
+            Next::End => {
+                if bytes.iter().any(|byte| *byte != 0) {
+                    return no("something follows its end");
+                }
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    fn block_is_there(&mut self, block: &[u8], at: u64) -> Result<(), Refusal> {
+        if let Next::SparseMap { data } = self.next {
+            // Its last word but seven bytes says whether another one follows.
+            if block[504] == 0 {
+                self.data(data);
+            }
+            return Ok(());
+        }
+        if block.iter().all(|byte| *byte == 0) {
+            if self.said.begun_at.is_some() {
+                return no("it ends between the two parts of a header");
+            }
+            self.next = Next::End;
+            return Ok(());
+        }
+        let header = Header::from_byte_slice(block);
+        let sum = block.iter().enumerate().map(|(at, byte)| match at {
+            148..156 => u32::from(b' '),
+            _ => u32::from(*byte),
+        });
+        let sum: u32 = sum.sum();
+        if header.cksum().ok() != Some(sum) {
+            return no(format!("the header at byte {at} is damaged"));
+        }
+        let Ok(size) = header.entry_size() else { return no(format!("the header at byte {at} has no size")) };
+        match header.entry_type() {
+            kind @ (EntryType::XHeader | EntryType::GNULongName | EntryType::GNULongLink) => {
+                if size > EXTENSION_LIMIT {
+                    return no(format!("the header at byte {at} has an extension of {size} bytes"));
+                }
+                self.said.begun_at.get_or_insert(at);
+                let padding = size.next_multiple_of(BLOCK as u64) - size;
+                self.next = Next::Extension { kind: kind.as_byte(), left: size, padding, data: Vec::new() };
+                if size == 0 {
+                    self.next = Next::Header;
+                }
+                Ok(())
+            }
+            kind => self.entry(header, kind, size, at),
+        }
+    }
+
+    /// One entry, with what was said of it before.
+    fn entry(&mut self, header: &Header, kind: EntryType, size: u64, at: u64) -> Result<(), Refusal> {
+        let said = std::mem::take(&mut self.said);
+        let begun_at = said.begun_at.unwrap_or(at);
+        let own = Some(header.path_bytes().into_owned());
+        let Some(name) = Readings::of([said.sparse_name, said.pax.name, said.long.name, own]) else {
+            return no("an entry has no name");
+        };
+        let (size, larger) = agreed(&name, said.size, size)?;
+        self.files += 1;
+        match kind {
+            EntryType::Regular if name.meant.ends_with(b"/") => {
+                return no(format!("{} is a file and named as a folder", shown(&name.meant)));
+            }
+            EntryType::Regular | EntryType::GNUSparse => {}
+            _ if size > 0 => return no(format!("{} has content and is no file", shown(&name.meant))),
+            EntryType::Directory | EntryType::Symlink | EntryType::Fifo => {}
+            EntryType::Link => {
+                let own = header.link_name_bytes().map(std::borrow::Cow::into_owned);
+                let Some(target) = Readings::of([said.pax.target, said.long.target, own]) else {
+                    return no(format!("{} links to nothing", shown(&name.meant)));
+                };
+                self.hard_link(&name.meant, &target)?;
+            }
+            EntryType::Char | EntryType::Block => return no(format!("{} is a device", shown(&name.meant))),
+            other => {
+                let letter = char::from(other.as_byte()).escape_default();
+                return no(format!("{} is of a kind that no snapshot has ('{letter}')", shown(&name.meant)));
+            }
+        }
+        let parts = self.place(&name, kind, begun_at)?;
+        // Volumes are unpacked by the engine.
+        self.needs_gnu_tar |= (said.gnu || larger || kind == EntryType::GNUSparse) && parts[0] == b"workspace";
+        if kind == EntryType::Symlink {
+            self.remember(&parts)?;
+        }
+        if kind == EntryType::GNUSparse && header.as_gnu().is_some_and(tar::GnuHeader::is_extended) {
+            self.next = Next::SparseMap { data: size };
+        } else {
+            self.data(size);
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, size: u64) {
+        let left = size.next_multiple_of(BLOCK as u64);
+        self.next = if left == 0 { Next::Header } else { Next::Data { left } };
+    }
+
+    /// Whether a name is one that an entry may have here, however it is read; its parts.
+    fn place<'n>(&mut self, name: &'n Readings, kind: EntryType, begun_at: u64) -> Result<Vec<&'n [u8]>, Refusal> {
+        let meant = parts(&name.meant)?;
+        self.through_no_link(&meant, &name.meant)?;
+        if self.links.contains(&self.mark(&meant)) {
+            return no(format!("{} comes again after it was a link", shown(&name.meant)));
+        }
+        self.in_its_tree(&meant, kind, begun_at, &name.meant)?;
+        for other in &name.others {
+            let parts = parts(other)?;
+            // It may be cut off, and then be the beginning of several names: only where it leads counts.
+            self.through_no_link(&parts, other)?;
+            self.in_its_tree(&parts, kind, begun_at, other)?;
+        }
+        Ok(meant)
+    }
+
+    fn in_its_tree(&mut self, parts: &[&[u8]], kind: EntryType, begun_at: u64, name: &[u8]) -> Result<(), Refusal> {
+        let folder = kind == EntryType::Directory;
+        match parts {
+            [b"workspace"] if !folder => no("its workspace is no folder"),
+            [b"workspace", ..] => {
+                self.workspace_at.get_or_insert(begun_at);
+                Ok(())
+            }
+            [b"volumes", ..] if self.workspace_at.is_some() => no(format!("{} comes after the workspace", shown(name))),
+            [b"volumes"] if folder => Ok(()),
+            [b"volumes", volume, rest @ ..]
+                if (folder || !rest.is_empty()) && self.promise.volumes.iter().any(|one| one.as_bytes() == *volume) =>
+            {
+                Ok(())
+            }
+            [b"volumes", ..] => no(format!("{} is in no volume that its manifest names", shown(name))),
+            _ => no(format!("{} is neither in workspace/ nor in volumes/", shown(name))),
+        }
+    }
+
+    /// A further name of a file: of one that is in the same tree. What it is a name of may be a link itself.
+    fn hard_link(&mut self, name: &[u8], target: &Readings) -> Result<(), Refusal> {
+        let own = parts(name)?;
+        for reading in std::iter::once(&target.meant).chain(&target.others) {
+            let there = parts(reading).ok().filter(|there| there.len() > 1 && tree_of(there) == tree_of(&own));
+            let Some(there) = there else {
+                return no(format!("{} links to {}, which is outside", shown(name), shown(reading)));
+            };
+            self.through_no_link(&there, reading)?;
+        }
+        if self.links.contains(&self.mark(&parts(&target.meant)?)) {
+            self.remember(&own)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a path leads through a link that came before.
+    fn through_no_link(&self, parts: &[&[u8]], name: &[u8]) -> Result<(), Refusal> {
+        if !self.links.is_empty() && (1..parts.len()).any(|end| self.links.contains(&self.mark(&parts[..end]))) {
+            return no(format!("{} leads through a link", shown(name)));
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, parts: &[&[u8]]) -> Result<(), Refusal> {
+        if self.links.len() >= LINKS_LIMIT {
+            return no(format!("there are more than {LINKS_LIMIT} links in it"));
+        }
+        let mark = self.mark(parts);
+        self.links.insert(mark);
+        Ok(())
+    }
+
+    /// A path in 8 bytes. Two paths with one mark, which is one chance in 10^13 for each, would be a refusal too many.
+    fn mark(&self, parts: &[&[u8]]) -> u64 {
+        self.hasher.hash_one(parts)
+    }
+
+    /// Takes in an extension of the header that comes next.
+    fn extension(&mut self, kind: u8, data: &[u8]) -> Result<(), Refusal> {
+        let text = |data: &[u8]| data.strip_suffix(b"\0").unwrap_or(data).to_vec();
+        match kind {
+            b'L' => self.said.long.name = Some(text(data)),
+            b'K' => self.said.long.target = Some(text(data)),
+            _ => {
+                for (key, value) in pax(data)? {
+                    self.pax(key, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pax(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        let said = &mut self.said;
+        match key {
+            b"path" => said.pax.name = Some(value.to_vec()),
+            b"linkpath" => said.pax.target = Some(value.to_vec()),
+            b"GNU.sparse.name" => said.sparse_name = Some(value.to_vec()),
+            b"size" => {
+                let size = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                let Some(size) = size else { return no("an extension of a header has a size that is none") };
+                said.size = Some(size);
+            }
+            b"hdrcharset" => return no("an extension of a header changes how names are written"),
+            _ => {}
+        }
+        // Times and numbers of owners are in the header too, if not to the nanosecond.
+        said.gnu |= matches!(key, b"path" | b"linkpath")
+            || [b"SCHILY.".as_slice(), b"GNU.sparse.", b"RHT."].iter().any(|prefix| key.starts_with(prefix));
+        Ok(())
+    }
+}
+
+/// The size that header and extension agree on, and whether it only fits into an extension: then the header has none.
+fn agreed(name: &Readings, said: Option<u64>, header: u64) -> Result<(u64, bool), Refusal> {
+    match said {
+        Some(larger) if larger > OCTAL_LIMIT && header == 0 => Ok((larger, true)),
+        Some(other) if other != header => no(format!("the sizes of {} do not agree", shown(&name.meant))),
+        _ => Ok((header, false)),
+    }
+}
+
+/// How much of `bytes` is within `limit`.
+fn shorter(bytes: &[u8], limit: u64) -> usize {
+    bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// A path's parts, without those that say nothing.
+fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
+    if name.first() == Some(&b'/') {
+        return no(format!("{} is absolute", shown(name)));
+    }
+    if name.contains(&0) {
+        return no(format!("{} has a zero byte in it", shown(name)));
+    }
+    let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
+    if parts.contains(&b"..".as_slice()) {
+        return no(format!("{} leads upwards", shown(name)));
+    }
+    if parts.is_empty() {
+        return no("an entry has no name");
+    }
+    Ok(parts)
+}
+
+/// What a hard link must not leave: the workspace, or its volume. Each is unpacked by itself.
+fn tree_of<'a>(parts: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let depth = if parts[0] == b"volumes" { 2 } else { 1 };
+    parts.iter().take(depth).copied().collect()
+}
+
+/// The records of a pax extension: `LENGTH KEY=VALUE\n`.
+fn pax(mut data: &[u8]) -> Result<Vec<(&[u8], &[u8])>, Refusal> {
+    let mut records = Vec::new();
+    while !data.is_empty() {
+        let record = pax_record(data);
+        let Some((length, key, value)) = record else { return no("an extension of a header is damaged") };
+        records.push((key, value));
+        data = &data[length..];
+    }
+    Ok(records)
+}
+
+fn pax_record(data: &[u8]) -> Option<(usize, &[u8], &[u8])> {
+    let blank = data.iter().position(|byte| *byte == b' ')?;
+    let length: usize = str::from_utf8(&data[..blank]).ok()?.parse().ok()?;
+    let body = data.get(blank + 1..length)?.strip_suffix(b"\n")?;
+    let equals = body.iter().position(|byte| *byte == b'=')?;
+    Some((length, &body[..equals], &body[equals + 1..]))
+}
+
+/// A name for a sentence.
+fn shown(name: &[u8]) -> String {
+    clean_line(&String::from_utf8_lossy(name), 120)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+# Lists what is in an archive. Parameters: the root, the snapshot's id, the owners (blanks between), the expected machine, the
+# archive's file, then the options that make GNU tar's listing one that can be read back. The first line is the verdict:
+# whose tar writes what follows, or why nothing does.
+sbx_is=$(sbx_machine)
+[ -z "$4" ] || [ "$4" = "$sbx_is" ] || { echo identity; exit; }
+sbx_fail() { echo gone; exit; }
+sbx_shelf "$1" "$2" && sbx_enter "$2" && [ -f "$5" ] && [ ! -L "$5" ] || sbx_fail
+sbx_tools "$5" >/dev/null || { echo missing; exit; }
+sbx_name=$5
+shift 5
+if sbx_gnu_tar; then
+  echo gnu
+  set -- tar -tvv "$@" -f -
+else
+  echo busybox
+  set -- tar -tvf -
+fi
+# One that cannot be unpacked ends too early for tar.
+sbx_open "$sbx_name" | "$@"

@@ -1,0 +1,182 @@
+//! Where an archive is on a host: one folder, `<root>/snapshots/<snapshot-id>`, with the archive and, once it is whole, its
+//! manifest. What is there, the removal of it, and the words for what can be wrong with it.
+
+use std::time::Duration;
+
+use crate::domain::archive::{ArchiveLook, ArchivePlace};
+use crate::domain::extension::{ExtensionError, Resource, TeardownLine, TeardownOutcome, TeardownReport};
+use crate::domain::facts::HostIdentity;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
+use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::{configured_root, failed, step};
+use crate::transport::{Command, Transport};
+
+/// The definitions that the scripts of archives stand on.
+macro_rules! keeping {
+    ($script:literal) => {
+        concat!(
+            include_str!("../../../transport/scripts/runtime.sh"),
+            include_str!("../scripts/says.sh"),
+            include_str!("../scripts/place.sh"),
+            include_str!("scripts/as.sh"),
+            include_str!("scripts/keep.sh"),
+            include_str!(concat!("scripts/", $script))
+        )
+    };
+}
+pub(super) use keeping;
+
+const LOOK_SH: &str = keeping!("archive_look.sh");
+const REMOVE_SH: &str = keeping!("archive_remove.sh");
+
+/// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
+const REMOVE_LIMIT: Duration = Duration::from_mins(2);
+
+/// A script about one archive, with what all of them begin with: the root, the id, the owners, the machine.
+pub(super) fn about(script: &'static str, transport: &dyn Transport, place: &ArchivePlace) -> Command {
+    let owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
+    Command::script(script)
+        .arg(root(transport, place))
+        .arg(place.id.as_str())
+        .arg(owners.join(" "))
+        .arg(place.host_identity.as_ref().map_or("", |identity| identity.machine_id.as_str()))
+}
+
+/// `<root>` of `<root>/snapshots/<id>`: as recorded, else as the profile or the host says.
+pub(super) fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) -> &'a str {
+    let recorded = place.path.as_deref().and_then(|path| path.strip_suffix(place.id.as_str()));
+    let recorded = recorded.and_then(|shelf| shelf.strip_suffix("/snapshots/"));
+    let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
+    recorded.or_else(|| configured_root(&place.profile)).unwrap_or(&transport.spec().workspace_root)
+}
+
+/// What the host proved to be; with its engine, where that is known from before.
+pub(super) fn identity(said: &Said<'_>, place: &ArchivePlace) -> Option<HostIdentity> {
+    let machine_id = said.value("machine").filter(|id| !id.is_empty())?.to_owned();
+    Some(place.host_identity.clone().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None }))
+}
+
+/// What the scripts of archives refuse in words of their own; anything else as for sandboxes.
+pub(super) fn check(
+    said: &Said<'_>,
+    step: &str,
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+) -> Result<(), ExtensionError> {
+    let (host, id) = (&transport.spec().name, &place.id);
+    let fault = match said.value("error") {
+        Some("identity") => other_machine(transport, place),
+        Some("closed") => {
+            Fault::new(Code::OperationFailed, format!("the folder of archives on {host} cannot be looked into"))
+        }
+        Some("link") => {
+            Fault::new(Code::OperationFailed, format!("the folder of snapshot {id} on {host} leads elsewhere"))
+                .hint("nothing was touched; find out who put a link there")
+        }
+        Some("absent") => missing(transport, place),
+        Some("theirs") => {
+            Fault::new(Code::Conflict, format!("what bears the name of snapshot {id} on {host} is not ours"))
+        }
+        Some("taken") => Fault::new(Code::Conflict, format!("{host} has something of snapshot {id} already"))
+            .hint("`sandboxer recover` removes what a copy that was cut off left; else see whose it is"),
+        Some("space") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
+            .hint("delete something there, or copy it to another host"),
+        Some("altered") => altered(said.value("differs").unwrap_or("content"), transport, place),
+        _ => return said.check(step, transport, root(transport, place)),
+    };
+    let words = said.text("words").unwrap_or_default();
+    let fault = fault.detail("step", step);
+    Err(if words.is_empty() { fault } else { fault.because(words) }.into())
+}
+
+/// An archive that is not what is known of it; `differs` is `truncated`, `size`, `hash` or `content`.
+pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchivePlace) -> Fault {
+    let host = &transport.spec().name;
+    let how = match differs {
+        "truncated" => "was cut short",
+        "size" => "has another size than it had",
+        "hash" => "has another content than it had",
+        _ => "cannot be read any more",
+    };
+    Fault::new(Code::OperationFailed, format!("the archive of snapshot {} on {host} {how}", place.id))
+        .hint("do not trust it; a copy on another host can be verified by itself")
+        .detail("kind", "altered")
+        .detail("differs", differs)
+}
+
+/// There is no archive of it.
+pub(super) fn missing(transport: &dyn Transport, place: &ArchivePlace) -> Fault {
+    Fault::new(Code::NotFound, format!("the archive of snapshot {} is not on {}", place.id, transport.spec().name))
+        .detail("differs", "missing")
+}
+
+/// The host is another one than the recorded.
+pub(super) fn other_machine(transport: &dyn Transport, place: &ArchivePlace) -> Fault {
+    let message = format!("host {} is not the one that snapshot {} is on", transport.spec().name, place.id);
+    Fault::new(Code::HostChanged, message).hint("nothing was touched; check what the host's name points to")
+}
+
+/// How an archive is compressed, as it is recorded.
+pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Fault> {
+    match facts.format.clone() {
+        Some(format @ (ArchiveFormat::TarZst | ArchiveFormat::TarGz)) => Ok(format),
+        Some(other) => {
+            let message = format!("this version of sandboxer cannot read an archive that is compressed as {other}");
+            Err(Fault::new(Code::Unsupported, message))
+        }
+        None => Err(Fault::internal("the snapshot's record has no archive")),
+    }
+}
+
+/// What the host has of it.
+pub(super) async fn look(transport: &dyn Transport, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
+    let output = step(transport, "look", &about(LOOK_SH, transport, place)).await?;
+    let text = output.text();
+    let said = Said::read(&text);
+    check(&said, "look", transport, place)?;
+    let there = match said.value("there") {
+        Some(there) => there == "yes",
+        None => return Err(failed("look", format!("{} did not say what it has", transport.spec().name), &output)),
+    };
+    let manifest = said.text("manifest").filter(|_| said.value("whose") == Some("ours"));
+    Ok(ArchiveLook {
+        path: said.text("path").filter(|_| there),
+        identity: identity(&said, place),
+        // One that cannot be read seals nothing.
+        manifest: manifest.and_then(|text| serde_json::from_str(&text).ok()),
+        bytes: said.value("size").and_then(|size| size.parse().ok()),
+    })
+}
+
+/// Removes it, whole or in part, and reads back.
+pub(super) async fn remove(transport: &dyn Transport, place: &ArchivePlace) -> Result<TeardownReport, ExtensionError> {
+    let command = about(REMOVE_SH, transport, place);
+    let output = transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.detail("step", "remove"))?;
+    let text = output.text();
+    let said = Said::read(&text);
+    check(&said, "remove", transport, place)?;
+    if said.value("finished") != Some("yes") {
+        let message = format!("the removal on {} did not come to its end", transport.spec().name);
+        return Err(failed("remove", message, &output));
+    }
+    let mut report = TeardownReport::default();
+    for entry in said.entries() {
+        let resource = |kind: &str| Resource { kind: kind.to_owned(), id: entry.text() };
+        match entry.key {
+            "done" => {
+                let (kind, outcome) = entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
+                let outcome = TeardownOutcome::from_word(outcome);
+                report.lines.push(TeardownLine { resource: resource(kind), outcome, reason: None });
+            }
+            "why" => {
+                if let Some(line) = report.lines.last_mut() {
+                    line.reason = Some(entry.text());
+                }
+            }
+            "left" => report.leftovers.push(resource(entry.value)),
+            _ => {}
+        }
+    }
+    Ok(report)
+}
