@@ -12,8 +12,9 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Preview, ProvisionRequest,
-    Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, PatchOutcome, PatchRun, Preview,
+    ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension, Target,
+    TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -27,7 +28,7 @@ use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, deadline, exec, repo, teardown, workdir, workspace,
+    Steps, before_anything, configured_root, deadline, exec, patch, repo, teardown, workdir, workspace,
 };
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
@@ -67,7 +68,7 @@ impl SandboxExtension for VmPacker {
 
     fn capabilities(&self) -> Capabilities {
         // The rest of what the manifest names comes with the verbs that use it.
-        Capabilities::from([Capability::Snapshots, Capability::Exec])
+        Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Exec])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -192,6 +193,16 @@ impl SandboxExtension for VmPacker {
             return Err(exec::no_services(target).into());
         }
         exec::exec(self.transports.way(&target.host).await?.as_ref(), target, command, sink).await
+    }
+
+    async fn run_patch(
+        &self,
+        target: &Target,
+        run: &PatchRun,
+        _reporter: &dyn Reporter,
+    ) -> Result<PatchOutcome, ExtensionError> {
+        let transport = self.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
+        patch::run(transport.as_ref(), target, run).await
     }
 
     async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, ExtensionError> {

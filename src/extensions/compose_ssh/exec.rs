@@ -111,7 +111,7 @@ fn mark() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-fn stopped(target: &Target, service: &str, line: &str) -> Fault {
+pub(super) fn stopped(target: &Target, service: &str, line: &str) -> Fault {
     let state = match line.strip_prefix("stopped").unwrap_or(line).trim() {
         "" => "it has no container".to_owned(),
         state => state.to_owned(),

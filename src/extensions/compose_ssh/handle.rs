@@ -1,5 +1,7 @@
 //! What this extension needs to find a sandbox again, beyond its id.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::extension::Handle;
@@ -17,6 +19,9 @@ pub(super) struct Expected {
     pub(super) restart: String,
     /// Whether another service waits for it to end.
     pub(super) one_shot: bool,
+    /// The services that are started before it, and whether it waits until they are healthy.
+    #[serde(default)]
+    pub(super) needs: BTreeMap<String, bool>,
 }
 
 /// The handle's content.

@@ -21,11 +21,39 @@ pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<I
     let mut seen = found.inspection();
     let Some(stack) = stack else { return Ok(seen) };
     seen.services = runtime::services(&stack.services, &containers);
-    seen.ready = is_ready(target, &stack, &found, &containers);
+    let rest = rest(target, &found, &containers);
+    seen.ready = rest == Rest::Awake && is_ready(target, &stack, &found, &containers);
+    seen.asleep = rest == Rest::Asleep;
     if seen.ready {
         seen.reachability = Some(reach(transport.spec(), &workspace(workdir(target)?), &containers));
     }
     Ok(seen)
+}
+
+/// How far it is asleep.
+#[derive(Debug, PartialEq, Eq)]
+enum Rest {
+    /// It was not put to sleep, or all that ran then runs again.
+    Awake,
+    /// What ran then is there and stopped.
+    Asleep,
+    /// A sleep or a wake was cut off, or something of it is gone.
+    Between,
+}
+
+fn rest(target: &Target, found: &Found, containers: &[Container]) -> Rest {
+    let Some(names) = found.asleep.as_ref().filter(|_| found.ours && found.workspace) else { return Rest::Awake };
+    if workspace_only(&target.profile) {
+        return Rest::Asleep;
+    }
+    let of = |name: &String| containers.iter().find(|container| container.name == *name);
+    let there: Vec<&Container> = names.iter().filter_map(of).collect();
+    let run = there.iter().filter(|c| matches!(c.state.as_str(), "running" | "paused" | "restarting")).count();
+    match (there.len() == names.len() && found.inspected.is_some(), run) {
+        (true, 0) => Rest::Asleep,
+        (true, run) if run == names.len() => Rest::Awake,
+        _ => Rest::Between,
+    }
 }
 
 /// A stack without its engine's word is not ready, nor is one that never came so far as to have a handle.
@@ -78,7 +106,7 @@ fn by_sandbox(containers: Vec<Container>) -> BTreeMap<SandboxId, Vec<Container>>
     groups
 }
 
-fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Fault> {
+pub(super) fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Fault> {
     runtime::parse_lines(lines).ok_or_else(|| {
         Fault::new(Code::OperationFailed, format!("what the engine of {host} says of its containers cannot be read"))
             .detail("step", "inspect")

@@ -10,10 +10,12 @@ mod fetched;
 mod handle;
 mod logs;
 mod look;
+mod patch;
 mod provision;
 mod ready;
 pub mod render;
 mod runtime;
+mod sleep;
 mod snapshot;
 mod source;
 
@@ -25,8 +27,9 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Preview, ProvisionRequest,
-    Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, PatchOutcome, PatchRun, Preview,
+    ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target,
+    TeardownReport,
 };
 use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -77,7 +80,8 @@ impl SandboxExtension for ComposeSsh {
 
     fn capabilities(&self) -> Capabilities {
         // The rest of what the manifest names comes with the verbs that use it.
-        Capabilities::from([Capability::Snapshots, Capability::Exec, Capability::Logs])
+        use Capability::{Exec, Logs, Patches, Sleep, Snapshots};
+        Capabilities::from([Snapshots, Patches, Sleep, Exec, Logs])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -151,6 +155,28 @@ impl SandboxExtension for ComposeSsh {
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
         Some(&self.keeper)
+    }
+
+    async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), ExtensionError> {
+        sleep::sleep(self, target, reporter).await
+    }
+
+    async fn wake(
+        &self,
+        target: &Target,
+        limit: Duration,
+        reporter: &dyn Reporter,
+    ) -> Result<Readiness, ExtensionError> {
+        sleep::wake(self, target, limit, reporter).await
+    }
+
+    async fn run_patch(
+        &self,
+        target: &Target,
+        run: &PatchRun,
+        _reporter: &dyn Reporter,
+    ) -> Result<PatchOutcome, ExtensionError> {
+        patch::run(self, target, run).await
     }
 
     async fn exec(

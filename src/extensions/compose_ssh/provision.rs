@@ -175,6 +175,7 @@ pub(super) async fn up(
                 replicas: service.replicas,
                 restart: service.restart.clone(),
                 one_shot: service.one_shot,
+                needs: service.needs.clone(),
             })
             .collect(),
         built: rendered.services.iter().filter(|s| s.built).map(|s| s.image.clone()).collect(),

@@ -10,20 +10,42 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{Failure, Reachability, Service};
 use crate::extensions::compose_ssh::ComposeSsh;
-use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
 use crate::extensions::workspace::reachability::{Door, reachability};
 use crate::extensions::workspace::{self, step};
-use crate::transport::Command;
+use crate::transport::{Command, Transport};
 
 const WORKSPACE_SH: &str = "cd -P -- \"$1\"";
 
 /// Between two questions to the engine.
 const ASK_AGAIN: Duration = Duration::from_millis(300);
 
-fn stack(target: &Target) -> Result<Stack, Fault> {
+pub(super) fn stack(target: &Target) -> Result<Stack, Fault> {
     Stack::from_handle(target.handle.as_ref())
         .ok_or_else(|| Fault::internal(format!("the handle of sandbox {} cannot be read", target.id)))
+}
+
+/// Who is asked, for what, and how long.
+pub(super) struct Asked<'a> {
+    pub(super) transport: &'a dyn Transport,
+    pub(super) target: &'a Target,
+    pub(super) stack: &'a Stack,
+    pub(super) reporter: &'a dyn Reporter,
+    pub(super) until: Instant,
+    /// How long that was at first, for a person.
+    pub(super) limit: Duration,
+}
+
+impl Asked<'_> {
+    fn not_ready(&self, code: Code, message: String, words: String, found: &[Container]) -> ExtensionError {
+        not_ready(code, message, words, self.stack, &runtime::services(&self.stack.services, found))
+    }
+
+    fn late(&self, why: &str, found: &[Container]) -> ExtensionError {
+        let message = format!("not ready within {} s: {why}", self.limit.as_secs());
+        self.not_ready(Code::Timeout, message, String::new(), found)
+    }
 }
 
 pub(super) async fn wait_ready(
@@ -33,42 +55,69 @@ pub(super) async fn wait_ready(
     reporter: &dyn Reporter,
 ) -> Result<Readiness, ExtensionError> {
     let stack = stack(target)?;
-    let workspace = workspace::workspace(workspace::workdir(target)?);
     let transport = extension.open(&target.host).await?;
-    let transport = transport.as_ref();
+    reporter.report(Report { stage: "ready", ..Report::default() });
+    let until = Instant::now() + limit;
+    let asked = Asked { transport: transport.as_ref(), target, stack: &stack, reporter, until, limit };
+    until_ready(&asked, &stack.services, None).await
+}
+
+/// Asks until these services run; `only`: nothing else than these containers counts.
+pub(super) async fn until_ready(
+    asked: &Asked<'_>,
+    expected: &[Expected],
+    only: Option<&[String]>,
+) -> Result<Readiness, ExtensionError> {
+    let &Asked { transport, target, stack, .. } = asked;
+    let workspace = workspace::workspace(workspace::workdir(target)?);
     let report = Report { stage: "ready", ..Report::default() };
-    reporter.report(report.clone());
     let spec = transport.spec();
     let Some(used) = &stack.runtime else {
         step(transport, "look at the workspace", &Command::script(WORKSPACE_SH).arg(&workspace)).await?;
         return Ok(Readiness { reachability: reach(spec, &workspace, &[]), services: Vec::new() });
     };
-    let until = Instant::now() + limit;
+    let counts = |container: &&Container| only.is_none_or(|only| only.contains(&container.name));
     let mut calm = Calm::default();
     loop {
-        let found = runtime::containers(transport, &used.engine, &target.id.project()).await?;
-        let services = runtime::services(&stack.services, &found);
-        let judged = match runtime::judge(&stack.services, &found) {
+        let all = runtime::containers(transport, &used.engine, &target.id.project()).await?;
+        let found: Vec<Container> = all.iter().filter(counts).cloned().collect();
+        let judged = match runtime::judge(expected, &found) {
             Judgement::Ready => calm.judge(&found),
             other => other,
         };
         match judged {
             Judgement::Ready => {
-                return Ok(Readiness { reachability: reach(spec, &workspace, &found), services });
+                let services = runtime::services(&stack.services, &all);
+                return Ok(Readiness { reachability: reach(spec, &workspace, &all), services });
             }
             Judgement::Broken { container, why } => {
                 let output = match &container {
                     Some(name) => runtime::last_words(transport, &used.engine, name).await,
                     None => String::new(),
                 };
-                return Err(not_ready(Code::OperationFailed, why, output, &stack, &services));
+                return Err(asked.not_ready(Code::OperationFailed, why, output, &all));
             }
-            Judgement::Waiting(why) if Instant::now() >= until => {
-                let message = format!("not ready within {} s: {why}", limit.as_secs());
-                return Err(not_ready(Code::Timeout, message, String::new(), &stack, &services));
-            }
-            Judgement::Waiting(why) => reporter.report(Report { message: Some(why), ..report.clone() }),
+            Judgement::Waiting(why) if Instant::now() >= asked.until => return Err(asked.late(&why, &all)),
+            Judgement::Waiting(why) => asked.reporter.report(Report { message: Some(why), ..report.clone() }),
         }
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+/// Asks until all containers of a service are as healthy as they can say. One without a health check is.
+pub(super) async fn healthy(asked: &Asked<'_>, service: &str) -> Result<(), ExtensionError> {
+    let Some(used) = &asked.stack.runtime else { return Ok(()) };
+    loop {
+        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id.project()).await?;
+        let mut of = all.iter().filter(|container| container.service == service && container.state == "running");
+        let Some(sick) = of.find(|c| c.health.as_deref().is_some_and(|health| health != "healthy")) else {
+            return Ok(());
+        };
+        let why = format!("service {service} is {}", sick.health.as_deref().unwrap_or_default());
+        if Instant::now() >= asked.until {
+            return Err(asked.late(&why, &all));
+        }
+        asked.reporter.report(Report { stage: "start", message: Some(why), ..Report::default() });
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }

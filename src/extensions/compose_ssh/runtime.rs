@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     fn want(name: &str, restart: &str) -> Expected {
-        Expected { name: name.into(), replicas: 1, restart: restart.into(), one_shot: false }
+        Expected { name: name.into(), replicas: 1, restart: restart.into(), one_shot: false, needs: BTreeMap::new() }
     }
 
     fn have(service: &str, state: &str, exit_code: Option<i32>) -> Container {

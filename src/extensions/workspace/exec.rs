@@ -88,7 +88,7 @@ pub(crate) fn no_services(target: &Target) -> Fault {
 }
 
 /// The workspace is not there any more.
-fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Fault {
+pub(crate) fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Fault {
     let host = &transport.spec().name;
     Fault::new(Code::Conflict, format!("the workspace of sandbox {} is not on {host} any more", target.id))
         .detail("path", folder)

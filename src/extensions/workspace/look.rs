@@ -34,6 +34,8 @@ pub(crate) struct Found {
     pub(crate) workspace: bool,
     /// Whether the account can write there.
     pub(crate) writable: bool,
+    /// The containers that ran when it was put to sleep, where it was and nobody has woken it since.
+    pub(crate) asleep: Option<Vec<String>>,
     /// What is free on its file system, where that can be told.
     pub(crate) free: Option<Bytes>,
     /// The counter that the host has of this installation.
@@ -87,6 +89,7 @@ fn read(said: &Said<'_>) -> Found {
         ours: said.value("whose") == Some("ours"),
         workspace: said.value("workspace") == Some("yes"),
         writable: said.value("writable") == Some("yes"),
+        asleep: said.text("asleep").map(|names| names.lines().map(str::to_owned).collect()),
         free: said.value("free_kib").and_then(|kib| kib.parse::<u64>().ok()).map(|kib| Bytes(kib.saturating_mul(1024))),
         counter: said.value("counter").and_then(|counter| counter.parse().ok()),
         inspected: said.text("inspected"),
@@ -168,11 +171,12 @@ mod tests {
 
     #[test]
     fn what_is_there_has_a_line_each() {
-        let text = "machine=m\ncounter=7\nwhose=ours\ndirectory=\n /srv/sbx-1\n\nworkspace=yes\nfree_kib=4\nnetwork=\n a\n b\ninspected=\n {\"Name\":\"x=y\"}\nlooked=yes\n";
+        let text = "machine=m\ncounter=7\nwhose=ours\ndirectory=\n /srv/sbx-1\n\nasleep=\n w\n d\nworkspace=yes\nfree_kib=4\nnetwork=\n a\n b\ninspected=\n {\"Name\":\"x=y\"}\nlooked=yes\n";
         let found = read(&Said::read(text));
         let kinds: Vec<(&str, &str)> = found.resources.iter().map(|r| (r.kind.as_str(), r.id.as_str())).collect();
         assert_eq!(kinds, [("directory", "/srv/sbx-1"), ("network", "a"), ("network", "b")]);
         assert!(found.ours && found.workspace && !found.writable);
+        assert_eq!(found.asleep, Some(vec!["w".to_owned(), "d".to_owned()]));
         assert_eq!((found.free, found.counter), (Some(Bytes(4096)), Some(7)));
         assert_eq!(found.inspected.as_deref(), Some("{\"Name\":\"x=y\"}"));
     }

@@ -9,6 +9,7 @@ pub(crate) mod deadline;
 pub(crate) mod exec;
 pub(crate) mod look;
 pub(crate) mod manifest;
+pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod reachability;
 pub(crate) mod repo;

@@ -65,6 +65,10 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
             .hint("choose another id, or remove what is there by hand"),
         "directory" => Fault::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be made"))
             .hint(format!("is the disk of {host} full, or {root} not writable?")),
+        "write" => {
+            Fault::new(Code::OperationFailed, format!("nothing can be written into the sandbox's directory on {host}"))
+                .hint(format!("is the disk of {host} full?"))
+        }
         "identity" => Fault::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
             .hint("nothing was touched; check what the host's name points to"),
         "behind" => {

@@ -36,6 +36,8 @@ pub struct ServicePlan {
     pub restart: String,
     /// Does another service wait for this one to end successfully? Then it is not expected to keep running.
     pub one_shot: bool,
+    /// The services that are started before it, and whether it waits until they are healthy.
+    pub needs: BTreeMap<String, bool>,
 }
 
 /// What services may refer to.
@@ -100,6 +102,7 @@ pub(super) fn render(
         has_healthcheck: has_healthcheck(&service),
         restart,
         one_shot: false,
+        needs: needs(&service),
     };
     Ok((service, plan, networks))
 }
@@ -287,6 +290,18 @@ fn depends_on(service: &mut Map<String, Value>, path: &str, declared: &Declared,
         }
         Some(_) => pass.findings().refuse(&path, None, "write it as a list of services"),
         None => {}
+    }
+}
+
+/// What `depends_on` says, in either form.
+fn needs(service: &Map<String, Value>) -> BTreeMap<String, bool> {
+    match service.get("depends_on") {
+        Some(Value::Object(map)) => {
+            let healthy = |on: &Value| on.get("condition").and_then(Value::as_str) == Some("service_healthy");
+            map.iter().map(|(name, on)| (name.clone(), healthy(on))).collect()
+        }
+        Some(Value::Array(names)) => names.iter().map(|name| (scalar(name), false)).collect(),
+        _ => BTreeMap::new(),
     }
 }
 

@@ -133,6 +133,7 @@ fn a_plain_file_is_labelled_and_gets_its_network_spelled_out() {
         has_healthcheck: false,
         restart: "no".into(),
         one_shot: false,
+        needs: BTreeMap::new(),
     };
     assert_eq!(rendered.services, [plan]);
 }

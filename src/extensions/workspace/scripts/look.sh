@@ -20,6 +20,11 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
       read -r sbx_group sbx_used <"$sbx_project/.up"
       case $sbx_used in docker | podman) sbx_engine=$sbx_used ;; esac
     fi
+    # What ran when it was put to sleep.
+    if [ "$sbx_whose" = ours ] && [ -f "$sbx_project/.asleep" ] && [ ! -L "$sbx_project/.asleep" ]; then
+      echo asleep=
+      sed 's/^/ /' "$sbx_project/.asleep"
+    fi
     if [ -d "$sbx_project/workspace" ] && [ ! -L "$sbx_project/workspace" ]; then
       echo workspace=yes
       [ ! -w "$sbx_project/workspace" ] || echo writable=yes

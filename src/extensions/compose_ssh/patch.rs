@@ -1,0 +1,62 @@
+//! A patch's script: in the workspace, or in a running container of a service.
+
+use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
+use crate::domain::fault::Code;
+use crate::domain::patch::RUN_IN_WORKSPACE;
+use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::exec::{engine, stopped};
+use crate::extensions::workspace::{patch, workdir};
+use crate::transport::{Command, Transport};
+
+const RUN_SH: &str = concat!(
+    include_str!("scripts/find.sh"),
+    include_str!("scripts/leave.sh"),
+    include_str!("../workspace/scripts/kept.sh"),
+    include_str!("scripts/patch.sh")
+);
+const FIND_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
+const INSIDE_SH: &str = include_str!("scripts/inside_patch.sh");
+
+pub(super) async fn run(
+    extension: &ComposeSsh,
+    target: &Target,
+    run: &PatchRun,
+) -> Result<PatchOutcome, ExtensionError> {
+    let transport = extension.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
+    let transport = transport.as_ref();
+    if run.patch.run_in == RUN_IN_WORKSPACE {
+        return patch::run(transport, target, run).await;
+    }
+    in_service(transport, target, run).await
+}
+
+/// A service that is not there, or does not run, is a failure of the patch: it would be one at the next try, too.
+async fn in_service(
+    transport: &dyn Transport,
+    target: &Target,
+    run: &PatchRun,
+) -> Result<PatchOutcome, ExtensionError> {
+    let service = &run.patch.run_in;
+    let engine = match engine(target).and_then(|engine| engine.service(target, service).map(|_| engine.program.clone()))
+    {
+        Ok(engine) => engine,
+        Err(fault) if matches!(fault.code, Code::NotFound | Code::Unsupported) => {
+            return Ok(patch::refused(fault.message));
+        }
+        Err(fault) => return Err(patch::never_began(fault.into())),
+    };
+    let project = target.id.project();
+    patch::put(transport, target, run, Some(&engine)).await.map_err(patch::never_began)?;
+    let question = Command::script(FIND_SH).args([&engine, &project, service]);
+    let found = crate::extensions::workspace::step(transport, "patch", &question).await.map_err(patch::never_began)?;
+    if let Some(line) = found.text().lines().find(|line| line.starts_with("stopped")) {
+        return Ok(patch::refused(stopped(target, service, line).message));
+    }
+    let command = Command::script(RUN_SH)
+        .arg(workdir(target)?)
+        .args(patch::limits(run))
+        .args(patch::names(target, run))
+        .args([&engine, &project, service])
+        .arg(INSIDE_SH);
+    patch::watch(transport, target, run, &command).await
+}

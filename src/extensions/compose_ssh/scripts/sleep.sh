@@ -1,0 +1,63 @@
+# Stops what runs of a sandbox, and writes down what that was: the names of the containers in `.asleep`, a line each, the oldest
+# first. Parameters: the root, the id, the owners, the expected machine, the engine's program (empty: it has no containers),
+# its expected id, the grace in seconds. stand.sh and let_go.sh stand before it.
+umask 077
+sbx_project=sbx-$2 sbx_engine=$5 sbx_grace=$7
+sbx_prove_machine "$4"
+sbx_stand "$(sbx_absolute "$1")" "$2" "$3"
+
+# Each of the project's containers as `STATE|NAME|` and whether it is one of `compose run`, which nobody starts again.
+sbx_stands() {
+  sbx_ids=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || { printf '%s\n' "$sbx_ids"; return 1; }
+  [ -n "$sbx_ids" ] || return 0
+  # One that goes away meanwhile is an error of `inspect`, and says nothing of the others.
+  # shellcheck disable=SC2086
+  "$sbx_engine" inspect --type container -f '{{.Created}}|{{.State.Status}}|{{.Name}}|{{index .Config.Labels "com.docker.compose.oneoff"}}' $sbx_ids 2>/dev/null </dev/null |
+    sort | while IFS='|' read -r sbx_made sbx_state sbx_name sbx_once; do printf '%s|%s|%s\n' "$sbx_state" "${sbx_name#/}" "$sbx_once"; done
+}
+# sbx_those STATES: names.
+sbx_those() { printf '%s\n' "$sbx_all" | while IFS='|' read -r sbx_state sbx_name sbx_once; do
+  case " $1 " in *" $sbx_state "*) printf '%s\n' "$sbx_name" ;; esac
+done; }
+sbx_awake='running paused restarting stopping'
+
+sbx_running=
+if [ -n "$sbx_engine" ]; then
+  sbx_prove_engine "$sbx_engine" "$6"
+  sbx_said=$(sbx_let_go) || sbx_fail engine "$sbx_said"
+  sbx_all=$(sbx_stands) || sbx_fail engine "$sbx_all"
+  sbx_running=$(sbx_those "$sbx_awake")
+fi
+
+# A sleep that was cut off has stopped some already; they are on its list. If all of that list run, it is an old one.
+sbx_listed='' sbx_cut_off=''
+if [ -n "$sbx_engine" ] && [ -f .asleep ] && [ ! -L .asleep ]; then
+  sbx_listed=$(sbx_those "$sbx_awake created exited dead stopped configured initialized" | grep -Fx -f .asleep)
+fi
+for sbx_name in $sbx_listed; do
+  printf '%s\n' "$sbx_running" | grep -Fxq -e "$sbx_name" || sbx_cut_off=yes
+done
+[ -n "$sbx_cut_off" ] || sbx_listed=
+{
+  [ -z "$sbx_listed" ] || printf '%s\n' "$sbx_listed"
+  [ -z "$sbx_engine" ] || printf '%s\n' "$sbx_all" | while IFS='|' read -r sbx_state sbx_name sbx_once; do
+    case " $sbx_awake " in *" $sbx_state "*) ;; *) continue ;; esac
+    case $sbx_once in [Tt]rue) continue ;; esac
+    printf '%s\n' "$sbx_listed" | grep -Fxq -e "$sbx_name" || printf '%s\n' "$sbx_name"
+  done
+} 2>/dev/null >.asleep.new && mv -- .asleep.new .asleep || sbx_fail write "$( (: >.asleep.new) 2>&1)"
+
+if [ -n "$sbx_running" ]; then
+  # Our side being gone is no reason to leave half of it running; whoever ends this for good does so 5 s later.
+  trap '' HUP TERM
+  sbx_paused=$(sbx_those paused)
+  # podman stops none that is paused.
+  # shellcheck disable=SC2086
+  [ -z "$sbx_paused" ] || "$sbx_engine" unpause $sbx_paused >/dev/null 2>&1 </dev/null
+  # shellcheck disable=SC2086
+  sbx_said=$("$sbx_engine" stop -t "$sbx_grace" $sbx_running 2>&1 >/dev/null </dev/null)
+  sbx_all=$(sbx_stands) || sbx_fail engine "$sbx_all"
+  sbx_running=$(sbx_those "$sbx_awake")
+  [ -z "$sbx_running" ] || sbx_fail engine "still there: $(echo $sbx_running); $sbx_said"
+fi
+echo slept=yes

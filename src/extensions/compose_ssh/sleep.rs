@@ -1,0 +1,264 @@
+//! Sleep and wake: what runs is stopped and written down on the host; what was written down is started again, in the order in
+//! which its services need each other, and asked for as at the first start. A one-shot that had ended stays ended.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target};
+use crate::domain::fault::{Code, Fault};
+use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::handle::{Expected, Stack};
+use crate::extensions::compose_ssh::look::read;
+use crate::extensions::compose_ssh::ready::{self, Asked};
+use crate::extensions::compose_ssh::runtime::Container;
+use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::{Steps, exec, failed, look, root, workdir};
+use crate::failpoint;
+use crate::transport::Command;
+
+const SLEEP_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/place.sh"),
+    include_str!("../workspace/scripts/engine.sh"),
+    include_str!("../workspace/scripts/stand.sh"),
+    include_str!("../workspace/archive/scripts/let_go.sh"),
+    include_str!("scripts/sleep.sh")
+);
+const START_SH: &str = include_str!("scripts/start.sh");
+
+/// How long the containers may take to stop beyond the grace that they get, or to start.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// Stops what runs, after the host proved to be the recorded one. Where nothing runs it is only noted that it sleeps.
+pub(super) async fn sleep(
+    extension: &ComposeSsh,
+    target: &Target,
+    reporter: &dyn Reporter,
+) -> Result<(), ExtensionError> {
+    reporter.report(Report { stage: "stop", step: 1, steps: 1, ..Report::default() });
+    let transport = extension.open(&target.host).await?;
+    let transport = transport.as_ref();
+    let identity = target.host_identity.as_ref();
+    let runtime = Stack::from_handle(target.handle.as_ref()).and_then(|stack| stack.runtime);
+    let root = root(target, &transport.spec().workspace_root);
+    let grace = target.profile.stop_grace.get();
+    let command = Command::script(SLEEP_SH)
+        .arg(root)
+        .arg(target.id.as_str())
+        .arg(target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" "))
+        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(runtime.map_or_else(String::new, |runtime| runtime.engine))
+        .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
+        .arg(grace.to_string());
+    let limit = LIMIT + Duration::from_secs(grace * 2);
+    let output =
+        transport.stream(&command, limit, &mut |_, _| {}).await.map_err(|fault| fault.detail("step", "stop"))?;
+    let text = output.text();
+    let said = Said::read(&text);
+    if said.value("error") == Some("gone") {
+        let words = said.text("words").unwrap_or_default();
+        return Err(exec::gone(target, transport, workdir(target)?).because(words).into());
+    }
+    said.check("stop", transport, root)?;
+    if said.value("slept") != Some("yes") {
+        let message = format!("the containers of sandbox {} were not stopped", target.id);
+        return Err(failed("stop", message, &output));
+    }
+    failpoint::reached("sleep.stopped");
+    Ok(())
+}
+
+/// Starts what ran when it was put to sleep, and waits until all of that runs, both within `limit`.
+pub(super) async fn wake(
+    extension: &ComposeSsh,
+    target: &Target,
+    limit: Duration,
+    reporter: &dyn Reporter,
+) -> Result<Readiness, ExtensionError> {
+    let until = Instant::now() + limit;
+    let steps = Steps::new(reporter, 2);
+    steps.next("start");
+    let transport = extension.open(&target.host).await?;
+    let transport = transport.as_ref();
+    let found = look::look(transport, target).await?;
+    if !found.ours || !found.workspace {
+        return Err(exec::gone(target, transport, workdir(target)?).into());
+    }
+    let stack = ready::stack(target)?;
+    let containers = read(found.inspected.as_deref().unwrap_or_default(), &target.host)?;
+    let asked = Asked { transport, target, stack: &stack, reporter, until, limit };
+    let Some(names) = found.asleep else {
+        // Somebody has woken it already.
+        steps.next("ready");
+        return ready::until_ready(&asked, &stack.services, None).await;
+    };
+    let ran = Ran::new(&stack, &containers, names).map_err(|missing| gone(target, &missing))?;
+    let engine = stack.runtime.as_ref().map_or("", |runtime| runtime.engine.as_str());
+    let levels = ran.levels();
+    for (at, level) in levels.iter().enumerate() {
+        // Only Docker asks how healthy a container is without help from outside.
+        if engine == "docker" {
+            for service in level.iter().flat_map(|name| ran.awaited_by(name)) {
+                ready::healthy(&asked, service).await?;
+            }
+        }
+        let last = if at + 1 == levels.len() { "last" } else { "more" };
+        let command = Command::script(START_SH).arg(workdir(target)?).arg(engine).arg(last).args(level);
+        let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
+        let output = output.map_err(|fault| fault.detail("step", "start"))?;
+        if !output.ok() {
+            let message = format!("the containers of sandbox {} could not be started", target.id);
+            return Err(failed("start", message, &output));
+        }
+    }
+    failpoint::reached("wake.started");
+    steps.next("ready");
+    ready::until_ready(&asked, &ran.expected, Some(&ran.names)).await
+}
+
+fn gone(target: &Target, missing: &[String]) -> Fault {
+    let (id, host) = (&target.id, &target.host);
+    Fault::new(
+        Code::OperationFailed,
+        format!("containers of sandbox {id} are not on {host} any more: {}", missing.join(", ")),
+    )
+    .hint(format!("`sandboxer recreate {id}` makes it again"))
+    .detail("step", "start")
+    .detail("containers", missing)
+}
+
+/// What ran when it was put to sleep.
+struct Ran {
+    /// The containers, the oldest first.
+    names: Vec<String>,
+    /// Their services, with as many containers as ran.
+    expected: Vec<Expected>,
+    /// The service of each container.
+    services: BTreeMap<String, String>,
+}
+
+impl Ran {
+    /// Errors: the containers that are not there any more.
+    fn new(stack: &Stack, containers: &[Container], names: Vec<String>) -> Result<Self, Vec<String>> {
+        let service_of = |name: &String| containers.iter().find(|container| container.name == *name);
+        let missing: Vec<String> = names.iter().filter(|name| service_of(name).is_none()).cloned().collect();
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        let services: BTreeMap<String, String> =
+            names.iter().filter_map(|name| Some((name.clone(), service_of(name)?.service.clone()))).collect();
+        let count = |service: &str| services.values().filter(|of| *of == service).count() as u32;
+        let expected = stack
+            .services
+            .iter()
+            .map(|service| Expected { replicas: count(&service.name), ..service.clone() })
+            .filter(|service| service.replicas > 0)
+            .collect();
+        Ok(Self { names, expected, services })
+    }
+
+    fn needs(&self, service: &str) -> impl Iterator<Item = (&str, bool)> {
+        let found = self.expected.iter().filter(move |expected| expected.name == service);
+        found.flat_map(|expected| expected.needs.iter().map(|(name, healthy)| (name.as_str(), *healthy)))
+    }
+
+    /// The services that must be healthy before this container starts.
+    fn awaited_by(&self, name: &str) -> impl Iterator<Item = &str> {
+        let service = self.services.get(name).map_or("", String::as_str);
+        let ran = |service: &str| self.expected.iter().any(|expected| expected.name == service);
+        self.needs(service).filter(move |(service, healthy)| *healthy && ran(service)).map(|(service, _)| service)
+    }
+
+    /// The containers in groups of which each needs only those before it. One at least: the last is the end of sleep.
+    fn levels(&self) -> Vec<Vec<&str>> {
+        let mut levels = vec![Vec::new()];
+        for name in &self.names {
+            let level = self.depth(self.services.get(name).map_or("", String::as_str), self.expected.len());
+            if levels.len() <= level {
+                levels.resize(level + 1, Vec::new());
+            }
+            levels[level].push(name.as_str());
+        }
+        levels.retain(|level| !level.is_empty());
+        if levels.is_empty() { vec![Vec::new()] } else { levels }
+    }
+
+    /// How many services stand before this one; `most` ends a circle.
+    fn depth(&self, service: &str, most: usize) -> usize {
+        let Some(less) = most.checked_sub(1) else { return 0 };
+        self.needs(service).map(|(needed, _)| 1 + self.depth(needed, less)).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(services: &[(&str, &[(&str, bool)])]) -> Stack {
+        let services = services.iter().map(|(name, needs)| Expected {
+            name: (*name).to_owned(),
+            replicas: 1,
+            restart: "no".to_owned(),
+            one_shot: false,
+            needs: needs.iter().map(|(name, healthy)| ((*name).to_owned(), *healthy)).collect(),
+        });
+        Stack { runtime: None, services: services.collect(), built: Vec::new(), up_output: String::new() }
+    }
+
+    fn there(services: &[&str]) -> Vec<Container> {
+        let container = |service: &&str| Container {
+            name: format!("sbx-1-{service}-1"),
+            sandbox: "1".to_owned(),
+            service: (*service).to_owned(),
+            state: "exited".to_owned(),
+            exit_code: Some(137),
+            restarts: None,
+            health: None,
+            ports: Vec::new(),
+        };
+        services.iter().map(container).collect()
+    }
+
+    fn names(services: &[&str]) -> Vec<String> {
+        services.iter().map(|service| format!("sbx-1-{service}-1")).collect()
+    }
+
+    #[test]
+    fn what_ran_is_started_behind_what_it_needs_and_the_rest_stays() {
+        let stack =
+            stack(&[("web", &[("api", false), ("init", false)]), ("api", &[("db", true)]), ("db", &[]), ("init", &[])]);
+        let containers = there(&["web", "api", "db", "init"]);
+        let ran = Ran::new(&stack, &containers, names(&["web", "db", "api"])).unwrap();
+        assert_eq!(ran.levels(), [["sbx-1-db-1"], ["sbx-1-api-1"], ["sbx-1-web-1"]]);
+        assert_eq!(ran.awaited_by("sbx-1-api-1").collect::<Vec<_>>(), ["db"]);
+        assert_eq!(ran.awaited_by("sbx-1-web-1").count(), 0);
+        let expected: Vec<&str> = ran.expected.iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(expected, ["web", "api", "db"], "a one-shot that had ended is not asked for");
+        let none = Ran::new(&stack, &containers, Vec::new()).unwrap();
+        assert_eq!(none.levels(), [Vec::<&str>::new()], "there is an end of sleep all the same");
+    }
+
+    #[test]
+    fn a_database_that_did_not_run_is_not_waited_for() {
+        let stack = stack(&[("api", &[("db", true)]), ("db", &[])]);
+        let ran = Ran::new(&stack, &there(&["api", "db"]), names(&["api"])).unwrap();
+        assert_eq!(ran.awaited_by("sbx-1-api-1").count(), 0);
+    }
+
+    #[test]
+    fn what_is_gone_is_named() {
+        let stack = stack(&[("web", &[]), ("db", &[])]);
+        let missing = Ran::new(&stack, &there(&["db"]), names(&["db", "web"])).err();
+        assert_eq!(missing, Some(names(&["web"])));
+    }
+
+    #[test]
+    fn services_that_need_each_other_end_somewhere() {
+        let stack = stack(&[("a", &[("b", false)]), ("b", &[("a", false)])]);
+        let ran = Ran::new(&stack, &there(&["a", "b"]), names(&["a", "b"])).unwrap();
+        assert_eq!(ran.levels().concat().len(), 2);
+    }
+}
