@@ -142,11 +142,12 @@ pub(crate) struct Drive {
 
 impl Drive {
     pub(crate) async fn new(scenario: Scenario) -> Self {
-        let client = FakeClient::new(Scenario {
-            pace: Duration::from_millis(5),
-            host_delay: Duration::from_millis(1),
-            ..scenario
-        });
+        Self::paced(scenario, Duration::from_millis(5)).await
+    }
+
+    /// With operations whose steps take so long.
+    pub(crate) async fn paced(scenario: Scenario, pace: Duration) -> Self {
+        let client = FakeClient::new(Scenario { pace, host_delay: Duration::from_millis(1), ..scenario });
         let (queue, inbox) = mpsc::channel(1024);
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
         let mut model = Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());

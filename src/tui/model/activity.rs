@@ -9,7 +9,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::name::SandboxId;
 use crate::domain::text::clean_line;
 
-use super::jobs::JobId;
+use super::job::JobId;
 
 /// How many lines are kept.
 const KEPT: usize = 500;

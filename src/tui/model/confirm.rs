@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tui_input::Input;
 
-use super::jobs::JobId;
+use super::job::JobId;
 use super::rows::Entry;
 use super::words::short_profile;
 use crate::domain::name::{PatchId, SandboxId, SnapshotId};

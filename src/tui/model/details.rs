@@ -87,6 +87,7 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
     paper.pair("state", state_role(&record.state), &format!("{} {}", state_glyph(&record.state), record.state));
     paper.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
     paper.maybe("message", Role::Plain, record.message.as_deref());
+    paper.maybe("patches", Role::Bad, record.patch_error.as_deref());
     if let Some(running) = &record.operation {
         let since = age(now.since(running.started_at).as_secs());
         let who = format!(

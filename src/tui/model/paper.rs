@@ -150,8 +150,8 @@ impl Paper {
     }
 }
 
-/// Breaks a clean text at spaces where it can, else anywhere; never empty. A long command stays pastable: it is
-/// broken at spaces only where a space is.
+/// Breaks a clean text at spaces where it can, else anywhere; never empty. A path or a command stays in one piece as long
+/// as it fits a line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     if columns(text) <= width {
@@ -160,14 +160,11 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut used = 0;
-    for word in text.split_word_bounds() {
+    for word in text.split_inclusive(' ') {
         let cells = columns(word);
-        if used + cells > width && used > 0 {
+        if used > 0 && used + columns(word.trim_end()) > width {
             lines.push(std::mem::take(&mut line).trim_end().to_owned());
             used = 0;
-            if word.trim().is_empty() {
-                continue;
-            }
         }
         if cells <= width {
             line.push_str(word);
@@ -177,15 +174,15 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         for grapheme in word.graphemes(true) {
             let cells = columns(grapheme);
             if used + cells > width && used > 0 {
-                lines.push(std::mem::take(&mut line));
+                lines.push(std::mem::take(&mut line).trim_end().to_owned());
                 used = 0;
             }
             line.push_str(grapheme);
             used += cells;
         }
     }
-    if !line.is_empty() {
-        lines.push(line);
+    if !line.trim_end().is_empty() {
+        lines.push(line.trim_end().to_owned());
     }
     lines
 }
@@ -197,6 +194,8 @@ mod tests {
     #[test]
     fn wrapped_at_spaces_and_never_wider_than_asked() {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("it is gone (asks).", 11), ["it is gone", "(asks)."]);
+        assert_eq!(wrap("one abcdefghij two", 4), ["one", "abcd", "efgh", "ij", "two"]);
         assert_eq!(wrap("", 8), [""]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert!(wrap("日本語日本語", 5).iter().all(|line| columns(line) <= 5));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Role;
 use super::confirm::{SnapshotTarget, Target};
 use super::fields::{Field, FieldKey, Fields};
-use super::jobs::JobId;
+use super::job::JobId;
 use super::snapshots::caveat;
 use super::words::{age, bytes, many};
 use crate::client::{PatchRequest, Problem, RestoreRequest, SnapshotDiff, SnapshotRequest};
@@ -69,9 +69,12 @@ pub struct Sheet {
     pub offset: usize,
 }
 
-/// What each mode promises; the first is what holds when nothing is chosen.
-const MODES: &str = "pause: containers stand still while it is read · live: nothing stops, files may change meanwhile · \
-                     stop: containers are stopped and started again";
+/// What each mode promises.
+const MODES: [(&str, &str); 3] = [
+    ("pause", "containers stand still while it is read"),
+    ("live", "nothing stops; files may change while they are read, and that is noted"),
+    ("stop", "containers are stopped, and started again after"),
+];
 
 impl Sheet {
     fn new(about: SheetAbout, number: u64, fields: Vec<Field>) -> Self {
@@ -85,7 +88,7 @@ impl Sheet {
         if targets.iter().filter(|target| target.left_out.is_none()).count() == 1 {
             fields.push(Field::text(FieldKey::Name, "none", "unique among snapshots"));
         }
-        let mut mode = Field::one_of(FieldKey::Mode, &["default", "pause", "live", "stop"], MODES);
+        let mut mode = Field::one_of(FieldKey::Mode, &["default", "pause", "live", "stop"], "left and right choose");
         "default: the profile's, else pause where the runtime can".clone_into(&mut mode.default);
         fields.push(mode);
         Self::new(SheetAbout::Snapshot(targets), number, fields)
@@ -94,7 +97,7 @@ impl Sheet {
     /// The form of a restore.
     pub fn restore(number: u64, target: SnapshotTarget, hosts: &[String]) -> Self {
         let own = target.view.record.host.to_string();
-        let hosts = format!("another host gets a copy of the archive first: {}", hosts.join(", "));
+        let hosts = format!("another one gets a copy first: {}", hosts.join(", "));
         let fields = vec![
             Field::text(FieldKey::Name, "none", "unique among sandboxes that are not destroyed"),
             Field::text(FieldKey::Host, &own, &hosts),
@@ -113,11 +116,7 @@ impl Sheet {
     pub fn add_patch(number: u64, view: &Arc<SnapshotView>, script: Script) -> Self {
         let mut fields = Vec::new();
         if script == Script::File {
-            let mut file = Field::text(
-                FieldKey::Script,
-                "",
-                "a file on this machine, at most 96 KiB; it is read when you press enter",
-            );
+            let mut file = Field::text(FieldKey::Script, "", "a file on this machine, at most 96 KiB");
             file.required = true;
             fields.push(file);
         }
@@ -205,7 +204,10 @@ impl Sheet {
             lines.extend(problem.hint.iter().map(|hint| (Role::Key, format!("  {hint}"))));
         }
         match &self.about {
-            SheetAbout::Snapshot(targets) => snapshot_lines(&mut lines, targets),
+            SheetAbout::Snapshot(targets) => {
+                let mode = self.fields.value(&FieldKey::Mode);
+                snapshot_lines(&mut lines, targets, mode.as_deref());
+            }
             SheetAbout::Restore(target, comparison) => restore_lines(&mut lines, target, comparison, now),
             SheetAbout::AddPatch(view, script) => patch_lines(&mut lines, view, script),
             SheetAbout::RollOut(view) => roll_out_lines(&mut lines, view),
@@ -216,7 +218,11 @@ impl Sheet {
 
 type Lines = Vec<(Role, String)>;
 
-fn snapshot_lines(lines: &mut Lines, targets: &[Target]) {
+fn snapshot_lines(lines: &mut Lines, targets: &[Target], chosen: Option<&str>) {
+    for (mode, promise) in MODES {
+        let role = if chosen == Some(mode) { Role::Accent } else { Role::Dim };
+        lines.push((role, format!("{mode}: {promise}")));
+    }
     for target in targets {
         match &target.left_out {
             Some(reason) => lines.push((Role::Warn, format!("{}  left out: {reason}", target.title()))),
@@ -322,7 +328,7 @@ fn patch_lines(lines: &mut Lines, view: &SnapshotView, script: &Script) {
     let never = match view.children.len() {
         0 => "Snapshots taken of those never get it, nor what is based on them".to_owned(),
         count => {
-            format!("Never: the {} taken of those, and what is based on them", many(count, "snapshot", "snapshots"))
+            format!("Never: {} taken of those, and what is based on them", many(count, "snapshot", "snapshots"))
         }
     };
     lines.push((Role::Dim, format!("{never}; nor does {}, from which it was taken.", view.record.sandbox_id)));

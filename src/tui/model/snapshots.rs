@@ -16,7 +16,7 @@ use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::patch::{Patch, PatchState};
 use crate::domain::request::counted;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{BasedOn, Consistency, SnapshotKind, SnapshotState, SnapshotView};
+use crate::domain::snapshot::{BasedOn, Consistency, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
 use crate::domain::text::clean_line;
 
 pub use tree::{Node, NodeId};
@@ -67,6 +67,19 @@ impl Snapshots {
         self.load = Load::Ready;
         self.marks.retain(|id| self.by_id.contains_key(id));
         self.grow();
+    }
+
+    /// Adds one that was just begun, before it is read with the others.
+    pub fn add(&mut self, record: SnapshotRecord) {
+        if self.by_id.contains_key(&record.id) {
+            return;
+        }
+        let view = SnapshotView { record, patches: Vec::new(), sandboxes: Vec::new(), children: Vec::new() };
+        let mut views = self.views.clone();
+        views.push(Arc::new(view));
+        let load = self.load.clone();
+        self.replace(views);
+        self.load = load;
     }
 
     /// Builds the tree again.
@@ -179,7 +192,7 @@ impl Snapshots {
         self.step(pages * self.window.page());
     }
 
-    /// Moves the cursor to a row, as soon as it is shown.
+    /// Moves the cursor to a row, shown or not.
     pub fn point_at(&mut self, id: NodeId) {
         self.wanted = Some(id);
         self.settle();

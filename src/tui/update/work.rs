@@ -94,11 +94,13 @@ pub(super) fn snapshot_started(
     };
     let SnapshotStarted { operation, snapshot } = started;
     sheet::begun(model, job);
+    let id = snapshot.id.clone();
     if let Some(job) = model.jobs.get_mut(job) {
-        job.snapshot = Some(snapshot.id.clone());
-        if job.kind == OperationKind::Snapshot {
-            model.snapshots.point_at(NodeId::Snapshot(snapshot.id));
-        }
+        job.snapshot = Some(id.clone());
+    }
+    if model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot) && model.frozen.is_none() {
+        model.snapshots.add(snapshot);
+        model.snapshots.point_at(NodeId::Snapshot(id));
     }
     let mut effects = snapshots::read(model);
     effects.extend(match operation {

@@ -114,12 +114,7 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
         }
         let refused = model.refusal(*action).is_some();
         let role = if refused { Role::Dim } else { Role::Key };
-        x = paint.spans(
-            x,
-            area.y,
-            end - x,
-            &[(role, &key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, "  ")],
-        );
+        x = paint.spans(x, area.y, end.saturating_sub(x), &[(role, &key), (Role::Plain, " "), (Role::Dim, what)]) + 2;
     }
 }
 
