@@ -196,3 +196,6 @@ pub fn applied_ids(record: &SandboxRecord) -> BTreeSet<&PatchId> {
     let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
     has.map(|applied| &applied.id).collect()
 }
+
+#[cfg(test)]
+mod tests;
