@@ -46,8 +46,8 @@ const DELETE: [&str; 3] = ["delete.deleting", "delete.removed", "delete.told"];
 
 /// How the engine says that a sandbox's containers stand.
 fn statuses(host: &str, id: &str) -> Vec<String> {
-    let filter = format!("label=com.docker.compose.project=sbx-{id}");
-    let said = on_host(host, &[engine(host), "ps", "-a", "--filter", &filter, "--format", "{{.Status}}"]);
+    let script = "$1 ps -a --filter label=com.docker.compose.project=sbx-$2 --format '{{.Status}}'";
+    let said = on_host(host, &[script, engine(host), id]);
     said.lines().map(str::to_owned).collect()
 }
 

@@ -151,9 +151,11 @@ if [ -n "$sbx_engine" ]; then
 fi
 for sbx_name in $sbx_captured; do printf 'captured=%s\n' "$sbx_name"; done
 if [ -n "$sbx_mounts" ]; then
+  # One that somebody left who was killed stands in the way.
+  "$sbx_engine" rm -f "$sbx_project-volumes" >/dev/null 2>&1 </dev/null
   # It is made and never started: the engine reads the volumes through it, all of them in one stream.
   # shellcheck disable=SC2086
-  sbx_helper=$("$sbx_engine" create --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>"$sbx_at/words" </dev/null) || sbx_stop engine "$(cat "$sbx_at/words")"
+  sbx_helper=$("$sbx_engine" create --name "$sbx_project-volumes" --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>"$sbx_at/words" </dev/null) || sbx_stop engine "$(cat "$sbx_at/words")"
 fi
 
 # ---- the stream ----------------------------------------------------------------------------------------------------

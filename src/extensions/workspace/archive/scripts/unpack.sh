@@ -82,7 +82,7 @@ if [ $# -gt 0 ] && [ "$sbx_engine" = docker ]; then
     sbx_image=$(tar -cf - -T /dev/null | docker import - "$sbx_project-empty:latest" 2>&1) || sbx_stop engine "$sbx_image"
   fi
   # shellcheck disable=SC2086
-  sbx_helper=$(docker create --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>.words </dev/null) || sbx_stop engine "$(cat .words)"
+  sbx_helper=$(docker create --name "$sbx_project-volumes" --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>.words </dev/null) || sbx_stop engine "$(cat .words)"
   rm -f .words
 fi
 
