@@ -1,39 +1,268 @@
-//! What is done with a snapshot that is there: verify, copy, export, import, compare.
+//! What is done with a snapshot that is there: the beginning and the end of each operation on one; verify, and export.
 
-use crate::domain::archive::ByteStream;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
+use crate::domain::extension::{ExtensionError, SandboxExtension};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::request::{
-    SnapshotCopyRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotStarted,
-};
+use crate::domain::name::{HostName, OperationId, SnapshotId};
+use crate::domain::operation::{Operation, OperationKind, OperationState};
+use crate::domain::request::SnapshotStarted;
+use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
+use crate::manager::record::{JobReporter, running};
+use crate::store::Held;
+
+/// How often an operation on a snapshot looks whether another process asked for its end.
+const CANCEL_LOOK: Duration = Duration::from_millis(250);
+
+/// How long the clearing up after an operation that was called off may take.
+pub(super) const CLEAR_LIMIT: Duration = Duration::from_mins(1);
 
 impl SandboxManager {
-    /// Starts to read a snapshot and to compare it with what is known of it.
+    /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
+    ///
+    /// Errors of the operation: `operation_failed` with `details.kind` = `altered`, `not_found`.
     pub async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{id}: not there yet")))
+        let record = self.ready_snapshot(id).await?;
+        archives_of(self.extension(&record.extension)?.as_ref())?;
+        let (operation, snapshot, held) = self.begin_on(&record, OperationKind::Verify, |_| Ok(())).await?;
+        let record = snapshot.clone();
+        self.run_held(operation.clone(), held, None, move |manager, operation, cancel| async move {
+            manager.verify_held(&operation, &record, &cancel).await
+        });
+        Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
     }
 
-    /// Starts to copy a snapshot to another host.
-    pub async fn copy_snapshot(&self, request: &SnapshotCopyRequest) -> Result<SnapshotStarted, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.id)))
-    }
-
-    /// The bytes of a file that an import takes.
-    pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{id}: not there yet")))
-    }
-
-    /// Starts to take a snapshot from a file's bytes.
-    pub async fn import_snapshot(
+    async fn verify_held(
         &self,
-        request: &SnapshotImportRequest,
-        _source: ByteStream,
-    ) -> Result<SnapshotStarted, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.host)))
+        operation: &Operation,
+        record: &SnapshotRecord,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let work = async {
+            let extension = self.extension(&record.extension)?;
+            let archives = archives_of(extension.as_ref())?;
+            let mut wrong = Vec::new();
+            let mut sound = Vec::new();
+            for host in record.hosts() {
+                let place = self.archive_place(record, host).await?;
+                match archives.verify(&place, &facts_on(record, host), &reporter).await {
+                    Ok(()) => sound.push(host.clone()),
+                    Err(error) => wrong.push((host.clone(), error.fault)),
+                }
+            }
+            Ok::<_, ExtensionError>((sound, wrong))
+        };
+        let (sound, wrong) = match self.or_called_off(operation, cancel, work).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.free_snapshot(&record.id, |_| {}).await?;
+                return Err(error.fault);
+            }
+        };
+        let now = self.now();
+        let message = (!wrong.is_empty())
+            .then(|| wrong.iter().map(|(_, fault)| fault.message.clone()).collect::<Vec<_>>().join("; "));
+        self.free_snapshot(&record.id, move |record| {
+            if message.is_none() {
+                record.verified_at = Some(now);
+            }
+            record.message = message;
+        })
+        .await?;
+        match wrong.into_iter().next() {
+            None => Ok(()),
+            Some((host, fault)) => Err(advised(record, &host, &sound, fault)),
+        }
     }
 
-    /// What differs between a snapshot and another one, or a sandbox as it is now.
-    pub async fn diff_snapshot(&self, request: &SnapshotDiffRequest) -> Result<SnapshotDiff, Fault> {
-        Err(Fault::new(Code::Unsupported, format!("{}: not there yet", request.a)))
+    /// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
+    pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Fault> {
+        let record = self.ready_snapshot(id).await?;
+        let extension = self.extension(&record.extension)?;
+        let archives = archives_of(extension.as_ref())?;
+        let place = self.whole_archive(&record, archives, None).await?;
+        let manifest = self.manifest_of(&record, &place.host).await?;
+        archives.export(&place, &manifest).await.map_err(|error| error.fault)
+    }
+
+    /// The snapshot with exactly this id, if its archive is whole.
+    pub(super) async fn ready_snapshot(&self, id: &str) -> Result<SnapshotRecord, Fault> {
+        let record = self.exact_snapshot(id, None).await?;
+        ensure_ready(&record)?;
+        Ok(record)
+    }
+
+    /// Takes a ready snapshot's lock and writes down what is begun with it, and what `change` makes of the record.
+    pub(super) async fn begin_on(
+        &self,
+        record: &SnapshotRecord,
+        kind: OperationKind,
+        change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Fault> + Send,
+    ) -> Result<(Operation, SnapshotRecord, Box<dyn Held>), Fault> {
+        let held = self.hold_snapshot(&record.id).await?;
+        let operation = self.new_snapshot_operation(kind, &record.id);
+        self.parts.operations.put(operation.clone()).await?;
+        let mark = running(&operation);
+        let begun = self
+            .transition_snapshot(&record.id, None, Vec::new(), move |record| {
+                ensure_ready(record)?;
+                change(record)?;
+                record.operation = Some(mark);
+                Ok(())
+            })
+            .await;
+        match begun {
+            Ok(record) => Ok((operation, record, held)),
+            Err(fault) => {
+                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                self.end_operation(operation, Err(told)).await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// The snapshot is nobody's again.
+    pub(super) async fn free_snapshot(
+        &self,
+        id: &SnapshotId,
+        change: impl FnOnce(&mut SnapshotRecord) + Send,
+    ) -> Result<SnapshotRecord, Fault> {
+        self.transition_snapshot(id, None, Vec::new(), move |record| {
+            record.operation = None;
+            change(record);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Work on a snapshot, unless somebody calls it off: in this process, or through its operation in another.
+    pub(super) async fn or_called_off<T>(
+        &self,
+        operation: &Operation,
+        cancel: &CancellationToken,
+        work: impl Future<Output = Result<T, ExtensionError>>,
+    ) -> Result<T, ExtensionError> {
+        let called_off = || {
+            let message = format!("{}: cancelled; nothing of it is left", operation.kind);
+            Fault::new(Code::Cancelled, message).into()
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(called_off()),
+            result = work => result,
+            () = self.end_requested(&operation.id) => Err(called_off()),
+        }
+    }
+
+    /// Returns when another process asked for the end of this operation.
+    async fn end_requested(&self, id: &OperationId) {
+        loop {
+            tokio::time::sleep(CANCEL_LOOK).await;
+            let written = self.parts.operations.get(id).await.ok().flatten();
+            if written.is_some_and(|written| written.state == OperationState::Running && written.cancel_requested) {
+                return;
+            }
+        }
+    }
+
+    /// The first of a snapshot's archives that is there whole, as far as that can be told without reading it; none on
+    /// `but`.
+    ///
+    /// Errors: what was wrong with the first one.
+    pub(super) async fn whole_archive(
+        &self,
+        record: &SnapshotRecord,
+        archives: &dyn SnapshotArchives,
+        but: Option<&HostName>,
+    ) -> Result<ArchivePlace, Fault> {
+        let mut first = None;
+        for host in record.hosts().filter(|host| but.is_none_or(|but| !but.same(host.as_str()))) {
+            let place = self.archive_place(record, host).await?;
+            let facts = facts_on(record, host);
+            let why = match archives.look(&place).await {
+                Ok(seen) if seen.manifest.is_some() && seen.bytes.is_some() && seen.bytes == facts.bytes => {
+                    return Ok(place);
+                }
+                Ok(seen) => not_whole(record, host, seen.bytes),
+                Err(error) => error.fault,
+            };
+            first.get_or_insert(why);
+        }
+        Err(first.unwrap_or_else(|| Fault::internal(format!("snapshot {} is nowhere", record.id))))
+    }
+
+    /// What lies beside a snapshot's archive, as it is on one of its hosts.
+    pub(super) async fn manifest_of(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchiveManifest, Fault> {
+        let snapshot = SnapshotRecord {
+            archive: facts_on(record, host),
+            message: None,
+            replicas: Vec::new(),
+            copying_to: None,
+            operation: None,
+            pending: Vec::new(),
+            unremoved: false,
+            ..record.clone()
+        };
+        let recipe = self.snapshot_recipe(record).await?;
+        Ok(ArchiveManifest { schema: 1, id: record.id.clone(), owner: record.owner.clone(), snapshot, recipe })
+    }
+}
+
+/// What is known of a snapshot's archive on one of its hosts.
+pub(super) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts {
+    match record.replicas.iter().find(|replica| replica.host.same(host.as_str())) {
+        Some(replica) => {
+            ArchiveFacts { format: Some(replica.format.clone()), bytes: Some(replica.bytes), ..record.archive.clone() }
+        }
+        None => record.archive.clone(),
+    }
+}
+
+/// An extension's archives.
+pub(super) fn archives_of(extension: &dyn SandboxExtension) -> Result<&dyn SnapshotArchives, Fault> {
+    extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))
+}
+
+fn ensure_ready(record: &SnapshotRecord) -> Result<(), Fault> {
+    if record.state == SnapshotState::Ready {
+        return Ok(());
+    }
+    Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", record.title(), record.state))
+        .hint("it takes a snapshot that is ready")
+        .detail("state", record.state.as_str()))
+}
+
+/// An archive that is not where, or not what, the record says.
+fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Fault {
+    let id = &record.id;
+    match bytes {
+        None => Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
+            .detail("differs", "missing"),
+        Some(_) => {
+            Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} is not what it was"))
+                .detail("kind", "altered")
+        }
+    }
+    .hint(format!("`sandboxer snapshots verify {id}` says what is wrong"))
+}
+
+/// What to do about an archive that is not sound: there may be one that is.
+fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: Fault) -> Fault {
+    let lost = fault.details["kind"] == "altered" || fault.code == Code::NotFound;
+    let id = &record.id;
+    match sound.first() {
+        _ if !lost => fault,
+        Some(sound) if record.host.same(host.as_str()) => {
+            fault.hint(format!("the copy on {sound} is whole: `sandboxer restore {id} --host {sound}`"))
+        }
+        Some(_) => fault.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
+        None => fault.hint(format!(
+            "do not restore it; take a new snapshot if its sandbox is still there, then `sandboxer snapshots delete {id}`"
+        )),
     }
 }

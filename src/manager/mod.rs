@@ -4,12 +4,15 @@
 mod archives;
 mod attend;
 mod checkpoint;
+mod compare;
+mod copy;
 mod create;
 mod doctor;
 mod establish;
 mod events;
 mod forget;
 mod hosts;
+mod import;
 mod inputs;
 pub mod jobs;
 mod labels;

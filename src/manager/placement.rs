@@ -84,6 +84,23 @@ impl SandboxManager {
         Ok((vec![settings.default_host.clone()], Named::Default))
     }
 
+    /// The host that somebody named for an archive, as configured; there is a way to it. A name that is not configured is
+    /// tried, as in a create.
+    ///
+    /// Errors: `invalid_input` for what is no name, `forbidden`, and why there is no way.
+    pub(super) async fn open_host(&self, named: &str) -> Result<HostName, Fault> {
+        let named = plausible(named)?;
+        let spec = self.parts.transports.spec(&named);
+        if let Some(spec) = &spec
+            && let Some(why) = &spec.forbid
+        {
+            return Err(forbidden(&spec.name, why));
+        }
+        let host = spec.map_or(named, |spec| spec.name);
+        self.parts.transports.open(&host).await?;
+        Ok(host)
+    }
+
     async fn examine(&self, host: &HostName, tried_anyway: bool, live: &[Arc<SandboxRecord>], weigh: bool) -> Finding {
         let spec = self.parts.transports.spec(host);
         // As configured, whatever case it was typed in: records and scripts compare names.
@@ -98,10 +115,7 @@ impl SandboxManager {
         }
         if let Some(spec) = &spec {
             if let Some(why) = &spec.forbid {
-                let reason = format!("forbidden by the configuration: {why}");
-                let fault = Fault::new(Code::Forbidden, format!("host {host} is {reason}"))
-                    .hint("choose another with --host; `sandboxer hosts list` shows them");
-                return no(reason, Some(fault));
+                return no(format!("forbidden by the configuration: {why}"), Some(forbidden(host, why)));
             }
             if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
                 let fault = host_full(spec, &full);
@@ -129,6 +143,11 @@ impl SandboxManager {
             }
         }
     }
+}
+
+fn forbidden(host: &HostName, why: &str) -> Fault {
+    Fault::new(Code::Forbidden, format!("host {host} is forbidden by the configuration: {why}"))
+        .hint("choose another with --host; `sandboxer hosts list` shows them")
 }
 
 /// Refuses what cannot be a host's name before anything looks it up.

@@ -1,0 +1,164 @@
+//! Copies of a snapshot on further hosts.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::archive::Arrived;
+use crate::domain::event::EventKind;
+use crate::domain::extension::{ExtensionError, Reporter};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::HostName;
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
+use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
+use crate::manager::SandboxManager;
+use crate::manager::archives::{CLEAR_LIMIT, archives_of};
+use crate::manager::record::JobReporter;
+
+impl SandboxManager {
+    /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
+    ///
+    /// Errors: `invalid_input` for the host that it is on, and whatever placement says of a host.
+    pub async fn copy_snapshot(&self, request: &SnapshotCopyRequest) -> Result<SnapshotStarted, Fault> {
+        let record = self.ready_snapshot(&request.id).await?;
+        let extension = self.extension(&record.extension)?;
+        let archives = archives_of(extension.as_ref())?;
+        let host = self.open_host(&request.host).await?;
+        if record.host.same(host.as_str()) {
+            let message = format!("snapshot {} is on {host}: that is where it was made", record.title());
+            return Err(Fault::invalid_input("host", message));
+        }
+        let place = self.archive_place(&record, &host).await?;
+        let seen = archives.look(&place).await.map_err(|error| error.fault)?;
+        let same_machine = seen.identity.as_ref().map(|identity| &identity.machine_id)
+            == record.host_identity.as_ref().map(|identity| &identity.machine_id);
+        if same_machine && seen.path.is_some() && seen.path == record.path {
+            let message = format!("{host} is another name of {}, where snapshot {} is", record.host, record.title());
+            return Err(Fault::invalid_input("host", message));
+        }
+        if record.replicas.iter().any(|replica| replica.host.same(host.as_str()) && seen.bytes == Some(replica.bytes))
+            && seen.manifest.is_some_and(|manifest| manifest.snapshot.archive.sha256 == record.archive.sha256)
+        {
+            return Ok(SnapshotStarted { operation: None, snapshot: record });
+        }
+        if let Some(left) = record.copying_to.clone().filter(|left| !left.same(host.as_str())) {
+            return Err(Fault::new(
+                Code::Conflict,
+                format!("what was to be copied to {left} may still be there in part"),
+            )
+            .hint("`sandboxer recover` removes it, when that host is back"));
+        }
+        let to = host.clone();
+        let (operation, snapshot, held) = self
+            .begin_on(&record, OperationKind::Copy, move |record| {
+                // What is there is not what was copied: it is replaced, and until then not listed.
+                record.replicas.retain(|replica| !replica.host.same(to.as_str()));
+                record.copying_to = Some(to);
+                Ok(())
+            })
+            .await?;
+        let record = snapshot.clone();
+        self.run_held(operation.clone(), held, Some(host.clone()), move |manager, operation, cancel| async move {
+            manager.copy_held(&operation, &record, &host, &cancel).await
+        });
+        Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
+    }
+
+    async fn copy_held(
+        &self,
+        operation: &Operation,
+        record: &SnapshotRecord,
+        host: &HostName,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let work = self.carry(record, host, &reporter);
+        match self.or_called_off(operation, cancel, work).await {
+            Ok(arrived) => {
+                let replica = replica(host, arrived, self.now());
+                let data = serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
+                let news = vec![(EventKind::SnapshotCopied, data)];
+                self.transition_snapshot(&record.id, None, news, move |record| {
+                    record.replicas.push(replica);
+                    record.copying_to = None;
+                    record.operation = None;
+                    record.unremoved = false;
+                    Ok(())
+                })
+                .await
+                .map(|_| ())
+            }
+            Err(error) => Err(self.clear_copy(record, host, &reporter, error).await?),
+        }
+    }
+
+    /// Streams a snapshot's archive to a host from wherever it is whole. One that is there already, sealed and sound, is
+    /// taken as it is.
+    pub(super) async fn carry(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+        reporter: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError> {
+        let extension = self.extension(&record.extension)?;
+        let archives = archives_of(extension.as_ref())?;
+        let to = self.archive_place(record, host).await?;
+        let seen = archives.look(&to).await?;
+        if let (Some(manifest), Some(path), Some(identity)) = (seen.manifest, seen.path.clone(), seen.identity) {
+            let archive = manifest.snapshot.archive;
+            let sound =
+                archive.sha256 == record.archive.sha256 && archives.verify(&to, &archive, reporter).await.is_ok();
+            if sound {
+                return Ok(Arrived { path, identity, archive });
+            }
+            let report = archives.remove(&to, reporter).await?;
+            if !report.is_clean() {
+                let message = format!("what {host} has of snapshot {} is not sound and cannot be removed", record.id);
+                return Err(Fault::new(Code::OperationFailed, message).into());
+            }
+        }
+        let from = self.whole_archive(record, archives, Some(host)).await?;
+        let manifest = self.manifest_of(record, &from.host).await?;
+        archives.copy(&from, &to, &manifest, reporter).await
+    }
+
+    /// After a copy that came to nothing, nothing of it stays on the host; or the record says that it may.
+    async fn clear_copy(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+        reporter: &JobReporter,
+        error: ExtensionError,
+    ) -> Result<Fault, Fault> {
+        let clear = async {
+            let extension = self.extension(&record.extension)?;
+            let place = self.archive_place(record, host).await?;
+            Ok::<_, ExtensionError>(archives_of(extension.as_ref())?.remove(&place, reporter).await?.is_clean())
+        };
+        let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, clear).await, Ok(Ok(true)));
+        self.free_snapshot(&record.id, move |record| {
+            record.unremoved = !clean;
+            if clean {
+                record.copying_to = None;
+            }
+        })
+        .await?;
+        let fault = error.fault;
+        if clean {
+            return Ok(fault);
+        }
+        let hint =
+            format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
+        Ok(fault.hint(hint).detail("unremoved", true))
+    }
+}
+
+fn replica(host: &HostName, arrived: Arrived, now: crate::domain::Time) -> Replica {
+    Replica {
+        host: host.clone(),
+        host_identity: Some(arrived.identity),
+        path: arrived.path,
+        format: arrived.archive.format.unwrap_or(ArchiveFormat::TarZst),
+        bytes: arrived.archive.bytes.unwrap_or_default(),
+        created_at: now,
+    }
+}

@@ -1,0 +1,230 @@
+//! A snapshot from a file, from this installation or another.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::archive::{ArchivePlace, Arrived, ByteStream};
+use crate::domain::event::{EventKind, Update};
+use crate::domain::extension::ExtensionError;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{HostName, SnapshotId, check_name};
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::profile::Profile;
+use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
+use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::manager::SandboxManager;
+use crate::manager::archives::{CLEAR_LIMIT, archives_of};
+use crate::manager::record::{JobReporter, running};
+use crate::store::Held;
+
+/// Tries to find a random id that nothing has.
+const ID_TRIES: u32 = 16;
+
+impl SandboxManager {
+    /// Starts to take a snapshot from a file's bytes.
+    ///
+    /// Errors: `invalid_input` for what is no export, or has a recipe that asks for more than the catalogue's; `conflict`
+    /// for a name that is taken.
+    pub async fn import_snapshot(
+        &self,
+        request: &SnapshotImportRequest,
+        source: ByteStream,
+    ) -> Result<SnapshotStarted, Fault> {
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        let host = self.open_host(&request.host).await?;
+        let reader = self.parts.extensions.values().find(|extension| extension.archives().is_some());
+        let reader = reader.ok_or_else(|| Fault::new(Code::Unsupported, "this build keeps no snapshots"))?;
+        let opened = archives_of(reader.as_ref())?.open_export(source).await;
+        let (manifest, archive) = opened.map_err(|error| error.fault)?;
+        archives_of(self.extension(&manifest.snapshot.extension)?.as_ref())?;
+        self.trust(&manifest.recipe)?;
+        self.parts.recipes.put(&manifest.recipe).await?;
+        let draft = self.draft_import(request, &manifest, &host).await?;
+        let (snapshot, operation, held) = self.write_import_ahead(draft).await?;
+        let manifest = ArchiveManifest {
+            id: snapshot.id.clone(),
+            owner: snapshot.owner.clone(),
+            ..self.manifest_of(&snapshot, &host).await?
+        };
+        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
+            manager.import_held(&operation, &manifest, archive, &cancel).await
+        });
+        Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
+    }
+
+    /// A recipe from outside may not ask for more than the catalogue's of its name: what it allows and where it puts things
+    /// is the operator's to say.
+    fn trust(&self, recipe: &Profile) -> Result<(), Fault> {
+        let known = self.parts.catalogue.recipe(recipe.id.as_str()).ok();
+        if known.is_some_and(|known| known.hash() == recipe.hash()) {
+            return Ok(());
+        }
+        let allowed = known.map(|known| known.compose.allow.clone()).unwrap_or_default();
+        let more: Vec<String> =
+            recipe.compose.allow.iter().filter(|word| !allowed.contains(word)).map(ToString::to_string).collect();
+        let other_config = recipe.config.as_object().is_some_and(|config| !config.is_empty())
+            && known.is_none_or(|known| known.config != recipe.config);
+        let what = match (more.is_empty(), other_config) {
+            (true, false) => return Ok(()),
+            (false, _) => format!("allows {}", more.join(", ")),
+            (true, true) => format!("has the config {}", recipe.config),
+        };
+        let message =
+            format!("the snapshot's recipe, {} {}, {what}, and the catalogue's does not", recipe.id, recipe.version);
+        Err(Fault::invalid_input("file", message)
+            .hint("look at the recipe in the file's manifest.json; if you want it, make it a profile of yours first")
+            .detail("kind", "recipe"))
+    }
+
+    /// The record, as far as no host has been asked.
+    async fn draft_import(
+        &self,
+        request: &SnapshotImportRequest,
+        manifest: &ArchiveManifest,
+        host: &HostName,
+    ) -> Result<SnapshotRecord, Fault> {
+        let owners = self.parts.installation.owners().await?;
+        let ours = owners.contains(&manifest.owner);
+        let owner = match owners.into_iter().next() {
+            Some(first) if !ours => first,
+            Some(_) => manifest.owner.clone(),
+            None => return Err(Fault::internal("the installation has no id")),
+        };
+        let now = self.now();
+        let from = &manifest.snapshot;
+        let fresh = !ours || self.parts.snapshots.get(&manifest.id).await?.is_some();
+        Ok(SnapshotRecord {
+            id: if fresh { SnapshotId::from_random((self.parts.dice)()) } else { manifest.id.clone() },
+            name: request.name.clone().or_else(|| from.name.clone()),
+            kind: SnapshotKind::User,
+            host: host.clone(),
+            host_identity: None,
+            path: None,
+            state: SnapshotState::Creating,
+            message: None,
+            failure: None,
+            unremoved: false,
+            created_at: from.created_at.min(now),
+            expires_at: None,
+            // Another installation's ids mean nothing here.
+            parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),
+            patch_level: if ours { from.patch_level } else { 0 },
+            next_patch_sequence: if ours { from.next_patch_sequence.max(1) } else { 1 },
+            replicas: Vec::new(),
+            copying_to: None,
+            verified_at: None,
+            operation: None,
+            actor: self.actor(),
+            owner,
+            revision: 0,
+            pending: Vec::new(),
+            ..from.clone()
+        })
+    }
+
+    /// Writes the record before anything is done on the host.
+    async fn write_import_ahead(
+        &self,
+        mut draft: SnapshotRecord,
+    ) -> Result<(SnapshotRecord, Operation, Box<dyn Held>), Fault> {
+        for _ in 0..ID_TRIES {
+            let fresh = SnapshotId::from_random((self.parts.dice)());
+            let Some(held) = self.parts.locks.try_lock_snapshot(&draft.id).await? else {
+                draft.id = fresh;
+                continue;
+            };
+            let operation = self.new_snapshot_operation(OperationKind::Import, &draft.id);
+            draft.operation = Some(running(&operation));
+            self.parts.operations.put(operation.clone()).await?;
+            match self.parts.snapshots.insert(draft.clone()).await {
+                Ok(record) => {
+                    self.jobs.publish(Update::Snapshots);
+                    return Ok((record, operation, held));
+                }
+                Err(fault) => {
+                    let told = Fault::new(fault.code.clone(), fault.message.clone());
+                    self.end_operation(operation, Err(told)).await;
+                    match fault.details["field"].as_str() {
+                        Some("id") => draft.id = fresh,
+                        Some("name") => return Err(fault.hint("give it another one with --name")),
+                        _ => return Err(fault),
+                    }
+                }
+            }
+        }
+        Err(Fault::internal("no free snapshot id was found"))
+    }
+
+    async fn import_held(
+        &self,
+        operation: &Operation,
+        manifest: &ArchiveManifest,
+        archive: ByteStream,
+        cancel: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let reporter = JobReporter::new(&self.jobs, operation);
+        let record = &manifest.snapshot;
+        let work = async {
+            let extension = self.extension(&record.extension)?;
+            let place = self.archive_place(record, &record.host).await?;
+            archives_of(extension.as_ref())?.import(&place, manifest, archive, &reporter).await
+        };
+        match self.or_called_off(operation, cancel, work).await {
+            Ok(arrived) => self.write_imported(record, arrived).await,
+            Err(error) => Err(self.clear_import(record, &reporter, error).await?),
+        }
+    }
+
+    async fn write_imported(&self, record: &SnapshotRecord, arrived: Arrived) -> Result<(), Fault> {
+        let data = serde_json::json!({"bytes": arrived.archive.bytes, "host": record.host, "reason": "imported"});
+        let now = self.now();
+        self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
+            record.state = SnapshotState::Ready;
+            record.path = Some(arrived.path);
+            record.host_identity = Some(arrived.identity);
+            record.archive = arrived.archive;
+            record.verified_at = Some(now);
+            record.operation = None;
+            Ok(())
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// After an import that came to nothing, nothing is left: no archive and no record. Where the host cannot say so, the
+    /// record stays, as failed.
+    async fn clear_import(
+        &self,
+        record: &SnapshotRecord,
+        reporter: &JobReporter,
+        error: ExtensionError,
+    ) -> Result<Fault, Fault> {
+        let removed = async {
+            let extension = self.extension(&record.extension)?;
+            let place: ArchivePlace = self.archive_place(record, &record.host).await?;
+            Ok::<_, ExtensionError>(archives_of(extension.as_ref())?.remove(&place, reporter).await?.is_clean())
+        };
+        let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, removed).await, Ok(Ok(true)));
+        let fault = error.fault;
+        let message = fault.message.clone();
+        let data = serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
+        self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
+            record.state = SnapshotState::Failed;
+            record.message = Some(message);
+            record.operation = None;
+            record.unremoved = !clean;
+            Ok(())
+        })
+        .await?;
+        if clean {
+            self.parts.snapshots.remove(&record.id, None).await?;
+            self.jobs.publish(Update::Snapshots);
+            return Ok(fault);
+        }
+        let host = &record.host;
+        let hint =
+            format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
+        Ok(fault.hint(hint).detail("unremoved", true))
+    }
+}
