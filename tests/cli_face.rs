@@ -13,10 +13,16 @@
 
 #[path = "support/cli_client.rs"]
 mod cli_client;
+#[path = "support/cli_shelf.rs"]
+mod cli_shelf;
 #[path = "support/cli_world.rs"]
 mod cli_world;
 #[path = "cli_face/inside.rs"]
 mod inside;
+#[path = "cli_face/patches.rs"]
+mod patches;
+#[path = "cli_face/snapshots.rs"]
+mod snapshots;
 #[path = "cli_face/upkeep.rs"]
 mod upkeep;
 
@@ -203,7 +209,9 @@ async fn get_for_a_person_and_for_a_script() {
     assert_snapshot!("get", run(&fleet(), "get my-env").await);
     assert_snapshot!("get_failed", run(&fleet(), "get e000").await);
     let json = run(&fleet(), "get a1b2c3d4 --json").await.json();
-    assert_eq!(json, serde_json::to_value(ready("a1b2c3d4")).unwrap());
+    let mut expected = serde_json::to_value(ready("a1b2c3d4")).unwrap();
+    expected["lineage"] = json!({"ancestors": [], "snapshots": []});
+    assert_eq!(json, expected);
     let ran = run(&fleet(), "get nothing --json").await;
     assert_eq!((ran.status, ran.stdout.as_str(), &ran.error()["code"]), (3, "", &json!("not_found")));
 }
@@ -630,6 +638,7 @@ async fn every_document_fits_its_schema() {
         ("create --id new", "sandbox"),
         ("list", "sandboxes"),
         ("get my-env", "sandbox"),
+        ("get my-env", "sandbox_detail"),
         ("wait my-env", "sandbox"),
         ("recreate my-env --yes", "sandbox"),
         ("destroy c0000001 nothing", "bulk"),

@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{Face, Stop};
-use super::record;
 use super::table::short;
+use crate::client::Client;
 use crate::domain::SandboxRecord;
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::snapshot::{Lineage, SnapshotView};
@@ -20,15 +19,20 @@ pub struct SandboxDetail {
     pub lineage: Lineage,
 }
 
-pub(super) async fn print(face: &mut Face<'_>, record: &SandboxRecord, lineage: &Lineage) -> Result<(), Stop> {
+/// Names and values of where a sandbox comes from and what was taken of it. What cannot be read is left out.
+pub(super) async fn fields(
+    client: &dyn Client,
+    record: &SandboxRecord,
+    lineage: &Lineage,
+) -> Vec<(&'static str, String)> {
     let mut fields = Vec::new();
     let mut base = None;
     for (at, id) in lineage.ancestors.iter().enumerate() {
         // One that was deleted has only its id left.
-        let view = face.client.snapshot_view(id.as_str()).await.ok();
+        let view = client.snapshot_view(id.as_str()).await.ok();
         let named = view.as_ref().and_then(|view| view.record.name.clone());
         let gone = if view.is_none() { ", deleted" } else { "" };
-        let named = named.map(|name| format!("{name} ({id})")).unwrap_or_else(|| format!("{id}{gone}"));
+        let named = named.map_or_else(|| format!("{id}{gone}"), |name| format!("{name} ({id})"));
         fields.push((if at == 0 { "based on" } else { "before it" }, named));
         if at == 0 {
             base = view;
@@ -40,14 +44,10 @@ pub(super) async fn print(face: &mut Face<'_>, record: &SandboxRecord, lineage: 
     }
     fields.extend(record.patch_error.clone().map(|error| ("patch error", error)));
     for id in &lineage.snapshots {
-        let named = face.client.snapshot_view(id.as_str()).await.ok().and_then(|view| view.record.name.clone());
+        let named = client.snapshot_view(id.as_str()).await.ok().and_then(|view| view.record.name.clone());
         fields.push(("snapshot", named.map_or_else(|| id.to_string(), |name| format!("{name} ({id})"))));
     }
-    record::block(face, &fields)?;
-    for line in record::patch_output(record, face.look) {
-        face.line(&line)?;
-    }
-    Ok(())
+    fields
 }
 
 /// `applied, level 2; owes 3, 4`.
@@ -56,7 +56,11 @@ fn level(record: &SandboxRecord, base: Option<&SnapshotView>) -> String {
     let state = mine.map_or(&record.patch_state, |mine| &mine.patch_state);
     let owes: Vec<_> = mine.iter().flat_map(|mine| &mine.owes).map(ToString::to_string).collect();
     let owes = if owes.is_empty() { String::new() } else { format!("; owes {}", owes.join(", ")) };
-    format!("{state}, level {}{owes}", record.last_patch_sequence)
+    let level = match record.last_patch_sequence {
+        0 => String::new(),
+        level => format!(", level {level}"),
+    };
+    format!("{state}{level}{owes}")
 }
 
 /// A line for each patch: those that ran, and those that will.

@@ -97,7 +97,15 @@ pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
 
 /// Prints one record for a person.
 pub(super) fn print(face: &mut Face<'_>, record: &SandboxRecord) -> Result<(), Stop> {
-    let (look, now) = (face.look, face.now());
+    block(face, &fields(record, face.now()))?;
+    for line in evidence(record, face.look) {
+        face.line(&line)?;
+    }
+    Ok(())
+}
+
+/// Names and values of a record.
+pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, String)> {
     let mut fields = vec![("id", record.id.to_string())];
     let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     add("name", record.name.clone());
@@ -128,11 +136,7 @@ pub(super) fn print(face: &mut Face<'_>, record: &SandboxRecord) -> Result<(), S
         add("rewritten", Some(format!("{}: {}", rewrite.path, rewrite.what)));
     }
     add("cost", record.cost_usd.map(|usd| usd.to_string()));
-    block(face, &fields)?;
-    for line in evidence(record, look) {
-        face.line(&line)?;
-    }
-    Ok(())
+    fields
 }
 
 fn expires(record: &SandboxRecord, now: Time) -> String {

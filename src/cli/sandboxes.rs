@@ -44,8 +44,12 @@ pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
         face.document(&SandboxDetail { record, lineage })?;
         return Ok(0);
     }
-    record::print(face, &record)?;
-    lineage::print(face, &record, &lineage).await?;
+    let mut fields = record::fields(&record, face.now());
+    fields.extend(lineage::fields(face.client, &record, &lineage).await);
+    record::block(face, &fields)?;
+    for line in [record::evidence(&record, face.look), record::patch_output(&record, face.look)].concat() {
+        face.line(&line)?;
+    }
     Ok(0)
 }
 

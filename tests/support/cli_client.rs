@@ -18,11 +18,13 @@ use sandboxer::client::{
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
-use sandboxer::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
+use sandboxer::domain::snapshot::{Lineage, SnapshotRecord, SnapshotState, SnapshotView};
 use sandboxer::domain::{
-    Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord, State, Time,
+    Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord, SnapshotId, State, Time,
 };
 use tokio::sync::{Notify, broadcast};
+
+use super::cli_shelf::Shelf;
 
 /// How an operation on a sandbox ends.
 #[derive(Clone)]
@@ -65,6 +67,7 @@ pub struct Inner {
     pub updates: Vec<Update>,
     /// What was asked, in order.
     pub calls: Vec<String>,
+    pub shelf: Shelf,
     cancelled: Vec<OperationId>,
 }
 
@@ -118,9 +121,37 @@ impl FakeClient {
 
     fn start(&self, call: String, record: SandboxRecord) -> Started {
         self.lock().calls.push(call);
+        self.begin(record)
+    }
+
+    fn begin(&self, record: SandboxRecord) -> Started {
         let operation = OperationId::new(format!("op-{}", record.id));
         self.put(record.clone());
         Started { operation: Some(operation), sandbox: record }
+    }
+
+    fn called(&self, verb: &str, request: &impl serde::Serialize) -> MutexGuard<'_, Inner> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("{verb} {}", serde_json::to_string(request).unwrap()));
+        inner
+    }
+
+    /// What changes a sandbox that stays; nothing to do where it is in that state already.
+    fn change(
+        &self,
+        verb: &str,
+        id: &str,
+        request: &impl serde::Serialize,
+        already: State,
+    ) -> Result<Started, Problem> {
+        if let Some(problem) = self.called(verb, request).shelf.refuses.clone() {
+            return Err(problem);
+        }
+        let record = self.find(id)?;
+        if record.state == already {
+            return Ok(Started { operation: None, sandbox: record });
+        }
+        Ok(Started { operation: Some(OperationId::new(format!("op-{id}"))), sandbox: record })
     }
 
     fn find(&self, reference: &str) -> Result<SandboxRecord, Problem> {
@@ -189,88 +220,116 @@ impl Client for FakeClient {
     }
 
     async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("sleep {:?}: the fake cannot", request)))
+        self.change("sleep", &request.id, &request, State::Sleeping)
     }
 
     async fn wake(&self, request: SleepRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("wake {:?}: the fake cannot", request)))
+        self.change("wake", &request.id, &request, State::Ready)
     }
 
     async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("snapshot {:?}: the fake cannot", request)))
+        self.called("snapshot", &request).shelf.snapshot(&request)
     }
 
     async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("restore {:?}: the fake cannot", request)))
+        if let Some(problem) = self.called("restore", &request).shelf.refuses.clone() {
+            return Err(problem);
+        }
+        let mut made = super::record("r0000001", State::Provisioning);
+        made.name.clone_from(&request.name);
+        made.based_on_snapshot = Some(SnapshotId::new(request.snapshot));
+        Ok(self.begin(made))
     }
 
-    async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
-        Ok(Vec::new())
+    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
+        let inner = self.lock();
+        let views = inner.shelf.views(&inner.records).into_iter();
+        let shown = |view: &SnapshotView| query.all || view.record.state != SnapshotState::Failed;
+        Ok(views.filter(shown).map(Arc::new).collect())
     }
 
     async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("snapshot_view {:?}: the fake cannot", reference)))
+        let inner = self.lock();
+        inner.shelf.find(reference, &inner.records)
     }
 
     async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("finish_snapshot {:?}: the fake cannot", operation)))
+        while self.lock().shelf.waits && !self.lock().cancelled.contains(operation) {
+            self.wake.notified().await;
+        }
+        self.lock().shelf.end(operation)
     }
 
     async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("verify_snapshot {:?}: the fake cannot", id)))
+        let record = self.snapshot_view(id).await?.record;
+        self.called("verify", &id).shelf.start(record)
     }
 
     async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("delete_snapshot {:?}: the fake cannot", request)))
+        let mut inner = self.called("delete", &request);
+        let records = inner.records.clone();
+        inner.shelf.delete(&request, &records)
     }
 
     async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("copy_snapshot {:?}: the fake cannot", request)))
+        let record = self.snapshot_view(&request.id).await?.record;
+        self.called("copy", &request).shelf.start(record)
     }
 
     async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("export_snapshot {:?}: the fake cannot", id)))
+        let inner = self.called("export", &id);
+        let told = stream::iter(inner.shelf.exported.clone());
+        Ok(if inner.shelf.exports_for_ever { told.chain(stream::pending()).boxed() } else { told.boxed() })
     }
 
     async fn import_snapshot(
         &self,
         request: SnapshotImportRequest,
-        _source: BoxStream<'static, Result<Vec<u8>, Problem>>,
+        mut source: BoxStream<'static, Result<Vec<u8>, Problem>>,
     ) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("import_snapshot {:?}: the fake cannot", request)))
+        drop(self.called("import", &request));
+        while let Some(piece) = source.next().await {
+            self.lock().shelf.imported.extend(piece?);
+        }
+        self.lock().shelf.start(super::cli_shelf::snapshot("snap-0000000e", request.name.as_deref(), "a1b2c3d4"))
     }
 
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("diff_snapshot {:?}: the fake cannot", request)))
+        let inner = self.called("diff", &request);
+        inner.shelf.diff.clone().ok_or_else(|| Problem::new(Code::Conflict, "there is nothing to compare it with"))
     }
 
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("prune_snapshots {:?}: the fake cannot", request)))
+        Ok(self.called("prune", &request).shelf.prune.clone())
     }
 
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("add_patch {:?}: the fake cannot", request)))
+        self.called("patch", &request).shelf.add(&request)
     }
 
-    async fn remove_patch(&self, snapshot: &str, _patch: &str) -> Result<Patch, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("remove_patch {:?}: the fake cannot", snapshot)))
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem> {
+        self.called("unpatch", &(snapshot, patch)).shelf.remove(patch)
     }
 
-    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("patch_status {:?}: the fake cannot", snapshot)))
+    async fn patch_status(&self, _: &str) -> Result<Vec<PatchStatus>, Problem> {
+        Ok(self.lock().shelf.status.clone())
     }
 
     async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("apply_patches {:?}: the fake cannot", request)))
+        self.change("apply", &request.id, &request, State::Requested)
     }
 
     async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("roll_out {:?}: the fake cannot", request)))
+        drop(self.called("rollout", &request));
+        while self.lock().shelf.waits && self.lock().cancelled.is_empty() {
+            self.wake.notified().await;
+        }
+        Ok(self.lock().shelf.rollout.clone())
     }
 
     async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
-        let _ = id;
-        Ok(Lineage::default())
+        let record = self.find(id)?;
+        Ok(Lineage::of(&record, &self.lock().shelf.snapshots))
     }
 
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {

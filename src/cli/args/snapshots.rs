@@ -139,8 +139,8 @@ The file has the archive and what is known of it, patches not. It appears under 
 is whole; until then it is FILE.partial.
 
 Examples:
-  sandboxer snapshots export before-upgrade before-upgrade.sbx
-  sandboxer snapshots export before-upgrade - | ssh elsewhere sandboxer snapshots import - --host local")]
+  sandboxer snapshots export base base.sbx
+  sandboxer snapshots export base - | ssh other sandboxer snapshots import - --host local")]
 pub struct ExportArgs {
     /// Id, name, or beginning of an id
     #[arg(value_name = "S")]
@@ -154,7 +154,7 @@ pub struct ExportArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Example:
-  sandboxer snapshots import before-upgrade.sbx --host sandboxer01 --name upgrade-base")]
+  sandboxer snapshots import base.sbx --host sandboxer01 --name base")]
 pub struct ImportArgs {
     /// The file, or - for standard input
     #[arg(value_name = "FILE")]

@@ -19,9 +19,9 @@ pub(super) async fn diff(face: &mut Face<'_>, args: &DiffArgs) -> Outcome {
     let request = SnapshotDiffRequest { a, b };
     let found = Box::pin(look_on(face, client.diff_snapshot(request))).await??;
     if face.look.json {
-        face.document(&found)?
+        face.document(&found)?;
     } else {
-        print(face, &found)?
+        print(face, &found)?;
     }
     Ok(0)
 }
@@ -31,15 +31,17 @@ pub(super) async fn diff(face: &mut Face<'_>, args: &DiffArgs) -> Outcome {
 async fn other(client: &dyn Client, reference: &str) -> Result<String, Problem> {
     let missing = |problem: &Problem| problem.code == Code::NotFound;
     let snapshot = client.snapshot_view(reference).await.map(|view| view.record.id.to_string());
-    let sandbox = client.get(reference).await.map(|record| record.id.to_string());
+    let sandbox = client.get(reference).await;
     match (snapshot, sandbox) {
+        // There is nothing to compare with in one that is over.
+        (Ok(snapshot), Ok(sandbox)) if sandbox.state.is_over() => Ok(snapshot),
         (Ok(snapshot), Ok(sandbox)) => {
-            let message = format!("{reference} is a snapshot, {snapshot}, and a sandbox, {sandbox}");
+            let message = format!("{reference} is a snapshot, {snapshot}, and a sandbox, {}", sandbox.id);
             Err(Problem::new(Code::Conflict, message).hint("write the id of the one that is meant"))
         }
-        (Ok(one), Err(problem)) | (Err(problem), Ok(one)) if missing(&problem) => Ok(one),
-        (Err(problem), _) if !missing(&problem) => Err(problem),
-        (_, Err(problem)) if !missing(&problem) => Err(problem),
+        (Ok(snapshot), Err(problem)) if missing(&problem) => Ok(snapshot),
+        (Err(problem), Ok(sandbox)) if missing(&problem) => Ok(sandbox.id.to_string()),
+        (Err(problem), _) | (_, Err(problem)) if !missing(&problem) => Err(problem),
         _ => Err(Problem::new(Code::NotFound, format!("there is no snapshot and no sandbox {reference:?}"))
             .hint("sandboxer snapshots list; sandboxer list")),
     }

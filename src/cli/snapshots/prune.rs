@@ -77,7 +77,8 @@ fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(
     match items.iter().filter(|item| item.ok).count() {
         0 if items.is_empty() => face.remark("no snapshot is that old: nothing to do"),
         0 => {}
-        count => face.remark(&format!("{count} snapshots, {}", size(freed))),
+        1 => face.remark(&format!("{gone} one snapshot, {}", size(freed))),
+        count => face.remark(&format!("{gone} {count} snapshots, {}", size(freed))),
     }
     Ok(())
 }

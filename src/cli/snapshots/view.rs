@@ -1,11 +1,13 @@
 //! A snapshot in words: its row, its block, and the tree of what hangs on it.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::super::output::{Face, Look, Stop, Tone};
 use super::super::table::{Line, age, size};
 use crate::domain::Time;
+use crate::domain::patch::PatchState;
 use crate::domain::request::counted;
 use crate::domain::snapshot::{BasedOn, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
 
@@ -211,21 +213,22 @@ impl Tree<'_> {
     }
 }
 
-/// `sandbox try (a1b2c3d4)  ready  patches applied, up to 2; will get 3`.
+/// `sandbox try (a1b2c3d4)  ready  patches pending, level 2, owes 3`.
 fn sandbox_line(sandbox: &BasedOn) -> String {
     let title = match &sandbox.name {
         Some(name) => format!("{name} ({})", sandbox.id),
         None => sandbox.id.to_string(),
     };
-    let level = match sandbox.last_patch_sequence {
-        0 => String::new(),
-        level => format!("  patch level {level}"),
-    };
-    let owes: Vec<_> = sandbox.owes.iter().map(ToString::to_string).collect();
-    let owes = if owes.is_empty() { String::new() } else { format!(", owes {}", owes.join(", ")) };
-    let patches = match sandbox.patch_state.as_str() {
-        "none" => String::new(),
-        state => format!("  {state}"),
-    };
-    format!("sandbox {title}  {}{level}{patches}{owes}", sandbox.state)
+    let mut text = format!("sandbox {title}  {}", sandbox.state);
+    if sandbox.patch_state != PatchState::None {
+        let _ = write!(text, "  patches {}", sandbox.patch_state);
+    }
+    if sandbox.last_patch_sequence > 0 {
+        let _ = write!(text, ", level {}", sandbox.last_patch_sequence);
+    }
+    if !sandbox.owes.is_empty() {
+        let owes: Vec<_> = sandbox.owes.iter().map(ToString::to_string).collect();
+        let _ = write!(text, ", owes {}", owes.join(", "));
+    }
+    text
 }

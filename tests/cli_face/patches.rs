@@ -1,0 +1,239 @@
+//! `patches` as they are typed and read, and `wait --for patched`.
+
+use insta::assert_snapshot;
+use sandboxer::client::{Problem, RolloutItem};
+use sandboxer::domain::operation::OperationError;
+use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::{Code, Fault, SandboxRecord, SnapshotId, State};
+use serde_json::{Value, json};
+
+use super::cli_client::{End, FakeClient, id, now};
+use super::cli_shelf::{patch, snapshot};
+use super::cli_world::*;
+use super::fits;
+
+const A: &str = "snap-0000000a";
+
+/// A snapshot, two patches on it, and a sandbox that owes both.
+fn patched() -> FakeClient {
+    let mut one = named("b1b1b1b1", "one", State::Ready);
+    one.based_on_snapshot = Some(SnapshotId::new(A));
+    let fake = FakeClient::with(vec![ready("a1b2c3d4"), one]);
+    let mut inner = fake.lock();
+    inner.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4")];
+    inner.shelf.patches = vec![patch(1, A, "true", Some("newer\u{1b}[2J certificates")), patch(2, A, "make fix", None)];
+    drop(inner);
+    fake
+}
+
+fn last(fake: &FakeClient) -> Value {
+    let call = fake.calls().last().cloned().unwrap();
+    serde_json::from_str(call.split_once(' ').unwrap().1).unwrap()
+}
+
+#[tokio::test]
+async fn patches_in_their_order() {
+    let fake = patched();
+    assert_snapshot!("patches_list", run(&fake, "patches list base").await);
+    let ran = run(&fake, "patches list base --json").await;
+    assert_eq!((ran.json().as_array().unwrap().len(), ran.json()[1]["script"].clone()), (2, json!("make fix")));
+    fake.lock().shelf.patches.clear();
+    let ran = run(&fake, "patches list base").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, "snapshot base has no patches\n"));
+    assert_eq!(run(&fake, "patches list base --json").await.stdout, "[]\n");
+    assert_eq!(run(&fake, "patches list nothing").await.status, 3);
+}
+
+#[tokio::test]
+async fn a_script_comes_from_a_file_or_stdin_and_is_kept_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fix.sh");
+    std::fs::write(&file, "#!/bin/sh\necho ü\t'x'\n").unwrap();
+    let fake = patched();
+    let line = format!("patches add base --script-file {} --description 'a fix' --run-in web", file.display());
+    assert_snapshot!("patches_add", run(&fake, &line).await);
+    let asked = json!({"snapshot": A, "script": "#!/bin/sh\necho ü\t'x'\n", "description": "a fix", "run_in": "web"});
+    assert_eq!(last(&fake), asked);
+    let piped = World { types: "make all\n", ..World::default() };
+    let ran = run_in(piped, &fake, "patches add base --script-file - --json").await;
+    assert_eq!((ran.status, &ran.json()["script"]), (0, &json!("make all\n")));
+}
+
+#[tokio::test]
+async fn what_is_no_script_is_refused_before_anything_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    let binary = file("binary", b"#!/bin/sh\n\xff\xfe");
+    let large = file("large", &vec![b'#'; 96 * 1024 + 1]);
+    let fake = patched();
+    for (path, says) in [
+        (binary.as_str(), "is not UTF-8: byte 10 belongs to no character"),
+        (large.as_str(), "the script has more than 96KiB"),
+        ("/nowhere/file", "cannot be read"),
+        (folder.path().to_str().unwrap(), "cannot be read"),
+    ] {
+        let ran = run(&fake, &format!("patches add base --script-file {path}")).await;
+        assert_eq!(ran.status, 2, "{path}: {ran}");
+        assert!(ran.stderr.contains(says), "{path}: {ran}");
+    }
+    assert!(fake.calls().is_empty());
+    let most = file("most", &vec![b'#'; 96 * 1024]);
+    assert_eq!(run(&fake, &format!("patches add base --script-file {most}")).await.status, 0);
+    assert_eq!(run(&fake, "patches add base").await.status, 2);
+}
+
+#[tokio::test]
+async fn removing_says_what_and_the_second_time_not_found() {
+    let fake = patched();
+    let ran = run(&fake, "patches remove base 2").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "removed patch 2 (pat-00000002) from base\n"));
+    assert_eq!(last(&fake), json!([A, "2"]));
+    assert_eq!(run(&fake, "patches remove base 2 --json").await.error()["code"], "not_found");
+    assert_eq!(run(&fake, "patches remove base pat-00000001 --json").await.json()["sequence"], 1);
+}
+
+fn standing(id: &str, name: Option<&str>, state: &str, blocked: bool, exit: Option<i32>) -> Value {
+    let run = exit.map(|exit| {
+        json!({"id": "pat-00000001", "sequence": 1, "state": state, "started_at": now(), "duration_s": 75,
+            "exit_status": exit, "output": "secret"})
+    });
+    json!({"id": id, "name": name, "host": "coulombcore", "state": state, "blocked": blocked, "run": run})
+}
+
+#[tokio::test]
+async fn status_says_how_each_sandbox_stands() {
+    let fake = patched();
+    let value = json!([
+        {"patch": patch(1, A, "true", None), "sandboxes": [
+            standing("b1b1b1b1", Some("one"), "applied", false, Some(0)),
+            standing("b2b2b2b2", None, "failed", false, Some(7)),
+            standing("b3b3b3b3", None, "unknown", false, None),
+            standing("b4b4b4b4", None, "applying", false, None),
+        ]},
+        {"patch": patch(2, A, "true", None), "sandboxes": [
+            standing("b1b1b1b1", Some("one"), "pending", false, None),
+            standing("b2b2b2b2", None, "pending", true, None),
+        ]},
+        {"patch": patch(3, A, "true", None), "sandboxes": []},
+    ]);
+    fake.lock().shelf.status = serde_json::from_value(value).unwrap();
+    assert_snapshot!("patches_status", run(&fake, "patches status base").await);
+    let ran = run(&fake, "patches status base --json").await;
+    fits("patch_status", &ran.json());
+}
+
+fn stands(state: PatchState, error: Option<&str>) -> SandboxRecord {
+    let mut record = named("b1b1b1b1", "one", State::Ready);
+    (record.patch_state, record.patch_error) = (state, error.map(str::to_owned));
+    record.based_on_snapshot = Some(SnapshotId::new(A));
+    record.applied_patches = vec![serde_json::from_value(json!({"id": "pat-00000002", "sequence": 2,
+        "state": record.patch_state, "started_at": now(), "duration_s": 2, "exit_status": 7, "output": "no such \u{1b}[31mfile"}))
+    .unwrap()];
+    record
+}
+
+#[tokio::test]
+async fn applying_to_one_fails_when_a_patch_does() {
+    let fake = patched().ends("b1b1b1b1", End::Well(Box::new(stands(PatchState::Applied, None))));
+    let ran = run(&fake, "patches apply one --json").await;
+    assert_eq!((ran.status, &ran.json()["patch_state"]), (0, &json!("applied")));
+    assert_eq!(last(&fake), json!({"id": "b1b1b1b1", "revision": null, "retry": false}));
+    run(&fake, "patches apply one --retry").await;
+    assert_eq!(last(&fake)["retry"], true);
+    let error = "patch 2 (pat-00000002) failed with exit status 7";
+    let fake = patched().ends("b1b1b1b1", End::Well(Box::new(stands(PatchState::Failed, Some(error)))));
+    assert_snapshot!("patches_apply_failed", run(&fake, "patches apply one").await);
+    let ran = run(&fake, "patches apply one --json").await;
+    assert_eq!((ran.status, &ran.error()["details"]["patch_state"]), (1, &json!("failed")));
+}
+
+#[tokio::test]
+async fn a_rollout_ends_like_a_bulk_verb() {
+    let item = |text: &str, canary, error: Option<Code>| RolloutItem {
+        id: id(text),
+        ok: error.is_none(),
+        canary,
+        applied: if error.is_none() { vec![1, 2] } else { vec![] },
+        error: error.map(|code| OperationError::from(Fault::new(code, format!("{text} went wrong")))),
+    };
+    for (errors, status) in [
+        ([None, None], 0),
+        ([Some(Code::OperationFailed), Some(Code::OperationFailed)], 1),
+        ([None, Some(Code::Conflict)], 8),
+        ([Some(Code::Conflict), Some(Code::Conflict)], 4),
+    ] {
+        let fake = patched();
+        let [first, second] = errors.clone();
+        fake.lock().shelf.rollout = vec![item("b1b1b1b1", true, first), item("b2b2b2b2", false, second)];
+        let ran = run(&fake, "patches apply --all base --canary 1 --json").await;
+        assert_eq!(ran.status, status, "{errors:?}");
+        assert_eq!(last(&fake), json!({"snapshot": A, "canary": 1}));
+        fits("rollout", &ran.json());
+        assert_eq!(run(&fake, "patches apply --all base").await.status, status, "{errors:?}");
+    }
+    let fake = patched();
+    fake.lock().shelf.rollout = vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
+    assert_snapshot!("rollout", run(&fake, "patches apply --all base --canary 1").await);
+    for wrong in ["", "one --all base", "one --canary 1", "--all base --retry", "--canary 1", "--all base --canary x"] {
+        let fake = patched();
+        assert_eq!(run(&fake, &format!("patches apply {wrong}")).await.status, 2, "{wrong}");
+        assert!(fake.calls().is_empty());
+    }
+    let ran = run(&patched(), "patches apply --all base").await;
+    assert_eq!(ran.stderr, "no sandbox is based on the snapshot: nothing to do\n");
+}
+
+#[tokio::test]
+async fn ctrl_c_cancels_what_a_rollout_runs() {
+    let fake = patched();
+    fake.lock().shelf.waits = true;
+    let running = json!({
+        "id": "op-1a2b3c4d", "kind": "patch", "sandbox_id": "b1b1b1b1", "snapshot_id": null, "state": "running",
+        "stage": null, "done": null, "of": null, "bytes": null, "started_at": now(), "finished_at": null,
+        "pid": std::process::id(), "host": "box", "actor": {"type": "adm", "name": "tester"}, "error": null,
+    });
+    let mut elsewhere = running.clone();
+    (elsewhere["id"], elsewhere["pid"]) = (json!("op-00000001"), json!(1));
+    fake.lock().operations = [running, elsewhere].map(|one| serde_json::from_value(one).unwrap()).to_vec();
+    let world = World { presses: 1, ..World::default() };
+    run_in(world, &fake, "patches apply --all base").await;
+    assert_eq!(fake.calls()[1..], ["cancel op-1a2b3c4d"], "only this process's");
+}
+
+#[tokio::test]
+async fn wait_for_patched_knows_every_state() {
+    for (state, status) in [
+        (PatchState::None, 0),
+        (PatchState::Applied, 0),
+        (PatchState::Failed, 1),
+        (PatchState::Unknown, 1),
+        (PatchState::Pending, 5),
+        (PatchState::Applying, 5),
+    ] {
+        let fake = FakeClient::with(vec![stands(state.clone(), None)]);
+        let ran = run(&fake, "wait one --for patched --timeout 0s").await;
+        assert_eq!(ran.status, status, "{state}: {ran}");
+    }
+    let mut gone = stands(PatchState::Pending, None);
+    gone.state = State::Destroying;
+    assert_eq!(run(&FakeClient::with(vec![gone]), "wait one --for patched").await.status, 4);
+}
+
+#[tokio::test]
+async fn every_document_fits_its_schema() {
+    let fake = patched();
+    let piped = World { types: "make all\n", ..World::default() };
+    fits("patch", &run_in(piped, &fake, "patches add base --script-file - --json").await.json());
+    fits("patches", &run(&fake, "patches list base --json").await.json());
+    fits("patch", &run(&fake, "patches remove base 1 --json").await.json());
+    fits("sandbox", &run(&fake, "patches apply one --json").await.json());
+    let refused = Problem::new(Code::Unsupported, "ext.saas-stub has no patches");
+    fake.lock().shelf.refuses = Some(refused);
+    let ran = run(&fake, "patches apply one --json").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
+    fits("error", &json!({"error": ran.error()}));
+}

@@ -1,0 +1,498 @@
+//! `sleep`, `wake`, `snapshot`, `restore`, `snapshots`: checkpoints as they are typed and read.
+
+use insta::assert_snapshot;
+use sandboxer::client::{Problem, PruneItem, SnapshotDiff};
+use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::sandbox::Failure;
+use sandboxer::domain::snapshot::{Consistency, NotCaptured, Replica, SnapshotRecord, SnapshotState};
+use sandboxer::domain::{Code, HostName, SandboxRecord, SnapshotId, State};
+use serde_json::{Value, json};
+
+use super::cli_client::{End, FakeClient, now};
+use super::cli_shelf::{patch, snapshot};
+use super::cli_world::*;
+use super::fits;
+
+const A: &str = "snap-0000000a";
+const B: &str = "snap-0000000b";
+
+fn based(id: &str, name: &str, on: &str) -> SandboxRecord {
+    SandboxRecord { based_on_snapshot: Some(SnapshotId::new(on)), ..named(id, name, State::Ready) }
+}
+
+/// The picture of semantics 7: A of my-env; one and two are based on A; B is taken of one; three is based on B.
+fn family() -> FakeClient {
+    let mut one = based("b1b1b1b1", "one", A);
+    one.applied_patches = vec![
+        serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "applied", "started_at": now(),
+            "duration_s": 75, "exit_status": 0, "output": ""}))
+        .unwrap(),
+    ];
+    one.last_patch_sequence = 1;
+    one.patch_state = PatchState::Pending;
+    let records = vec![ready("a1b2c3d4"), one, based("b2b2b2b2", "two", A), based("b3b3b3b3", "three", B)];
+    let fake = FakeClient::with(records);
+    let mut shelf = fake.lock();
+    let mut b = snapshot(B, None, "b1b1b1b1");
+    (b.sandbox_name, b.parent_snapshot, b.patch_level) = (Some("one".into()), Some(SnapshotId::new(A)), 1);
+    shelf.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4"), b];
+    shelf.shelf.patches = vec![patch(1, A, "true", Some("newer certificates\u{1b}[2J")), patch(2, A, "make fix", None)];
+    drop(shelf);
+    fake
+}
+
+fn last(fake: &FakeClient) -> (String, Value) {
+    let call = fake.calls().last().cloned().unwrap();
+    let (verb, request) = call.split_once(' ').unwrap();
+    (verb.to_owned(), serde_json::from_str(request).unwrap())
+}
+
+// --- snapshot, restore
+
+#[tokio::test]
+async fn a_snapshot_is_asked_for_by_the_sandboxs_id() {
+    let fake = family();
+    let ran = run(&fake, "snapshot my-env --name before --mode stop").await;
+    assert_snapshot!("snapshot", ran);
+    assert_eq!(last(&fake).1, json!({"id": "a1b2c3d4", "revision": null, "name": "before", "mode": "stop"}));
+    let ran = run(&fake, "snapshot a1b2 --json").await;
+    assert_eq!((ran.status, &ran.json()["state"], ran.stderr.as_str()), (0, &json!("ready"), ""));
+    assert_eq!(last(&fake).1["mode"], Value::Null);
+    assert_eq!(run(&fake, "snapshot nothing").await.status, 3);
+    assert_eq!(run(&fake, "snapshot my-env --mode paus").await.status, 2);
+}
+
+#[tokio::test]
+async fn what_a_snapshot_is_less_than_hoped_is_said() {
+    let mut fuzzy = snapshot("snap-0000000f", None, "a1b2c3d4");
+    fuzzy.archive.consistency = Some(Consistency::Fuzzy);
+    fuzzy.archive.not_captured =
+        vec![NotCaptured { name: "cache".into(), reason: "the engine\u{1b}[2J refused".into() }];
+    fuzzy.archive.not_preserved = [("xattrs".to_owned(), 3)].into();
+    (fuzzy.archive.left_out, fuzzy.archive.left_out_count) = ((0..7).map(|n| format!("workspace/s{n}")).collect(), 120);
+    let fake = family();
+    fake.lock().shelf.ends.clear();
+    fake.lock().shelf.becomes = Some(fuzzy);
+    assert_snapshot!("snapshot_fuzzy", run(&fake, "snapshot my-env").await);
+    assert_eq!(run(&fake, "snapshot my-env --quiet").await.stderr, "");
+}
+
+fn badly(state: SnapshotState, unremoved: bool) -> SnapshotRecord {
+    let mut record = snapshot("snap-0000000f", None, "a1b2c3d4");
+    (record.state, record.unremoved) = (state, unremoved);
+    record.failure = Some(Failure {
+        step: "archive".into(),
+        exit_status: Some(2),
+        output: "tar: \u{1b}[31mNo space left on device\u{1b}[0m".into(),
+    });
+    record
+}
+
+#[tokio::test]
+async fn a_failed_snapshot_shows_why_and_what_remains() {
+    let problem = Problem::new(Code::OperationFailed, "the archive could not be written");
+    for (unremoved, name) in [(false, "snapshot_failed"), (true, "snapshot_failed_with_rest")] {
+        let fake = family();
+        let end = (problem.clone(), badly(SnapshotState::Failed, unremoved));
+        fake.lock().shelf.ends.insert("snap-0000000f".into(), end);
+        assert_snapshot!(name, run(&fake, "snapshot my-env --quiet").await);
+        let ran = run(&fake, "snapshot my-env --json").await;
+        let details = &ran.error()["details"];
+        assert_eq!((ran.status, &details["failure"]["step"]), (1, &json!("archive")));
+        assert_eq!(details["unremoved"], json!(unremoved));
+    }
+}
+
+#[tokio::test]
+async fn ctrl_c_cancels_a_snapshot_and_says_what_remains() {
+    let fake = family();
+    let end = (Problem::new(Code::Cancelled, "cancelled and rolled back"), badly(SnapshotState::Failed, false));
+    fake.lock().shelf.ends.insert("snap-0000000f".into(), end);
+    fake.lock().shelf.waits = true;
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "snapshot my-env").await;
+    assert!(fake.calls().contains(&"cancel op-snap-0000000f".to_owned()));
+    assert_snapshot!(ran, @r"
+    status 130
+    --- stdout
+    --- stderr
+    cancelling; Ctrl-C again leaves at once
+    failed step: archive (exit status 2)
+      | tar: No space left on device
+    error: cancelled and rolled back
+    hint: nothing of it is left on coulombcore; sandboxer snapshots get snap-0000000f shows what was recorded
+    ");
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_names_recover() {
+    let fake = family().ends("a1b2c3d4", End::Never);
+    for line in ["sleep my-env", "patches apply my-env"] {
+        let ran = run_in(World { presses: 2, ..World::default() }, &fake, line).await;
+        assert_eq!((ran.status, ran.left_at_once), (130, true), "{line}: {ran}");
+        assert!(ran.stderr.contains("hint: sandboxer recover brings into order what remains"), "{ran}");
+    }
+}
+
+#[tokio::test]
+async fn restore_makes_another_one() {
+    let fake = family();
+    let line = "restore base --host coulombcore --ttl 2h --name try --require-patches --strict";
+    let ran = run(&fake, line).await;
+    assert_eq!((ran.status, ran.stdout.lines().next()), (0, Some("id       r0000001")), "{ran}");
+    let asked = json!({"snapshot": A, "host": "coulombcore", "ttl": "2h", "name": "try", "require_patches": true,
+        "strict": true});
+    assert_eq!(last(&fake), ("restore".to_owned(), asked));
+    assert_eq!(run(&fake, "restore nothing").await.status, 3);
+}
+
+#[tokio::test]
+async fn a_restore_that_is_less_than_hoped_says_so() {
+    let mut left = based("r0000001", "try", A);
+    left.not_preserved = [("owners".to_owned(), 12)].into();
+    left.patch_state = PatchState::Failed;
+    left.patch_error = Some("patch 2 failed with exit status 1; sandboxer patches apply try --retry".into());
+    let fake = family().ends("r0000001", End::Well(Box::new(left)));
+    let ran = run(&fake, "restore base").await;
+    assert_eq!(ran.status, 0);
+    assert_snapshot!(ran.stderr, @r"
+    warning: coulombcore could not set 12 owners; --strict fails on that
+    warning: patch 2 failed with exit status 1; sandboxer patches apply try --retry
+    ");
+    // It did not come to be.
+    let problem = Problem::new(Code::OperationFailed, "patch 2 failed with exit status 1");
+    let fake = family().ends("r0000001", End::Badly(problem, Box::new(failed("r0000001"))));
+    let ran = run(&fake, "restore base --require-patches").await;
+    assert_eq!(ran.status, 1);
+    assert!(ran.stderr.contains("failed step: start (exit status 1)"), "{ran}");
+}
+
+#[tokio::test]
+async fn sleep_and_wake_and_nothing_to_do() {
+    let asleep = named("a1b2c3d4", "my-env", State::Sleeping);
+    let fake = family().ends("a1b2c3d4", End::Well(Box::new(asleep)));
+    let ran = run(&fake, "sleep my-env --json").await;
+    assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("sleeping")));
+    assert_eq!(last(&fake), ("sleep".to_owned(), json!({"id": "a1b2c3d4", "revision": null})));
+    let ran = run(&fake, "sleep my-env").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, "my-env is asleep: nothing to do\n"));
+    let mut awake = named("a1b2c3d4", "my-env", State::Ready);
+    awake.patch_state = PatchState::Failed;
+    awake.patch_error = Some("patch 3 failed".into());
+    let fake = fake.ends("a1b2c3d4", End::Well(Box::new(awake)));
+    let ran = run(&fake, "wake my-env").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, "warning: patch 3 failed\n"));
+    assert_eq!(run(&fake, "wake my-env").await.stderr.lines().next(), Some("my-env is awake: nothing to do"));
+}
+
+// --- what there is
+
+#[tokio::test]
+async fn snapshots_in_a_table_and_as_a_tree() {
+    let fake = family();
+    fake.lock().shelf.snapshots[0].replicas = vec![Replica {
+        host: HostName::new("sandboxer01"),
+        host_identity: None,
+        path: "/x".into(),
+        format: sandboxer::domain::snapshot::ArchiveFormat::TarGz,
+        bytes: 1_600_000,
+        created_at: now().minus_seconds(60),
+    }];
+    assert_snapshot!("snapshots_list", run(&fake, "snapshots list").await);
+    assert_snapshot!("snapshots_get", run(&fake, "snapshots get base").await);
+    assert_snapshot!("snapshots_get_ascii", run(&fake, "snapshots get base --ascii").await.stdout);
+    let ran = run(&fake, "snapshots get base --json").await;
+    assert_eq!((&ran.json()["children"], ran.json()["sandboxes"].as_array().unwrap().len()), (&json!([B]), 2));
+    let ran = run(&FakeClient::default(), "snapshots list").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
+    assert_eq!(run(&FakeClient::default(), "snapshots list --json").await.stdout, "[]\n");
+    assert_eq!(run(&fake, "snapshots").await.status, 2);
+}
+
+#[tokio::test]
+async fn failed_ones_only_with_all() {
+    let fake = family();
+    fake.lock().shelf.snapshots.push(badly(SnapshotState::Failed, true));
+    let count = |ran: &Ran| ran.json().as_array().unwrap().len();
+    assert_eq!(count(&run(&fake, "snapshots list --json").await), 2);
+    assert_eq!(count(&run(&fake, "snapshots list --all --json").await), 3);
+}
+
+#[tokio::test]
+async fn get_shows_where_a_sandbox_comes_from() {
+    let fake = family();
+    let mut broken = fake.lock().records[2].clone();
+    broken.applied_patches = vec![
+        serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "failed",
+        "started_at": now(), "duration_s": 2, "exit_status": 7, "output": "one\n\u{1b}[31mno such file\u{1b}[0m\n"}))
+        .unwrap(),
+    ];
+    broken.patch_state = PatchState::Failed;
+    broken.patch_error = Some("patch 1 (pat-00000001) failed with exit status 7".into());
+    fake.lock().records[2] = broken;
+    assert_snapshot!("get_lineage", run(&fake, "get one").await);
+    assert_snapshot!("get_patch_failed", run(&fake, "get two").await);
+    assert_snapshot!("get_deep", run(&fake, "get three").await);
+    let ran = run(&fake, "get three --json").await;
+    assert_eq!(ran.json()["lineage"], json!({"ancestors": [B, A], "snapshots": []}));
+    assert_eq!(run(&fake, "get one --json").await.json()["lineage"]["snapshots"], json!([B]));
+}
+
+// --- delete, prune
+
+#[tokio::test]
+async fn delete_prints_an_array_in_the_order_given() {
+    let fake = family();
+    let ran = run(&fake, &format!("snapshots delete {B} nothing base {B} --json")).await;
+    let items = ran.json();
+    let short = |item: &Value| format!("{} {} {}", item["id"], item["ok"], item["error"]["code"]);
+    let short: Vec<String> = items.as_array().unwrap().iter().map(short).collect();
+    assert_eq!(
+        short,
+        [
+            format!("{B:?} false \"in_use\""),
+            "\"nothing\" false \"not_found\"".to_owned(),
+            format!("{A:?} false \"in_use\""),
+        ]
+    );
+    assert_eq!((ran.status, &ran.error()["code"]), (8, &json!("partial")));
+    for (line, status) in [
+        ("snapshots delete base", 4),
+        ("snapshots delete no-1 no-2", 3),
+        ("snapshots delete base snap-0000000b", 4),
+        ("snapshots delete base --force", 2),
+        ("snapshots delete base --force --yes", 0),
+        ("snapshots delete snap-0000", 2),
+        ("snapshots delete snap-0000000b --force --yes", 0),
+    ] {
+        assert_eq!(run(&family(), line).await.status, status, "{line}");
+        assert_eq!(run(&family(), &format!("{line} --json")).await.status, status, "{line}");
+    }
+    assert_snapshot!("delete_in_use", run(&family(), "snapshots delete base nothing").await);
+}
+
+#[tokio::test]
+async fn delete_asks_and_shows_what_depends_on_it() {
+    let ran = run_in(on_terminal("n\n"), &family(), "snapshots delete base snap-0000000b --force --no-color").await;
+    assert_snapshot!("delete_asks", ran);
+    for (types, status) in [("y\n", 0), ("n\n", 130), ("\n", 130)] {
+        let fake = family();
+        let ran = run_in(on_terminal(types), &fake, "snapshots delete base --force").await;
+        assert_eq!((ran.status, fake.calls().is_empty()), (status, status != 0), "{types:?} {ran}");
+    }
+    // Whoever was shown a record agreed to that revision.
+    let fake = family();
+    run_in(on_terminal("y\n"), &fake, "snapshots delete base --force").await;
+    assert_eq!(last(&fake), ("delete".to_owned(), json!({"id": A, "revision": 3, "force": true})));
+    // Under --json nobody can be asked.
+    let ran = run_in(on_terminal("y\n"), &family(), "snapshots delete base --force --json").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));
+}
+
+fn pruned(id: &str, name: Option<&str>, ok: bool, reason: &str) -> PruneItem {
+    let name = name.map(str::to_owned);
+    PruneItem { id: SnapshotId::new(id), name, ok, bytes: Some(1 << 20), reason: reason.into(), error: None }
+}
+
+fn old() -> FakeClient {
+    let fake = family();
+    let mut inner = fake.lock();
+    inner.shelf.snapshots.push(snapshot("snap-0000000c", Some("older"), "a1b2c3d4"));
+    inner.shelf.prune = vec![
+        pruned("snap-0000000c", Some("older"), true, "2 newer ones of sandbox a1b2c3d4 are there"),
+        pruned(A, Some("base"), false, "kept, in use by patch 1 (pat-00000001)"),
+    ];
+    drop(inner);
+    fake
+}
+
+#[tokio::test]
+async fn prune_deletes_what_it_showed_and_nothing_else() {
+    let fake = old();
+    assert_snapshot!("prune_dry_run", run(&fake, "snapshots prune --keep 1 --dry-run").await);
+    assert_eq!(fake.calls().len(), 1, "{:?}", fake.calls());
+    assert_eq!(last(&fake).1, json!({"keep": 1, "older_than_s": null, "dry_run": true}));
+    let ran = run(&fake, "snapshots prune --keep 1 --older-than 30d --json").await;
+    assert_eq!((ran.status, ran.json()[0]["ok"].clone(), ran.json()[1]["ok"].clone()), (0, json!(true), json!(false)));
+    assert_eq!(last(&fake), ("delete".to_owned(), json!({"id": "snap-0000000c", "revision": null, "force": false})));
+    assert_snapshot!("prune_asks", run_in(on_terminal("n\n"), &old(), "snapshots prune --keep 1 --no-color").await);
+    assert_snapshot!("prune", run(&old(), "snapshots prune --keep 1").await);
+    for wrong in ["", "--keep -1", "--keep many", "--older-than yesterday"] {
+        assert_eq!(run(&old(), &format!("snapshots prune {wrong}")).await.status, 2, "{wrong}");
+    }
+    let none = family();
+    let ran = run(&none, "snapshots prune --keep 1").await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, "no snapshot is that old: nothing to do\n"));
+}
+
+#[tokio::test]
+async fn prune_ends_like_a_bulk_verb() {
+    let fake = old();
+    fake.lock().shelf.refuses = Some(Problem::new(Code::Busy, "snapshot snap-0000000c is busy"));
+    let ran = run(&fake, "snapshots prune --keep 1 --json").await;
+    assert_eq!((ran.status, &ran.json()[0]["error"]["code"]), (4, &json!("busy")));
+    assert_eq!(run(&fake, "snapshots prune --keep 1").await.stderr, "error: snapshot snap-0000000c is busy\n");
+}
+
+// --- verify, copy, diff
+
+#[tokio::test]
+async fn verify_and_copy() {
+    let fake = family();
+    let ran = run(&fake, "snapshots verify base").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "base (snap-0000000a) is what was recorded, on coulombcore\n"));
+    assert_eq!(run(&fake, "snapshots verify base --json").await.json()["id"], A);
+    let altered = Problem::new(Code::OperationFailed, "the archive is not what was recorded");
+    let record = snapshot(A, Some("base"), "a1b2c3d4");
+    fake.lock().shelf.ends.insert(A.into(), (altered, record));
+    assert_eq!(run(&fake, "snapshots verify base").await.status, 1);
+    let fake = family();
+    let ran = run(&fake, "snapshots copy base --to sandboxer01").await;
+    assert_eq!((ran.status, last(&fake).1), (0, json!({"id": A, "host": "sandboxer01"})), "{ran}");
+    for (code, status) in
+        [(Code::Unsupported, 7), (Code::Busy, 4), (Code::Conflict, 4), (Code::HostUnreachable, 5), (Code::InUse, 4)]
+    {
+        let fake = family();
+        fake.lock().shelf.refuses = Some(Problem::new(code.clone(), "no"));
+        for line in ["snapshots copy base --to x", "snapshot my-env", "restore base", "sleep my-env", "wake one"] {
+            let ran = run(&fake, &format!("{line} --json")).await;
+            assert_eq!((ran.status, &ran.error()["code"]), (status, &json!(code.as_str())), "{line}");
+        }
+    }
+}
+
+fn difference() -> SnapshotDiff {
+    let entry = |path: &str, kind: &str, mode: &str, size: u64, target: Option<&str>| {
+        json!({"path": path, "kind": kind, "mode": mode, "owner": "self/self", "size": size,
+            "modified": "2026-03-14 12:00:00", "target": target})
+    };
+    let value = json!({
+        "a": A, "b": "a1b2c3d4", "added": 2, "removed": 1, "changed": 2, "bytes": -2_000_000, "truncated": true,
+        "notes": ["volumes are not compared\u{1b}[2J"],
+        "changes": [
+            {"path": "workspace/new\\033[2J", "change": "added", "differs": [], "a": null,
+                "b": entry("workspace/new", "file", "rw-r--r--", 2048, None)},
+            {"path": "workspace/link", "change": "added", "differs": [], "a": null,
+                "b": entry("workspace/link", "symlink", "rwxrwxrwx", 0, Some("/etc/passwd"))},
+            {"path": "workspace/old", "change": "removed", "differs": [], "b": null,
+                "a": entry("workspace/old", "directory", "rwxr-xr-x", 0, None)},
+            {"path": "workspace/run", "change": "changed", "differs": ["mode", "size"],
+                "a": entry("workspace/run", "file", "rw-r--r--", 2_100_000, None),
+                "b": entry("workspace/run", "file", "rwxr-xr-x", 2_100_001, None)},
+            {"path": "volumes/data/x", "change": "changed", "differs": ["target", "else"],
+                "a": entry("volumes/data/x", "symlink", "rwxrwxrwx", 0, Some("a")),
+                "b": entry("volumes/data/x", "symlink", "rwxrwxrwx", 0, Some("b"))},
+        ],
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+#[tokio::test]
+async fn diff_in_words_and_as_json() {
+    let fake = family();
+    fake.lock().shelf.diff = Some(difference());
+    assert_snapshot!("diff", run(&fake, "snapshots diff base").await);
+    assert_eq!(last(&fake).1, json!({"a": A, "b": null}));
+    assert_eq!(run(&fake, "snapshots diff base --json").await.json()["bytes"], -2_000_000);
+    for (b, id) in [("my-env", "a1b2c3d4"), ("a1b2", "a1b2c3d4"), (B, B), ("base", A)] {
+        assert_eq!(run(&fake, &format!("snapshots diff base {b}")).await.status, 0, "{b}");
+        assert_eq!(last(&fake).1["b"], id, "{b}");
+    }
+    assert_eq!(run(&fake, "snapshots diff base nothing").await.status, 3);
+    // A name that both have could mean either.
+    fake.lock().shelf.snapshots.push(snapshot("snap-0000000d", Some("my-env"), "a1b2c3d4"));
+    let ran = run(&fake, "snapshots diff base my-env").await;
+    assert_snapshot!(ran, @r"
+    status 4
+    --- stdout
+    --- stderr
+    error: my-env is a snapshot, snap-0000000d, and a sandbox, a1b2c3d4
+    hint: write the id of the one that is meant
+    ");
+}
+
+// --- export, import
+
+#[tokio::test]
+async fn export_writes_a_whole_file_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("base.sbx");
+    let line = format!("snapshots export base {}", file.display());
+    let fake = family();
+    fake.lock().shelf.exported = vec![Ok(b"ab".to_vec()), Ok(b"c\x00\xff".to_vec())];
+    let ran = run(&fake, &line).await;
+    assert_eq!((ran.status, std::fs::read(&file).unwrap()), (0, b"abc\x00\xff".to_vec()), "{ran}");
+    assert_eq!(ran.stdout, format!("base (snap-0000000a) is in {}, 5B\n", file.display()));
+    // Nothing is overwritten.
+    let ran = run(&fake, &line).await;
+    assert_eq!((ran.status, std::fs::read(&file).unwrap().len()), (4, 5), "{ran}");
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(run(&fake, &format!("{line} --json")).await.json()["id"], A);
+    std::fs::remove_file(&file).unwrap();
+    // It breaks off, or somebody presses Ctrl-C: nothing is left.
+    let names = || std::fs::read_dir(folder.path()).unwrap().count();
+    fake.lock().shelf.exported.push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
+    assert_eq!((run(&fake, &line).await.status, names()), (5, 0));
+    fake.lock().shelf.exported.pop();
+    fake.lock().shelf.exports_for_ever = true;
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, &line).await;
+    assert_eq!((ran.status, names()), (130, 0), "{ran}");
+    // Another one is at it.
+    std::fs::write(folder.path().join("base.sbx.partial"), "").unwrap();
+    let ran = run(&fake, &line).await;
+    assert_eq!((ran.status, names()), (4, 1), "{ran}");
+    let ran = run(&fake, "snapshots export base /nowhere/file").await;
+    assert_eq!(ran.status, 1, "{ran}");
+}
+
+#[tokio::test]
+async fn export_to_a_pipe_and_never_to_a_terminal() {
+    let fake = family();
+    fake.lock().shelf.exported = vec![Ok(b"abc".to_vec())];
+    let ran = run(&fake, "snapshots export base -").await;
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "abc", ""));
+    assert_eq!(run_in(on_terminal(""), &fake, "snapshots export base -").await.status, 2);
+    assert_eq!(run(&fake, "snapshots export base - --json").await.status, 2);
+    // Half of it is no success, whoever closed the pipe.
+    let closed = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
+    assert_eq!(run_in(closed, &fake, "snapshots export base -").await.status, 1);
+    fake.lock().shelf.exported.push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
+    assert_eq!(run(&fake, "snapshots export base -").await.status, 5);
+}
+
+#[tokio::test]
+async fn import_reads_a_file_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("base.sbx");
+    let content: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+    std::fs::write(&file, &content).unwrap();
+    let fake = family();
+    let ran = run(&fake, &format!("snapshots import {} --host coulombcore --name again", file.display())).await;
+    assert_eq!(ran.status, 0, "{ran}");
+    assert_eq!(last(&fake).1, json!({"host": "coulombcore", "name": "again"}));
+    assert!(fake.lock().shelf.imported == content);
+    assert_eq!(run(&fake, "snapshots import /nowhere/file --host coulombcore").await.status, 2);
+    assert_eq!(run(&fake, &format!("snapshots import {} --host coulombcore", folder.path().display())).await.status, 2);
+    assert_eq!(run(&fake, "snapshots import x").await.status, 2);
+    assert_eq!(run_in(on_terminal(""), &fake, "snapshots import - --host coulombcore").await.status, 2);
+}
+
+#[tokio::test]
+async fn every_document_fits_its_schema() {
+    let fake = old();
+    fake.lock().shelf.diff = Some(difference());
+    for (line, schema) in [
+        ("snapshots list --all", "snapshots"),
+        ("snapshots get base", "snapshot_view"),
+        ("snapshots verify base", "snapshot"),
+        ("snapshots copy base --to sandboxer01", "snapshot"),
+        ("snapshots diff base", "snapshot_diff"),
+        ("snapshots prune --keep 1", "prune"),
+        ("snapshots delete base nothing", "bulk"),
+        ("snapshot my-env", "snapshot"),
+        ("restore base", "sandbox"),
+        ("get one", "sandbox_detail"),
+        ("sleep my-env", "sandbox"),
+    ] {
+        fits(schema, &run(&fake, &format!("{line} --json")).await.json());
+    }
+}
