@@ -74,6 +74,7 @@ const BLOCKING: &[&str] = &["store", "transport::transfer", "extensions", "tui::
 /// Files of more than [`LONG`] lines, and why they are one file.
 const LONG_FILES: &[(&str, &str)] = &[
     ("tests/dashboard_update.rs", "one function, one suite: every message and what it does to the model"),
+    ("tests/dashboard_snapshots.rs", "one pane, one suite: its tree, every verb on a snapshot, and their screens"),
     ("tests/dashboard_screens.rs", "one screen, one suite: every overlay at every size, from one set of models"),
     ("tests/lab_sandboxes/lab.rs", "one lab, one door: what every lab test does on the two hosts"),
     ("tests/support/fake_client.rs", "one client, one world: every verb of the trait, scripted"),

@@ -292,3 +292,50 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_it_anew() {
     shell.keys("exit\r");
     shell.ended_within(Duration::from_secs(20));
 }
+
+// ---- snapshots -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
+    let (place, mut console) = with_a_canary();
+    let workspace = |name: &str| {
+        let shown = place.sandboxer(&["get", name, "--json"]).stdout;
+        let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
+        Path::new(shown["workdir"].as_str().unwrap()).join("workspace")
+    };
+    std::fs::write(workspace("box").join("kept.txt"), "as it was\n").unwrap();
+    console.keys("s");
+    console.wait_for("Snapshot of");
+    console.keys("monday\r");
+    console.wait_until("its row", |text| text.lines().any(|line| line.contains("◆ monday")));
+    console
+        .wait_until("its line", |text| text.lines().any(|line| line.contains("✓ snapshot") && line.contains("monday")));
+    std::fs::write(workspace("box").join("kept.txt"), "changed since\n").unwrap();
+    // The cursor of the pane is on it.
+    console.keys("2r");
+    console.wait_for("Restore snap-");
+    console.wait_until("what differs", |text| text.contains("1 changed") && text.contains("workspace/kept.txt"));
+    console.keys("again\r");
+    console.wait_until("a row below its snapshot", |text| {
+        text.lines().any(|line| line.contains("└ ●") && line.contains("again"))
+    });
+    assert_eq!(std::fs::read_to_string(workspace("again").join("kept.txt")).unwrap(), "as it was\n");
+    console.wait_until("no running job", |text| !text.contains("1 running"));
+    console.keys("d");
+    let dialog = console.wait_for("it is in use");
+    assert!(dialog.contains("sandbox again ("), "{dialog}");
+    console.keys("\u{1b}");
+    console.wait_until("no dialog", |text| !text.contains("it is in use"));
+    // Its only sandbox goes, from its row in the tree; then the snapshot needs no force.
+    console.keys("jd");
+    console.wait_for("Destroy this sandbox?");
+    console.keys("\t\r");
+    console.wait_until("no sandbox below it", |text| !text.contains("└ ") && !text.contains("1 running"));
+    console.keys("kd");
+    let dialog = console.wait_for("Delete this snapshot?");
+    assert!(!dialog.contains("in use"), "{dialog}");
+    console.keys("\t\r");
+    console.wait_for("no snapshots");
+    console.wait_until("no running job", |text| !text.contains("1 running"));
+    leave(console);
+}

@@ -82,14 +82,14 @@ impl Activity {
     }
 }
 
-/// An event in a sentence, with or without the sandbox's id.
+/// An event in a sentence, with or without what it is about.
 pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
     let (glyph, role) = event_glyph(&event.kind);
     let verb = event.kind.as_str();
     let verb = verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ");
     let mut text = verb;
-    if let Some(id) = event.sandbox_id.as_ref().filter(|_| with_id) {
-        text = format!("{text} {id}");
+    if with_id || event.kind.as_str().starts_with("patch.") {
+        text = subject(event).into_iter().fold(text, |text, word| format!("{text} {word}"));
     }
     for key in ["name", "host", "profile", "reason", "message"] {
         if let Some(value) = event.data.get(key).and_then(serde_json::Value::as_str).filter(|value| !value.is_empty()) {
@@ -105,6 +105,26 @@ pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
         sandbox: event.sandbox_id.clone(),
         job: None,
         problem: None,
+    }
+}
+
+/// What an event is about: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
+fn subject(event: &Event) -> Option<String> {
+    let word = |key: &str| event.data.get(key).and_then(serde_json::Value::as_str).filter(|value| !value.is_empty());
+    let snapshot = word("snapshot_name").or(word("snapshot_id")).map(str::to_owned);
+    let sandbox = event.sandbox_id.as_ref().map(ToString::to_string);
+    match (&event.kind, event.data.get("sequence").and_then(serde_json::Value::as_u64)) {
+        (EventKind::PatchAdded | EventKind::PatchRemoved, Some(number)) => {
+            Some(snapshot.map_or_else(|| number.to_string(), |snapshot| format!("{number} on {snapshot}")))
+        }
+        (EventKind::PatchApplied | EventKind::PatchFailed, Some(number)) => {
+            Some(sandbox.map_or_else(|| number.to_string(), |sandbox| format!("{number} on {sandbox}")))
+        }
+        (kind, _) if kind.as_str().starts_with("snapshot.") => match (snapshot, sandbox) {
+            (Some(snapshot), Some(sandbox)) => Some(format!("{snapshot} of {sandbox}")),
+            (snapshot, sandbox) => snapshot.or(sandbox),
+        },
+        _ => sandbox,
     }
 }
 

@@ -11,8 +11,10 @@ use super::snapshots::caveat;
 use super::words::{age, bytes, many};
 use crate::client::{PatchRequest, Problem, RestoreRequest, SnapshotDiff, SnapshotRequest};
 use crate::domain::Time;
+use crate::domain::name::SandboxId;
 use crate::domain::patch::RUN_IN_WORKSPACE;
-use crate::domain::snapshot::SnapshotView;
+use crate::domain::sandbox::State;
+use crate::domain::snapshot::{BasedOn, SnapshotView};
 
 /// How many differences are listed.
 const CHANGES: usize = 200;
@@ -26,8 +28,8 @@ pub enum SheetAbout {
     Restore(Box<SnapshotTarget>, Comparison),
     /// A patch on this one, from a file or from the editor.
     AddPatch(Arc<SnapshotView>, Script),
-    /// The patches of this one onto the sandboxes based on it.
-    RollOut(Arc<SnapshotView>),
+    /// The patches of this one onto the sandboxes based on it; those of these that are protected are passed over.
+    RollOut(Arc<SnapshotView>, Vec<SandboxId>),
 }
 
 /// Where a new patch's script comes from.
@@ -127,11 +129,11 @@ impl Sheet {
     }
 
     /// The form of a rollout.
-    pub fn roll_out(number: u64, view: &Arc<SnapshotView>) -> Self {
-        let help = "so many first; the rest only when all of them went well. It stops at the first failure";
+    pub fn roll_out(number: u64, view: &Arc<SnapshotView>, protected: Vec<SandboxId>) -> Self {
+        let help = "so many first; the rest when all went well";
         let mut canary = Field::text(FieldKey::Canary, "all at once", help);
         canary.input = tui_input::Input::new("1".to_owned());
-        Self::new(SheetAbout::RollOut(Arc::clone(view)), number, vec![canary])
+        Self::new(SheetAbout::RollOut(Arc::clone(view), protected), number, vec![canary])
     }
 
     /// Its title.
@@ -143,7 +145,7 @@ impl Sheet {
             },
             SheetAbout::Restore(target, _) => format!("Restore {}", target.title()),
             SheetAbout::AddPatch(view, _) => format!("A patch on {}", view.record.title()),
-            SheetAbout::RollOut(view) => format!("Apply the patches of {}", view.record.title()),
+            SheetAbout::RollOut(view, _) => format!("Apply the patches of {}", view.record.title()),
         }
     }
 
@@ -153,7 +155,7 @@ impl Sheet {
             SheetAbout::Snapshot(_) => "take it",
             SheetAbout::Restore(..) => "restore",
             SheetAbout::AddPatch(..) => "add it",
-            SheetAbout::RollOut(_) => "apply",
+            SheetAbout::RollOut(..) => "apply",
         }
     }
 
@@ -210,7 +212,7 @@ impl Sheet {
             }
             SheetAbout::Restore(target, comparison) => restore_lines(&mut lines, target, comparison, now),
             SheetAbout::AddPatch(view, script) => patch_lines(&mut lines, view, script),
-            SheetAbout::RollOut(view) => roll_out_lines(&mut lines, view),
+            SheetAbout::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
         }
         lines
     }
@@ -264,7 +266,7 @@ fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Compar
     comparison_lines(lines, comparison, &record.sandbox_id);
 }
 
-fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &crate::domain::name::SandboxId) {
+fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &SandboxId) {
     match comparison {
         Comparison::Asking => lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned())),
         Comparison::Failed(problem) => lines.push((Role::Dim, format!("cannot be compared: {}", problem.message))),
@@ -334,19 +336,27 @@ fn patch_lines(lines: &mut Lines, view: &SnapshotView, script: &Script) {
     lines.push((Role::Dim, format!("{never}; nor does {}, from which it was taken.", view.record.sandbox_id)));
 }
 
-fn roll_out_lines(lines: &mut Lines, view: &SnapshotView) {
-    let owing = view.sandboxes.iter().filter(|sandbox| !sandbox.owes.is_empty()).count();
-    if owing == 0 {
-        lines.push((Role::Warn, "No sandbox has to get any: there is nothing to apply.".to_owned()));
+fn roll_out_lines(lines: &mut Lines, view: &SnapshotView, protected: &[SandboxId]) {
+    let owing = |sandbox: &&BasedOn| !sandbox.owes.is_empty() && sandbox.state == State::Ready;
+    if view.sandboxes.iter().filter(owing).all(|sandbox| protected.contains(&sandbox.id)) {
+        lines.push((Role::Warn, "No sandbox that is ready has to get any: there is nothing to apply.".to_owned()));
     }
     for sandbox in &view.sandboxes {
         let name = sandbox.name.as_deref().unwrap_or("—");
         let owes: Vec<String> = sandbox.owes.iter().map(ToString::to_string).collect();
-        let (role, what) = match (&sandbox.patch_error, owes.as_slice()) {
-            (Some(error), _) => (Role::Warn, format!("passed over: {error}")),
-            (None, []) => (Role::Dim, "has them all".to_owned()),
-            (None, owes) => (Role::Plain, format!("gets {}", owes.join(", "))),
+        let owes = owes.join(", ");
+        let (role, what) = if owes.is_empty() && sandbox.patch_error.is_none() {
+            (Role::Dim, "has them all".to_owned())
+        } else if protected.contains(&sandbox.id) {
+            (Role::Warn, "passed over: it is protected".to_owned())
+        } else if sandbox.state != State::Ready {
+            (Role::Warn, format!("passed over: it is {}; it gets {owes} when it wakes", sandbox.state))
+        } else if let Some(error) = &sandbox.patch_error {
+            (Role::Bad, format!("stops it: {error}"))
+        } else {
+            (Role::Plain, format!("gets {owes}"))
         };
         lines.push((role, format!("  {} {name}  {}  {what}", sandbox.id, sandbox.state)));
     }
+    lines.push((Role::Dim, "They run now. It stops at the first failure: no other sandbox is begun then.".to_owned()));
 }

@@ -180,7 +180,6 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
             return effects;
         }
     };
-    let well = items.iter().filter(|item| item.ok).count();
     if let Some(job) = model.jobs.get_mut(job) {
         for item in &items {
             let canary = if item.canary { " (first)" } else { "" };
@@ -192,19 +191,25 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
             });
         }
     }
-    let failed = items.iter().find(|item| !item.ok);
-    match failed {
-        None => effects.extend(work::ended_as(
-            model,
-            job,
-            work::Outcome::Told(format!("on {}", many(well, "sandbox", "sandboxes"))),
-        )),
-        Some(item) => {
-            let why = item.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-            let text = format!("{well} of {} have them; {}: {why}", items.len(), item.id);
-            effects.extend(work::ended_badly(model, job, Problem::new(Code::Partial, text)));
-        }
+    let well = items.iter().filter(|item| item.ok).count();
+    // One that was passed over, because it sleeps or somebody works on it, is no failure.
+    let passed = |item: &&RolloutItem| {
+        item.error.as_ref().is_some_and(|error| matches!(error.code, Code::Conflict | Code::Busy))
+    };
+    let over = items.iter().filter(passed).count();
+    let failed = items.iter().find(|item| !item.ok && !passed(item));
+    if let Some(item) = failed {
+        let why = item.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        let text = format!("{well} of {} have them; {}: {why}", items.len(), item.id);
+        effects.extend(work::ended_badly(model, job, Problem::new(Code::Partial, text)));
+        return effects;
     }
+    let on = many(well, "sandbox has them", "sandboxes have them");
+    let outcome = match over {
+        0 => work::Outcome::Told(on),
+        over => work::Outcome::Warned(format!("{on}; {over} passed over: the job's output says why")),
+    };
+    effects.extend(work::ended_as(model, job, outcome));
     effects
 }
 

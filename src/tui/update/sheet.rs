@@ -9,6 +9,7 @@ use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, patches, snapshots}
 use crate::client::{Problem, RolloutRequest, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
+use crate::domain::name::SandboxId;
 use crate::domain::patch::Patch;
 use crate::tui::keymap::Action;
 use crate::tui::model::{Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script, Sheet, SheetAbout, Target};
@@ -99,7 +100,9 @@ pub(super) fn open_patch(model: &mut Model, script: Script) -> Vec<Effect> {
 /// Opens the form of a rollout over the patches of a snapshot.
 pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
     let Some(view) = patches::snapshot(model) else { return Vec::new() };
-    let sheet = Sheet::roll_out(next(model), &view);
+    let protected = |id: &&SandboxId| model.sandboxes.get(id).is_some_and(|entry| entry.record.is_protected());
+    let protected = view.sandboxes.iter().map(|sandbox| &sandbox.id).filter(protected).cloned().collect();
+    let sheet = Sheet::roll_out(next(model), &view, protected);
     push(model, sheet);
     Vec::new()
 }
@@ -172,7 +175,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
             let file = file.filter(|_| *script == Script::File);
             vec![Effect::AddPatch(asked.number, asked.patch_request(view, script), file)]
         }
-        SheetAbout::RollOut(view) => {
+        SheetAbout::RollOut(view, _) => {
             let canary = asked.fields.value(&FieldKey::Canary).and_then(|count| count.parse().ok());
             let title = format!("patches of {}", view.record.title());
             let id = view.record.id.clone();
