@@ -152,6 +152,7 @@ pub(super) async fn up(
         .arg(&project)
         .arg(if small { rendered.yaml.as_str() } else { "" })
         .arg(&runtime.engine)
+        .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
         .args(&runtime.command);
     let mut on_line = |_: Source, line: &[u8]| {
         let message = Some(String::from_utf8_lossy(line).into_owned());
