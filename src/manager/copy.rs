@@ -12,7 +12,7 @@ use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::SandboxManager;
 use crate::manager::archives::{CLEAR_LIMIT, archives_of};
-use crate::manager::record::JobReporter;
+use crate::manager::record::{JobReporter, running};
 
 impl SandboxManager {
     /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
@@ -40,13 +40,7 @@ impl SandboxManager {
         {
             return Ok(SnapshotStarted { operation: None, snapshot: record });
         }
-        if let Some(left) = record.copying_to.clone().filter(|left| !left.same(host.as_str())) {
-            return Err(Fault::new(
-                Code::Conflict,
-                format!("what was to be copied to {left} may still be there in part"),
-            )
-            .hint("`sandboxer recover` removes it, when that host is back"));
-        }
+        refuse_left(&record, &host)?;
         let to = host.clone();
         let (operation, snapshot, held) = self
             .begin_on(&record, OperationKind::Copy, move |record| {
@@ -71,11 +65,35 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
-        let work = self.carry(record, host, &reporter);
+        self.replicate(operation, record, host, cancel, &reporter).await.map(|_| ())
+    }
+
+    /// Copies a ready snapshot's archive to a host that it is not on, and writes that down: the record with the copy on it.
+    /// The snapshot's lock is the caller's; a restore onto another host is one.
+    ///
+    /// Errors: nothing of the copy is left, or the record says that something may be (`unremoved`).
+    pub(super) async fn replicate(
+        &self,
+        operation: &Operation,
+        record: &SnapshotRecord,
+        to: &HostName,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<SnapshotRecord, Fault> {
+        let (mark, going) = (running(operation), to.clone());
+        let record = self
+            .transition_snapshot(&record.id, None, Vec::new(), move |record| {
+                refuse_left(record, &going)?;
+                record.operation = Some(mark);
+                record.copying_to = Some(going);
+                Ok(())
+            })
+            .await?;
+        let work = self.carry(&record, to, reporter);
         match self.or_called_off(operation, cancel, work).await {
             Ok(arrived) => {
-                let replica = replica(host, arrived, self.now());
-                let data = serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
+                let replica = replica(to, arrived, self.now());
+                let data = serde_json::json!({"host": to, "bytes": replica.bytes, "format": replica.format});
                 let news = vec![(EventKind::SnapshotCopied, data)];
                 self.transition_snapshot(&record.id, None, news, move |record| {
                     record.replicas.push(replica);
@@ -85,9 +103,8 @@ impl SandboxManager {
                     Ok(())
                 })
                 .await
-                .map(|_| ())
             }
-            Err(error) => Err(self.clear_copy(record, host, &reporter, error).await?),
+            Err(error) => Err(self.clear_copy(&record, to, reporter, error).await?),
         }
     }
 
@@ -149,6 +166,17 @@ impl SandboxManager {
         let hint =
             format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
         Ok(fault.hint(hint).detail("unremoved", true))
+    }
+}
+
+/// One copy at a time is on its way: where the last one may have left something is not forgotten for the next.
+fn refuse_left(record: &SnapshotRecord, to: &HostName) -> Result<(), Fault> {
+    match record.copying_to.as_ref().filter(|left| !left.same(to.as_str())) {
+        Some(left) => {
+            Err(Fault::new(Code::Conflict, format!("what was to be copied to {left} may still be there in part"))
+                .hint("`sandboxer recover` removes it, when that host is back"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,97 @@
+//! Archives that are not what they were, and what is in their place.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, DOCKER, text};
+use crate::source::{archive, clear, folder, snapshot};
+
+/// What `verify` says is different.
+fn differs(bench: &Bench) -> Value {
+    let error = bench.run(["snapshots", "verify", "base"]).error_with_hint("operation_failed");
+    assert_eq!(error["details"]["kind"], "altered", "{error:#}");
+    error["details"]["differs"].clone()
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn verify_says_what_became_of_an_archive() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let record = snapshot(&bench, DOCKER, "alter-source");
+    assert_eq!(record["verified_at"], Value::Null);
+    let sound = bench.run(["snapshots", "verify", "base"]).ok();
+    assert_ne!(sound["verified_at"], Value::Null, "{sound:#}");
+    assert_eq!(sound["operation"], Value::Null);
+
+    let file = archive(&bench, DOCKER, &record);
+    let whole = fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    fs::write(&file, &flipped).unwrap();
+    assert!(["content", "hash"].contains(&differs(&bench).as_str().unwrap()));
+    fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(differs(&bench), "truncated");
+    fs::write(&file, [&whole[..], b"x"].concat()).unwrap();
+    assert_eq!(differs(&bench), "size");
+    fs::remove_file(&file).unwrap();
+    bench.run(["snapshots", "verify", "base"]).error_with_hint("not_found");
+    fs::write(&file, &whole).unwrap();
+    bench.run(["snapshots", "verify", "base"]).ok();
+
+    // Nothing is made of what is not what it was.
+    fs::write(&file, &flipped).unwrap();
+    bench.run(["restore", "base"]).error("operation_failed");
+    clear(&bench);
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let record = snapshot(&bench, DOCKER, "delete-source");
+    let id = text(&record["id"]);
+    let shelf = folder(&bench, DOCKER, &id);
+    let precious = bench.path("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("archive.tar.zst"), "precious").unwrap();
+
+    // Something of somebody's lies in it: nothing of it goes.
+    fs::write(shelf.join("notes.txt"), "mine").unwrap();
+    let error = bench.run(["snapshots", "delete", &id]).error_with_hint("operation_failed");
+    assert!(error["causes"].to_string().contains("notes.txt"), "{error:#}");
+    assert!(archive(&bench, DOCKER, &record).exists() && shelf.join("manifest.json").exists());
+    fs::remove_file(shelf.join("notes.txt")).unwrap();
+
+    // The folder is a link to somewhere else.
+    let aside = bench.path("aside");
+    fs::rename(&shelf, &aside).unwrap();
+    symlink(&precious, &shelf).unwrap();
+    bench.run(["snapshots", "delete", &id]).error("operation_failed");
+    assert_eq!(fs::read_to_string(precious.join("archive.tar.zst")).unwrap(), "precious");
+    fs::remove_file(&shelf).unwrap();
+    fs::rename(&aside, &shelf).unwrap();
+
+    // It is somebody else's by now.
+    let manifest = fs::read_to_string(shelf.join("manifest.json")).unwrap();
+    let owner = text(&record["owner"]);
+    fs::write(shelf.join("manifest.json"), manifest.replace(&owner, "somebody-else")).unwrap();
+    bench.run(["snapshots", "delete", &id]).error("operation_failed");
+    assert!(archive(&bench, DOCKER, &record).exists());
+    fs::write(shelf.join("manifest.json"), &manifest).unwrap();
+
+    // A part of it is a link: the link goes, and what it points to stays.
+    fs::remove_file(archive(&bench, DOCKER, &record)).unwrap();
+    symlink(precious.join("archive.tar.zst"), archive(&bench, DOCKER, &record)).unwrap();
+    bench.run(["snapshots", "delete", &id]).ok();
+    assert_eq!(fs::read_to_string(precious.join("archive.tar.zst")).unwrap(), "precious");
+    bench.run(["snapshots", "delete", &id]).error("not_found");
+    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
+    clear(&bench);
+    bench.assert_unchanged(DOCKER, &before);
+}

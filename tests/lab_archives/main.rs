@@ -1,0 +1,13 @@
+//! Archives of snapshots on the lab's hosts, through the real binary: what is verified, copied, exported, imported and
+//! removed. `tests/lab/up` first, then `tests/run --test lab_archives`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, dead_code)]
+
+mod altered;
+mod copies;
+mod files;
+mod hostile;
+mod kills;
+#[path = "../lab_sandboxes/lab.rs"]
+mod lab;
+mod source;

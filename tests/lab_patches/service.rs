@@ -1,0 +1,90 @@
+//! Patches that run in a service's container.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::add;
+use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
+
+const STACK: &str = r#"services:
+  app:
+    image: localhost/sbx-lab:1
+    command: ["sleep", "100000"]
+    stop_signal: SIGKILL
+    environment: {WHO: app}
+  ended:
+    image: localhost/sbx-lab:1
+    command: ["true"]
+"#;
+
+fn with_box(host: &'static str, test: impl Fn(&Bench, &str)) {
+    let bench = if [DOCKER, PODMAN].contains(&host) { Bench::new() } else { Bench::with(&[host]) };
+    let lines = "patches: {timeout: 3s, pass_timeout: 10s}\n";
+    let profile = bench.profile("patched", lines);
+    let repo = bench.stack("app", STACK);
+    bench.run(crate::lab::stack_args(&profile, host, &repo, &["--name", "source"])).ok();
+    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    let id = text(&bench.run(["restore", "base", "--name", "box"]).ok()["id"]);
+    test(&bench, &id);
+}
+
+fn runs(bench: &Bench, service: &str, script: &str) -> (Value, Duration) {
+    let sequence = add(bench, "base", script, &["--run-in", service]);
+    let began = Instant::now();
+    bench.run(["patches", "apply", "box"]);
+    let took = began.elapsed();
+    let record = bench.get("box");
+    let all = record["applied_patches"].as_array().unwrap();
+    let run = all.iter().find(|run| run["sequence"] == sequence).unwrap_or_else(|| panic!("{record:#}")).clone();
+    bench.run(["patches", "remove", "base", &sequence.to_string()]).ok();
+    (run, took)
+}
+
+fn in_a_service(host: &'static str) {
+    with_box(host, |bench, id| {
+        let (run, _) = runs(bench, "app", "echo $WHO $SANDBOXER_ID; echo err >&2; cat; echo it >/changed; exit 5");
+        assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(5)));
+        assert_eq!(text(&run["output"]), format!("app {id}\nerr\n"));
+        let changed = bench.run(["exec", "box", "--service", "app", "--", "cat", "/changed"]).ok();
+        assert_eq!(changed["stdout"], "it\n");
+
+        let (run, took) = runs(bench, "app", "sleep 4741.5 & sleep 4742.5");
+        assert_eq!(run["state"], "failed", "{run:#}");
+        assert!(took < Duration::from_secs(14), "{took:?}");
+        let inside = format!(
+            "for c in $({0} ps -q --filter label=com.docker.compose.project=sbx-{id}); do {0} exec $c ps; done",
+            engine(host)
+        );
+        let left = on_host(host, &[&inside]);
+        assert!(!left.contains("474"), "ended inside the container too: {left}");
+
+        let (run, took) = runs(bench, "app", "sleep 100 & echo started");
+        assert_eq!((&run["state"], &run["output"]), (&json!("applied"), &json!("started\n")));
+        assert!(took < Duration::from_secs(8), "{took:?}");
+
+        for (service, words) in [("nosuch", "no service nosuch"), ("ended", "service ended")] {
+            let (run, _) = runs(bench, service, "true");
+            assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(125)), "{run:#}");
+            assert!(text(&run["output"]).contains(words), "{run:#}");
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn in_a_service_on_docker() {
+    in_a_service(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn in_a_service_on_podman() {
+    in_a_service(PODMAN);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn in_a_service_on_rootless_podman() {
+    in_a_service("coulombcore-ops");
+}
