@@ -1,12 +1,14 @@
 //! Restore: a new sandbox from a snapshot, under the rules of a create (semantics 2 and 6).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::extension::{Capability, ExtensionError, ProvisionRequest, RestoreSource, Restored};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{SnapshotId, check_name};
+use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::Operation;
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, RestoreRequest, Started};
@@ -16,7 +18,14 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::create::{Ahead, Resolved};
 use crate::manager::establish::{Establishment, FromSnapshot};
+use crate::manager::prune::snapshot_busy;
 use crate::manager::record::JobReporter;
+
+/// How long a restore waits for whoever holds its snapshot: a copy of it may take that long.
+const LOCK_WAIT: Duration = Duration::from_mins(30);
+
+/// How often it looks.
+const LOCK_LOOK: Duration = Duration::from_millis(300);
 
 impl SandboxManager {
     /// Starts a new sandbox from a snapshot and returns at once.
@@ -108,7 +117,7 @@ impl SandboxManager {
     /// Makes the sandbox from the archive; brings that to its host first, where it is not there.
     pub(super) async fn bring_back(
         &self,
-        _operation: &Operation,
+        operation: &Operation,
         provision: &ProvisionRequest,
         from: &FromSnapshot,
         cancel: &CancellationToken,
@@ -119,6 +128,7 @@ impl SandboxManager {
         let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
         check_ready(&snapshot)?;
         let host = &provision.host;
+        let snapshot = self.brought_to(operation, snapshot, host, cancel, reporter).await?;
         let replica = snapshot.replicas.iter().find(|replica| replica.host.same(host.as_str()));
         let mut archive = snapshot.archive.clone();
         if let Some(replica) = replica {
@@ -129,6 +139,46 @@ impl SandboxManager {
         let source = RestoreSource { place, archive, strict: from.strict };
         let work = extension.restore_from_snapshot(provision, &source, reporter);
         self.or_cancelled(&provision.id, cancel, work).await
+    }
+}
+
+impl SandboxManager {
+    /// The snapshot with an archive on this host: it is copied there, if none is. The copy stays, for the next one and for a
+    /// recreate.
+    async fn brought_to(
+        &self,
+        operation: &Operation,
+        snapshot: SnapshotRecord,
+        host: &HostName,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<SnapshotRecord, Fault> {
+        let is_there = |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
+        if is_there(&snapshot) {
+            return Ok(snapshot);
+        }
+        // Whoever holds it may be copying it to this very host.
+        let until = Instant::now() + LOCK_WAIT;
+        let _held = loop {
+            if let Some(held) = self.parts.locks.try_lock_snapshot(&snapshot.id).await? {
+                break held;
+            }
+            if Instant::now() >= until {
+                return Err(snapshot_busy(&self.exact_snapshot(snapshot.id.as_str(), None).await?));
+            }
+            tokio::select! {
+                () = cancel.cancelled() => return Err(Fault::new(Code::Cancelled, "cancelled before the copy")),
+                () = tokio::time::sleep(LOCK_LOOK) => {}
+            }
+        };
+        let snapshot = self.exact_snapshot(snapshot.id.as_str(), None).await?;
+        check_ready(&snapshot)?;
+        if is_there(&snapshot) {
+            return Ok(snapshot);
+        }
+        let copied = self.replicate(operation, &snapshot, host, cancel, reporter).await?;
+        failpoint::reached("restore.copied");
+        Ok(copied)
     }
 }
 
