@@ -27,7 +27,7 @@ const OCTAL_LIMIT: u64 = 0o777_7777_7777;
 pub(super) struct Promise {
     /// The size of the tar; bytes.
     pub(super) content_bytes: u64,
-    /// How many entries, where that is known.
+    /// How many entries the workspace has, where that is known.
     pub(super) files: Option<u64>,
     /// SHA-256 (hex) of the tar.
     pub(super) sha256: String,
@@ -38,7 +38,7 @@ pub(super) struct Promise {
 /// What came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scanned {
-    /// Entries.
+    /// Entries of the workspace.
     pub(super) files: u64,
     /// Where `workspace/` begins; bytes.
     pub(super) volumes_bytes: u64,
@@ -167,7 +167,7 @@ impl Scan {
         }
         let Some(volumes_bytes) = self.workspace_at else { return no("there is no workspace in it") };
         if let Some(promised) = files.filter(|promised| *promised != self.files) {
-            return no(format!("it has {} entries, and its manifest says {promised}", self.files));
+            return no(format!("its workspace has {} entries, and its manifest says {promised}", self.files));
         }
         let hash = hex(&self.hash.finalize());
         if hash != *sha256 {
@@ -272,7 +272,7 @@ impl Scan {
             return no("an entry has no name");
         };
         let (size, larger) = agreed(&name, said.size, size)?;
-        self.files += 1;
+        let mut is_link = kind == EntryType::Symlink;
         match kind {
             EntryType::Regular if name.meant.ends_with(b"/") => {
                 return no(format!("{} is a file and named as a folder", shown(&name.meant)));
@@ -285,7 +285,7 @@ impl Scan {
                 let Some(target) = Readings::of([said.pax.target, said.long.target, own]) else {
                     return no(format!("{} links to nothing", shown(&name.meant)));
                 };
-                self.hard_link(&name.meant, &target)?;
+                is_link = self.hard_link(&name.meant, &target)?;
             }
             EntryType::Char | EntryType::Block => return no(format!("{} is a device", shown(&name.meant))),
             other => {
@@ -294,9 +294,11 @@ impl Scan {
             }
         }
         let parts = self.place(&name, kind, begun_at)?;
+        // As a capture counts: what tar lists of the workspace.
+        self.files += u64::from(parts[0] == b"workspace");
         // Volumes are unpacked by the engine.
         self.needs_gnu_tar |= (said.gnu || larger || kind == EntryType::GNUSparse) && parts[0] == b"workspace";
-        if kind == EntryType::Symlink {
+        if is_link {
             self.remember(&parts)?;
         }
         if kind == EntryType::GNUSparse && header.as_gnu().is_some_and(tar::GnuHeader::is_extended) {
@@ -349,8 +351,8 @@ impl Scan {
         }
     }
 
-    /// A further name of a file: of one that is in the same tree. What it is a name of may be a link itself.
-    fn hard_link(&mut self, name: &[u8], target: &Readings) -> Result<(), Refusal> {
+    /// A further name of a file: of one that is in the same tree. What it is a name of may be a link itself: whether it is.
+    fn hard_link(&self, name: &[u8], target: &Readings) -> Result<bool, Refusal> {
         let own = parts(name)?;
         for reading in std::iter::once(&target.meant).chain(&target.others) {
             let there = parts(reading).ok().filter(|there| there.len() > 1 && tree_of(there) == tree_of(&own));
@@ -359,10 +361,7 @@ impl Scan {
             };
             self.through_no_link(&there, reading)?;
         }
-        if self.links.contains(&self.mark(&parts(&target.meant)?)) {
-            self.remember(&own)?;
-        }
-        Ok(())
+        Ok(self.links.contains(&self.mark(&parts(&target.meant)?)))
     }
 
     /// Whether a path leads through a link that came before.
