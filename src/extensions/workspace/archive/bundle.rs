@@ -1,6 +1,7 @@
 //! An exported snapshot: one plain tar with `manifest.json` first and the archive behind it, so that what follows is known
 //! before it comes. It can be opened with any tar.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -130,7 +131,7 @@ pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStr
     let mut text = reader.exactly(padded).await?;
     text.truncate(size as usize);
     let manifest: ArchiveManifest =
-        serde_json::from_slice(&text).map_err(|error| no_export("its manifest cannot be read").because(error))?;
+        serde_json::from_slice(&text).map_err(|error| no_export(caused("its manifest cannot be read", error)))?;
     let format = manifest.snapshot.archive.format.clone().unwrap_or(ArchiveFormat::TarZst);
     let bytes = reader.entry(&format.file_name()).await?;
     if manifest.snapshot.archive.bytes != Some(bytes) {
@@ -140,8 +141,13 @@ pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStr
 }
 
 /// What is no export.
-pub(super) fn no_export(why: impl Into<String>) -> Fault {
-    Fault::invalid_input("file", "the file is no snapshot that sandboxer exported").because(why.into())
+fn no_export(why: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
+    Fault::invalid_input("file", "the file is no snapshot that sandboxer exported").because(why)
+}
+
+/// A sentence with a cause of its own.
+fn caused(why: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
+    Fault::new(Code::InvalidInput, why).because(cause)
 }
 
 struct Reader {
@@ -172,7 +178,7 @@ impl Reader {
         if !sound || header.entry_type() != EntryType::Regular || header.path_bytes() != name.as_bytes() {
             return Err(no_export(format!("{name} is not where it should be")));
         }
-        header.entry_size().map_err(|error| no_export(format!("{name} has no size")).because(error))
+        header.entry_size().map_err(|error| no_export(caused(format!("{name} has no size"), error)))
     }
 
     /// The bytes of the archive; an error where there are fewer, or more than the end of a tar.
