@@ -89,8 +89,9 @@ fn a_copy_can_be_restored_where_it_is() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_copy_that_comes_to_nothing_leaves_nothing() {
     let bench = Bench::with(&[DEV]);
-    let before = [PODMAN, DEV].map(|host| bench.snapshot(host));
     let source = snapshot(&bench, DOCKER, "fail-source");
+    // The source stays: the account's engine is the same one.
+    let before = [PODMAN, DEV].map(|host| bench.snapshot(host));
     let id = text(&source["id"]);
     bench.run(["snapshots", "copy", "base", "--to", "no-such-host"]).error("host_unreachable");
     bench.run(["snapshots", "copy", "base", "--to", DOCKER]).error("invalid_input");

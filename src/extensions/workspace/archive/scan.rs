@@ -27,7 +27,7 @@ const OCTAL_LIMIT: u64 = 0o777_7777_7777;
 pub(super) struct Promise {
     /// The size of the tar; bytes.
     pub(super) content_bytes: u64,
-    /// How many entries the workspace has, where that is known.
+    /// How many entries, where that is known: all, or those of the workspace.
     pub(super) files: Option<u64>,
     /// SHA-256 (hex) of the tar.
     pub(super) sha256: String,
@@ -38,7 +38,7 @@ pub(super) struct Promise {
 /// What came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scanned {
-    /// Entries of the workspace.
+    /// Entries, as they were promised; all where nothing was.
     pub(super) files: u64,
     /// Where `workspace/` begins; bytes.
     pub(super) volumes_bytes: u64,
@@ -115,6 +115,7 @@ pub(super) struct Scan {
     block: Vec<u8>,
     said: Said,
     files: u64,
+    in_workspace: u64,
     workspace_at: Option<u64>,
     needs_gnu_tar: bool,
     links: HashSet<u64>,
@@ -132,6 +133,7 @@ impl Scan {
             block: Vec::with_capacity(BLOCK),
             said: Said::default(),
             files: 0,
+            in_workspace: 0,
             workspace_at: None,
             needs_gnu_tar: false,
             links: HashSet::new(),
@@ -166,14 +168,15 @@ impl Scan {
             return no(format!("it ends after {} of {content_bytes} bytes", self.seen));
         }
         let Some(volumes_bytes) = self.workspace_at else { return no("there is no workspace in it") };
-        if let Some(promised) = files.filter(|promised| *promised != self.files) {
-            return no(format!("its workspace has {} entries, and its manifest says {promised}", self.files));
+        // A capture counts what tar lists of the workspace.
+        if let Some(promised) = files.filter(|promised| ![self.files, self.in_workspace].contains(promised)) {
+            return no(format!("it has {} entries, and its manifest says {promised}", self.files));
         }
         let hash = hex(&self.hash.finalize());
         if hash != *sha256 {
             return no(format!("its SHA-256 is {hash}, and its manifest says {sha256}"));
         }
-        Ok(Scanned { files: self.files, volumes_bytes, needs_gnu_tar: self.needs_gnu_tar })
+        Ok(Scanned { files: files.unwrap_or(self.files), volumes_bytes, needs_gnu_tar: self.needs_gnu_tar })
     }
 
     /// Takes some bytes, at least one; how many.
@@ -294,8 +297,8 @@ impl Scan {
             }
         }
         let parts = self.place(&name, kind, begun_at)?;
-        // As a capture counts: what tar lists of the workspace.
-        self.files += u64::from(parts[0] == b"workspace");
+        self.files += 1;
+        self.in_workspace += u64::from(parts[0] == b"workspace");
         // Volumes are unpacked by the engine.
         self.needs_gnu_tar |= (said.gnu || larger || kind == EntryType::GNUSparse) && parts[0] == b"workspace";
         if is_link {
