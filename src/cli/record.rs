@@ -167,8 +167,12 @@ pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
     lines
 }
 
-/// What the patches that failed, or of which nobody knows whether they ran, wrote last. Cleaned.
+/// What the patch that stands in the way wrote last: one that failed, or of which nobody knows whether it ran. Cleaned.
 pub(super) fn patch_output(record: &SandboxRecord, look: Look) -> Vec<String> {
+    // One that was taken away from the snapshot stays on the list, and stands in nobody's way.
+    if !matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) {
+        return Vec::new();
+    }
     let stuck = |applied: &&AppliedPatch| matches!(applied.state, PatchState::Failed | PatchState::Unknown);
     let mut lines = Vec::new();
     for applied in record.applied_patches.iter().filter(stuck) {

@@ -31,7 +31,9 @@ async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
         face.remark(&format!("{} is {is}: nothing to do", face.look.clean(record.title(), 200)));
     }
     sandboxes::show(face, &record)?;
-    warn_of_patches(face, &record);
+    if wake {
+        warn_of_patches(face, &record);
+    }
     Ok(0)
 }
 

@@ -1,13 +1,15 @@
 //! `patches apply`: to one sandbox, or to all that are based on a snapshot.
 
+use std::io::Write as _;
+
 use super::super::args::ApplyArgs;
 use super::super::bulk::{BulkItem, complain, end};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::{record, sandboxes};
 use crate::client::{ApplyRequest, Problem, RolloutItem, RolloutRequest};
-use crate::domain::Code;
 use crate::domain::patch::PatchState;
+use crate::domain::{Code, SandboxRecord};
 
 pub(super) async fn apply(face: &mut Face<'_>, args: &ApplyArgs) -> Outcome {
     match (&args.sandbox, &args.all) {
@@ -20,35 +22,53 @@ pub(super) async fn apply(face: &mut Face<'_>, args: &ApplyArgs) -> Outcome {
 
 async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
     let client = face.client;
-    let request = ApplyRequest { id: client.get(sandbox).await?.id.to_string(), revision: None, retry };
+    let before = client.get(sandbox).await?;
+    let request = ApplyRequest { id: before.id.to_string(), revision: None, retry };
     let running = Running::new(client);
-    let mut idle = false;
-    let work = async {
-        let started = client.apply_patches(request).await?;
-        idle = started.operation.is_none();
-        running.finish_change(started).await
-    };
-    let patched = Box::pin(attend(face, &running, work)).await??;
-    let title = face.look.clean(patched.title(), 200);
-    if matches!(patched.patch_state, PatchState::Failed | PatchState::Unknown) {
-        // They were asked for: that one failed is the verb's failure.
-        let message = patched.patch_error.clone().unwrap_or_else(|| format!("the patches of {title} are not all in"));
-        let mut problem = Problem::new(Code::OperationFailed, message);
-        problem.details = serde_json::json!({
-            "sandbox_id": patched.id, "patch_state": patched.patch_state, "applied_patches": patched.applied_patches,
-        });
-        if !face.look.json {
-            for line in record::patch_output(&patched, face.look) {
-                face.line(&line)?;
-            }
+    let work = async { running.finish_change(client.apply_patches(request).await?).await };
+    let patched = match Box::pin(attend(face, &running, work)).await? {
+        Ok(patched) => patched,
+        Err(problem) => {
+            let left = client.get(before.id.as_str()).await;
+            return Err(match left {
+                Ok(left) => failed(face, problem, &left),
+                Err(_) => problem.into(),
+            });
         }
-        return Err(problem.into());
+    };
+    if matches!(patched.patch_state, PatchState::Failed | PatchState::Unknown) {
+        // They were asked for: that one is not in is the verb's failure.
+        let message = patched.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
+        return Err(failed(face, Problem::new(Code::OperationFailed, message), &patched));
     }
-    if idle {
-        face.remark(&format!("{title} owes no patch: nothing to do"));
+    if patched.applied_patches == before.applied_patches {
+        face.remark(&format!("{} owes no patch: nothing to do", face.look.clean(patched.title(), 200)));
     }
     sandboxes::show(face, &patched)?;
     Ok(0)
+}
+
+/// Shows what the patch that failed wrote, and returns the problem to end with. With `--json` that is in the problem's
+/// `details`.
+fn failed(face: &mut Face<'_>, mut problem: Problem, left: &SandboxRecord) -> Stop {
+    // Nothing ran where it was refused; what the record has is of another time.
+    if problem.code != Code::OperationFailed {
+        return problem.into();
+    }
+    if face.look.json {
+        if !problem.details.is_object() {
+            problem.details = serde_json::json!({});
+        }
+        problem.details["sandbox_id"] = left.id.as_str().into();
+        problem.details["patch_state"] = left.patch_state.as_str().into();
+        problem.details["applied_patches"] = serde_json::to_value(&left.applied_patches).unwrap_or_default();
+    } else {
+        // Part of the error: shown with --quiet too.
+        for line in record::patch_output(left, face.look) {
+            let _ = writeln!(face.io.stderr, "{line}");
+        }
+    }
+    problem.into()
 }
 
 async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcome {
