@@ -170,9 +170,9 @@ fn a_wake_that_fails_sleeps_on_and_can_be_tried_again() {
     let stack = r#"services:
   fragile:
     image: localhost/sbx-lab:1
-    command: ["sh", "-c", "cat /work/needed || exit 9; exec sleep 1000"]
+    command: ["sh", "-c", "cat /shared/needed || exit 9; exec sleep 1000"]
     stop_signal: SIGKILL
-    volumes: ["./work:/work"]
+    volumes: ["./work:/shared"]
   solid:
     image: localhost/sbx-lab:1
     command: ["sleep", "1000"]
