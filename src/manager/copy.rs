@@ -89,7 +89,8 @@ impl SandboxManager {
                 Ok(())
             })
             .await?;
-        let work = self.carry(&record, to, reporter);
+        // Boxed: it is large, and waits for long.
+        let work = Box::pin(self.carry(&record, to, reporter));
         match self.or_called_off(operation, cancel, work).await {
             Ok(arrived) => {
                 let replica = replica(to, arrived, self.now());
@@ -146,12 +147,12 @@ impl SandboxManager {
         reporter: &JobReporter,
         error: ExtensionError,
     ) -> Result<Fault, Fault> {
-        let clear = async {
+        let clearing = async {
             let extension = self.extension(&record.extension)?;
             let place = self.archive_place(record, host).await?;
             Ok::<_, ExtensionError>(archives_of(extension.as_ref())?.remove(&place, reporter).await?.is_clean())
         };
-        let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, clear).await, Ok(Ok(true)));
+        let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, clearing).await, Ok(Ok(true)));
         self.free_snapshot(&record.id, move |record| {
             record.unremoved = !clean;
             if clean {

@@ -220,7 +220,7 @@ fn a_bomb_stops_at_the_bytes_that_were_promised() {
     snapshot(&bench, DOCKER, "bomb-source");
     let manifest = manifest(&bench);
     let before = bench.snapshot(PODMAN);
-    // 4 GB of zeros in 20 MB.
+    // 4 GB of zeros in 18 MB.
     let packed = bench.path("zeros.gz");
     let command = format!("head -c 4000000000 /dev/zero | gzip -1 >{}", packed.display());
     assert!(std::process::Command::new("sh").args(["-c", &command]).status().unwrap().success());

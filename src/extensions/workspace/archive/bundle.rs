@@ -95,13 +95,11 @@ impl OutputSink for Pieces {
         if source == Source::Stderr {
             return true;
         }
-        match self.left.checked_sub(bytes.len() as u64) {
-            Some(left) => self.left = left,
-            None => {
-                self.more = true;
-                return false;
-            }
-        }
+        let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+            self.more = true;
+            return false;
+        };
+        self.left = left;
         self.sender.send(Ok(bytes.to_vec())).await.is_ok()
     }
 }

@@ -38,11 +38,9 @@ pub(super) async fn import(
     };
     let scanning = scan(at_scan, &format, promise(facts));
     match tokio::join!(split(source, to_host, to_scan), scanning, receiving) {
-        (Err(fault), _, _) => Err(fault.into()),
         // Who stopped first knows why; to the other one it is an end that came too early.
-        (Ok(Some(Gone::Host)), _, Err(error)) => Err(error),
-        (Ok(_), Err(fault), _) => Err(fault.into()),
-        (Ok(_), Ok(_), Err(error)) => Err(error),
+        (Ok(Some(Gone::Host)), _, Err(error)) | (Ok(_), Ok(_), Err(error)) => Err(error),
+        (Err(fault), _, _) | (Ok(_), Err(fault), _) => Err(fault.into()),
         (Ok(_), Ok(scanned), Ok(received)) => {
             failpoint::reached("import.received");
             let sealed = received.seal(&recomputed(facts, &scanned)).await;

@@ -463,8 +463,11 @@ fn tree_of<'a>(parts: &[&'a [u8]]) -> Vec<&'a [u8]> {
     parts.iter().take(depth).copied().collect()
 }
 
+/// Key and value.
+type Record<'a> = (&'a [u8], &'a [u8]);
+
 /// The records of a pax extension: `LENGTH KEY=VALUE\n`.
-fn pax(mut data: &[u8]) -> Result<Vec<(&[u8], &[u8])>, Refusal> {
+fn pax(mut data: &[u8]) -> Result<Vec<Record<'_>>, Refusal> {
     let mut records = Vec::new();
     while !data.is_empty() {
         let record = pax_record(data);
