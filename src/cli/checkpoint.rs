@@ -11,6 +11,7 @@ use super::sandboxes;
 use super::sleep::warn_of_patches;
 use super::snapshots;
 use crate::client::{Problem, RestoreRequest, SnapshotRequest};
+use crate::domain::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::request::counted;
 use crate::domain::snapshot::{Consistency, SnapshotRecord};
@@ -68,7 +69,7 @@ async fn failed(face: &mut Face<'_>, mut problem: Problem, id: &SnapshotId) -> S
         problem.details["state"] = left.state.as_str().into();
         problem.details["failure"] = serde_json::to_value(&left.failure).unwrap_or_default();
         problem.details["unremoved"] = left.unremoved.into();
-    } else if let Some(failure) = &left.failure {
+    } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled) {
         // Part of the error: shown with --quiet too.
         for line in record::failure(failure, face.look) {
             let _ = writeln!(face.io.stderr, "{line}");

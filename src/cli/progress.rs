@@ -37,7 +37,7 @@ impl Meter {
         let form = match (look.quiet, look.json, face.io.terminals.stderr) {
             (true, _, _) => Form::Silent,
             (_, true, _) => Form::Json,
-            (_, _, true) => Form::Bar { bar: bar(look), width: face.io.width.unwrap_or(80) },
+            (_, _, true) => Form::Bar { bar: new_bar(look), width: face.io.width.unwrap_or(80) },
             _ => Form::Lines { last: None },
         };
         Self { look, form }
@@ -118,14 +118,15 @@ impl Meter {
 
     /// Takes the bar off the screen, so that a line can be written.
     pub(super) fn clear(&mut self) {
-        if let Form::Bar { bar, .. } = &self.form {
+        if let Form::Bar { bar, .. } = &mut self.form {
             bar.finish_and_clear();
-            bar.reset();
+            // Another one for what comes: `reset` would draw this one again at once.
+            *bar = new_bar(self.look);
         }
     }
 }
 
-fn bar(look: Look) -> ProgressBar {
+fn new_bar(look: Look) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
     let (ticks, chars) = if look.ascii { ("|/-\\ ", "=> ") } else { ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ", "━╸─") };
     let template = "{spinner} {bar:24} {msg}";

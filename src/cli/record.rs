@@ -3,6 +3,7 @@
 use super::output::{Face, Look, Stop, Tone};
 use super::table::{Line, age, short};
 use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::request::counted;
 use crate::domain::sandbox::{Attachment, Failure, Service};
 use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::domain::{SandboxRecord, State, Time};
@@ -135,6 +136,7 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
     for rewrite in &record.rewrites {
         add("rewritten", Some(format!("{}: {}", rewrite.path, rewrite.what)));
     }
+    add("not kept", (!record.not_preserved.is_empty()).then(|| counted(&record.not_preserved)));
     add("cost", record.cost_usd.map(|usd| usd.to_string()));
     fields
 }

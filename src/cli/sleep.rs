@@ -5,7 +5,7 @@ use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome};
 use super::sandboxes;
 use crate::client::SleepRequest;
-use crate::domain::SandboxRecord;
+use crate::domain::{Code, SandboxRecord};
 use crate::domain::patch::PatchState;
 
 pub(super) async fn sleep(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
@@ -18,14 +18,27 @@ pub(super) async fn wake(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
 
 async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
     let client = face.client;
-    let request = SleepRequest { id: client.get(&args.id).await?.id.to_string(), revision: None };
+    let id = client.get(&args.id).await?.id;
+    let request = SleepRequest { id: id.to_string(), revision: None };
     let running = Running::new(client);
     let work = attend(face, &running, async {
         let started = if wake { client.wake(request).await? } else { client.sleep(request).await? };
         let idle = started.operation.is_none();
         running.finish_change(started).await.map(|record| (record, idle))
     });
-    let (record, idle) = Box::pin(work).await??;
+    let (record, idle) = match Box::pin(work).await? {
+        Ok(done) => done,
+        Err(mut problem) => {
+            // It may have slept, or woken, before it was cut off.
+            if matches!(problem.code, Code::Cancelled | Code::OperationFailed)
+                && problem.hint.is_none()
+                && let Ok(left) = client.get(id.as_str()).await
+            {
+                problem.hint = Some(format!("{} is {} now", left.title(), left.state));
+            }
+            return Err(problem.into());
+        }
+    };
     if idle {
         let is = if wake { "awake" } else { "asleep" };
         face.remark(&format!("{} is {is}: nothing to do", face.look.clean(record.title(), 200)));
