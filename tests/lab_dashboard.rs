@@ -6,6 +6,8 @@
 #[allow(dead_code, reason = "shared with tests/lab_sandboxes")]
 #[path = "lab_sandboxes/lab.rs"]
 mod lab;
+#[path = "lab_dashboard/patches.rs"]
+mod patches;
 #[allow(dead_code, reason = "shared with tests/dashboard_pty.rs")]
 #[path = "support/pty.rs"]
 mod pty;

@@ -54,7 +54,7 @@ pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
 pub use sheet::{Comparison, Script, Sheet, SheetAbout};
 pub use shell::ShellChoice;
-pub use snapshots::{Node, NodeId, Snapshots, caveat, is_undo, snapshot_glyph, standings};
+pub use snapshots::{Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings};
 pub use window::Window;
 pub use words::{age, bytes, clock, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took};
 

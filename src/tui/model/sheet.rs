@@ -7,7 +7,7 @@ use super::Role;
 use super::confirm::{SnapshotTarget, Target};
 use super::fields::{Field, FieldKey, Fields};
 use super::job::JobId;
-use super::snapshots::caveat;
+use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
 use crate::client::{PatchRequest, Problem, RestoreRequest, SnapshotDiff, SnapshotRequest};
 use crate::domain::Time;
@@ -320,10 +320,8 @@ fn patch_lines(lines: &mut Lines, view: &SnapshotView, script: &Script) {
     }
     for sandbox in &view.sandboxes {
         let name = sandbox.name.as_deref().unwrap_or("—");
-        let blocked = match &sandbox.patch_error {
-            Some(_) => ", but only once the patch that failed there is out of the way",
-            None => "",
-        };
+        let blocked =
+            if is_blocked(sandbox) { ", but only once the patch that failed there is out of the way" } else { "" };
         let role = if blocked.is_empty() { Role::Good } else { Role::Warn };
         lines.push((role, format!("  … {} {name}  {}{blocked}", sandbox.id, sandbox.state)));
     }
@@ -345,13 +343,13 @@ fn roll_out_lines(lines: &mut Lines, view: &SnapshotView, protected: &[SandboxId
         let name = sandbox.name.as_deref().unwrap_or("—");
         let owes: Vec<String> = sandbox.owes.iter().map(ToString::to_string).collect();
         let owes = owes.join(", ");
-        let (role, what) = if owes.is_empty() && sandbox.patch_error.is_none() {
+        let (role, what) = if owes.is_empty() && !is_blocked(sandbox) {
             (Role::Dim, "has them all".to_owned())
         } else if protected.contains(&sandbox.id) {
             (Role::Warn, "passed over: it is protected".to_owned())
         } else if sandbox.state != State::Ready {
             (Role::Warn, format!("passed over: it is {}; it gets {owes} when it wakes", sandbox.state))
-        } else if let Some(error) = &sandbox.patch_error {
+        } else if let Some(error) = sandbox.patch_error.as_ref().filter(|_| is_blocked(sandbox)) {
             (Role::Bad, format!("stops it: {error}"))
         } else {
             (Role::Plain, format!("gets {owes}"))

@@ -305,6 +305,12 @@ pub fn is_undo(view: &SnapshotView) -> bool {
     view.record.kind == SnapshotKind::Undo
 }
 
+/// Whether a patch that is still on the snapshot keeps those behind it from a sandbox. Its record tells of one that was taken
+/// away until the next wake.
+pub fn is_blocked(based: &BasedOn) -> bool {
+    matches!(based.patch_state, PatchState::Failed | PatchState::Unknown)
+}
+
 /// How each patch of a snapshot stands on a sandbox: from its record where that is known, else from what the view says.
 pub fn standings(view: &SnapshotView, based: &BasedOn, record: Option<&SandboxRecord>) -> Vec<PatchState> {
     let of = |patch: &Patch| {

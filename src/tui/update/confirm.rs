@@ -12,7 +12,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::{OperationKind, Time};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age, many,
+    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age, is_blocked, many,
 };
 
 /// What to know of a host that does not answer, if it does not.
@@ -105,7 +105,7 @@ fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String>
                     format!("gets patch {}: {about}", patch.sequence)
                 })
                 .collect();
-            if let Some(error) = sandbox.patch_error.as_ref().filter(|_| !notes.is_empty()) {
+            if let Some(error) = sandbox.patch_error.as_ref().filter(|_| is_blocked(sandbox) && !notes.is_empty()) {
                 notes = vec![format!("{} wait: {error}", many(notes.len(), "patch", "patches"))];
             }
             notes

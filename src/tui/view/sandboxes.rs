@@ -238,7 +238,10 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
         let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
         return (role, format!("{ago} ago{message}"));
     }
-    if let Some(error) = &record.patch_error {
+    // Of a patch that was taken away the record tells until the next wake; it stands in nobody's way.
+    let stuck =
+        patch_state(model, entry).is_some_and(|state| matches!(state, PatchState::Failed | PatchState::Unknown));
+    if let Some(error) = record.patch_error.as_ref().filter(|_| stuck) {
         return (Role::Bad, error.clone());
     }
     let soon = record.expires_at.is_some_and(|end| end <= model.now.plus_seconds(600));
