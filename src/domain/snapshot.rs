@@ -49,8 +49,7 @@ impl SnapshotState {
                 Creating => matches!(next, Ready | Failed | Deleting),
                 // Back, when dependants turn up, or nobody could reach the host.
                 Deleting => matches!(next, Ready | Failed),
-                Ready | Failed => matches!(next, Deleting),
-                Self::Other(_) => matches!(next, Deleting),
+                Ready | Failed | Self::Other(_) => matches!(next, Deleting),
             }
     }
 }

@@ -56,7 +56,7 @@ impl SandboxManager {
     pub(super) fn start_establishment(&self, operation: Operation, work: Establishment, held: Box<dyn Held>) {
         let host = work.provision.host.clone();
         self.run_held(operation, held, Some(host), move |manager, operation, cancel| async move {
-            manager.establish(&operation, work, &cancel).await.map(|_| ())
+            Box::pin(manager.establish(&operation, work, &cancel)).await.map(|_| ())
         });
     }
 
@@ -138,7 +138,9 @@ impl SandboxManager {
         // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
         // not recover it.
         let target = Target { stamp: Some(self.parts.installation.next_stamp().await?), ..target };
-        let message = work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).reduce(joined);
+        let notes: Vec<String> =
+            work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).collect();
+        let message = (!notes.is_empty()).then(|| notes.join("; "));
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
         Ok(self.write_ready(operation, work, ready, message, ready_at).await?)
@@ -343,10 +345,6 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     // Plain data with strings for keys: it is always JSON.
     record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
     record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
-}
-
-fn joined(one: String, other: String) -> String {
-    format!("{one}; {other}")
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

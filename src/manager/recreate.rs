@@ -179,7 +179,7 @@ impl SandboxManager {
             note_teardown(record, Some(report));
         })
         .await?;
-        self.establish(operation, work, cancel).await.map(|_| ())
+        Box::pin(self.establish(operation, work, cancel)).await.map(|_| ())
     }
 }
 

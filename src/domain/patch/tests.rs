@@ -40,8 +40,8 @@ fn sandbox(runs: &[(u64, PatchState)]) -> SandboxRecord {
 fn seen(record: &SandboxRecord, patches: &[Patch], retry: bool) -> (Vec<u64>, Option<i64>) {
     let owes = owed(record, patches, retry);
     let blocked = owes.blocked.map(|blocked| match blocked {
-        Blocked::Failed(run) => run.sequence as i64,
-        Blocked::Unknown(run) => -(run.sequence as i64),
+        Blocked::Failed(run) => run.sequence.cast_signed(),
+        Blocked::Unknown(run) => -run.sequence.cast_signed(),
     });
     (owes.run.iter().map(|patch| patch.sequence).collect(), blocked)
 }

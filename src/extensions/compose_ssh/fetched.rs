@@ -49,13 +49,11 @@ impl Tree for Fetched {
         if self.unreadable.contains(path) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        match self.known.get(path) {
-            Some((_, content)) => Ok(content.clone()),
-            None => {
-                self.wanted.borrow_mut().insert(path.to_owned());
-                Err(io::ErrorKind::NotFound.into())
-            }
+        if let Some((_, content)) = self.known.get(path) {
+            return Ok(content.clone());
         }
+        self.wanted.borrow_mut().insert(path.to_owned());
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 

@@ -212,7 +212,7 @@ fn based(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, 
     let name = record.map_or(&sandbox.name, |record| &record.name);
     let name = name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
     let word = match job.and_then(|job| job.stage.as_ref()) {
-        Some((stage, _, _)) => format!("  {stage}"),
+        Some((step, _, _)) => format!("  {step}"),
         None if *state == crate::domain::State::Ready => String::new(),
         None => format!("  {state}"),
     };
