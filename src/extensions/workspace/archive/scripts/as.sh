@@ -49,24 +49,24 @@ sbx_images_of() {
 # sbx_any_image: an image that is here, whichever: it lends its name, nothing of it is run.
 sbx_any_image() { "$sbx_engine" images -q --no-trunc 2>/dev/null </dev/null | head -n 1; }
 
-# sbx_cut FOLDER: a tar from stdin without its end, so that another one joins on. The end is zeros: two blocks of them,
+# sbx_cut BEGINNING: a tar from stdin without its end, so that another one joins on. The end is zeros: two blocks of them,
 # and more up to a whole record. The last member has to be one without content, for a file may end in zeros, too. This is a
-# text, because it also runs elsewhere; it makes files in FOLDER.
+# text, because it also runs elsewhere; its files begin with BEGINNING.
 # shellcheck disable=SC2016
 sbx_cutting='
 sbx_cut() {
-  mkfifo "$1/end" || return
-  tail -c 11264 <"$1/end" >"$1/rest" &
-  tee "$1/end" | head -c -11264
+  mkfifo "$1.end" || return
+  tail -c 11264 <"$1.end" >"$1.rest" &
+  tee "$1.end" | head -c -11264
   wait $!
-  sbx_blocks=$(od -An -v -tx1 -w512 "$1/rest" | grep -n "[1-9a-f]" | tail -n 1 | cut -d : -f 1)
-  head -c "$((${sbx_blocks:-0} * 512))" "$1/rest"
-  rm -f "$1/end" "$1/rest"
+  sbx_blocks=$(od -An -v -tx1 -w512 "$1.rest" | grep -n "[1-9a-f]" | tail -n 1 | cut -d : -f 1)
+  head -c "$((${sbx_blocks:-0} * 512))" "$1.rest"
+  rm -f "$1.end" "$1.rest"
 }
 '
 
-# Writes volumes as `volumes/NAME/...`, one tar after the other. Parameters: a folder for notes, then each one's name and
-# folder. What it says on stderr: `left: PATH` for what is left out, `entries: COUNT`, `status: STATUS` of each tar.
+# Writes volumes as `volumes/NAME/...`, one tar after the other. Parameters: how the paths of its notes begin, then each one's
+# name and folder. What it says on stderr: `left: PATH` for what is left out, `entries: COUNT`, `status: STATUS` of each tar.
 # shellcheck disable=SC2016
 sbx_reading=$sbx_cutting'
 sbx_notes=$1
@@ -74,13 +74,13 @@ shift
 umask 077
 while [ $# -gt 0 ]; do
   cd "$2" || { echo "status: 2" >&2; exit; }
-  find . \( -type s -o -type b -o -type c \) -print >"$sbx_notes/special"
-  sed "s,^\.,left: volumes/$1," "$sbx_notes/special" >&2
+  find . \( -type s -o -type b -o -type c \) -print >"$sbx_notes.special"
+  sed "s,^\.,left: volumes/$1," "$sbx_notes.special" >&2
   { tar --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime" --numeric-owner --xattrs "--xattrs-include=*" --sparse \
-    --quoting-style=escape -v --index-file="$sbx_notes/index" --anchored --no-wildcards -X "$sbx_notes/special" \
+    --quoting-style=escape -v --index-file="$sbx_notes.index" --anchored --no-wildcards -X "$sbx_notes.special" \
     "--transform=flags=rh;s,^\.,volumes/$1," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
-  echo "entries: $(($(wc -l <"$sbx_notes/index") - 1))" >&2
-  rm -f "$sbx_notes/special" "$sbx_notes/index"
+  echo "entries: $(($(wc -l <"$sbx_notes.index") - 1))" >&2
+  rm -f "$sbx_notes.special" "$sbx_notes.index"
   shift 2
 done
 '

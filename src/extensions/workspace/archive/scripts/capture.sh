@@ -201,10 +201,8 @@ sbx_read_volumes() {
     [ -n "$sbx_image" ] || sbx_image=$(sbx_any_image)
     sbx_rung=container sbx_more=$sbx_mounts
   fi
-  mkdir "$sbx_at/notes" || return 2
   # shellcheck disable=SC2086
-  sbx_as sh -c "$sbx_reading" sh "$sbx_at/notes" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
-  rmdir "$sbx_at/notes" 2>/dev/null
+  sbx_as sh -c "$sbx_reading" sh "$sbx_at/words" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
 }
 sbx_stream() {
   (sbx_read_volumes) | tee "$sbx_at/count.v"
