@@ -18,7 +18,8 @@ def make(top, uid, gid, root, other, third):
         return os.path.join(top, os.fsencode(name) if isinstance(name, str) else name)
 
     def own(path, who=None):
-        who = (uid, gid) if who is None else (who, who)
+        # Root of a rootless account's containers is the account.
+        who = (uid, gid) if who in (None, uid) else (who, who)
         os.chown(path, *who, follow_symlinks=False)
 
     def file(name, content=b"x", mode=0o644, who=None):

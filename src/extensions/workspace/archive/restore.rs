@@ -160,6 +160,7 @@ fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTree
     count("owners", if said.value("keep") == Some("self") { archive.foreign_owners } else { number("owners") });
     count("modes", number("modes"));
     count("xattrs", number("xattrs"));
+    count("devices", number("devices"));
     if engine.is_empty() {
         count("volumes", archive.captured_volumes.len() as u64);
     }

@@ -11,8 +11,9 @@ sbx_as() {
     container)
       sbx_program=$1
       shift
+      # Without a log: the engine would keep one of all that is read.
       # shellcheck disable=SC2086
-      "$sbx_engine" run --rm -i --pull never --network none --user 0 --security-opt label=disable --name "$sbx_project-archive" \
+      "$sbx_engine" run --rm -i --pull never --network none --user 0 --security-opt label=disable --log-driver none --name "$sbx_project-archive" \
         --label "sandboxer.id=$sbx_id" --env PATH=/usr/sbin:/usr/bin:/sbin:/bin --env LC_ALL=C $(sbx_programs) $sbx_more \
         --mount "type=bind,source=$sbx_here,target=$sbx_here$sbx_here_is" \
         --mount "type=bind,source=$sbx_at,target=$sbx_at$sbx_at_is" --workdir "$sbx_here" --entrypoint "$sbx_program" "$sbx_image" "$@"
@@ -47,3 +48,62 @@ sbx_images_of() {
 
 # sbx_any_image: an image that is here, whichever: it lends its name, nothing of it is run.
 sbx_any_image() { "$sbx_engine" images -q --no-trunc 2>/dev/null </dev/null | head -n 1; }
+
+# sbx_cut BEGINNING: a tar from stdin without its end, so that another one joins on. The end is zeros: two blocks of them,
+# and more up to a whole record. The last member has to be one without content, for a file may end in zeros, too. This is a
+# text, because it also runs elsewhere; its files begin with BEGINNING.
+# shellcheck disable=SC2016
+sbx_cutting='
+sbx_cut() {
+  mkfifo "$1.end" || return
+  tail -c 11264 <"$1.end" >"$1.rest" &
+  tee "$1.end" | head -c -11264
+  wait $!
+  sbx_blocks=$(od -An -v -tx1 -w512 "$1.rest" | grep -n "[1-9a-f]" | tail -n 1 | cut -d : -f 1)
+  head -c "$((${sbx_blocks:-0} * 512))" "$1.rest"
+  rm -f "$1.end" "$1.rest"
+}
+'
+
+# Writes volumes as `volumes/NAME/...`, one tar after the other. Parameters: how the paths of its notes begin, then each one's
+# name and folder. What it says on stderr: `left: PATH` for what is left out, `entries: COUNT`, `status: STATUS` of each tar.
+# shellcheck disable=SC2016
+sbx_reading=$sbx_cutting'
+sbx_notes=$1
+shift
+umask 077
+while [ $# -gt 0 ]; do
+  cd "$2" || { echo "status: 2" >&2; exit; }
+  find . \( -type s -o -type b -o -type c \) -print >"$sbx_notes.special"
+  sed "s,^\.,left: volumes/$1," "$sbx_notes.special" >&2
+  { tar --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime" --numeric-owner --xattrs "--xattrs-include=*" --sparse \
+    --quoting-style=escape -v --index-file="$sbx_notes.index" --anchored --no-wildcards -X "$sbx_notes.special" \
+    "--transform=flags=rh;s,^\.,volumes/$1," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
+  echo "entries: $(($(wc -l <"$sbx_notes.index") - 1))" >&2
+  rm -f "$sbx_notes.special" "$sbx_notes.index"
+  shift 2
+done
+'
+
+# Fills volumes from a tar of `volumes/NAME/...` on stdin. Parameters: a folder for them to be mounted below, how many they
+# are, then each one's name and folder (`-`: mounted there already), then the words of tar. What it says on stderr:
+# `device: PATH` for what no archive of ours has, `status: STATUS`.
+# shellcheck disable=SC2016
+sbx_filling='
+sbx_top=$1 sbx_left=$2
+shift 2
+umask 022
+sbx_no() { echo "status: 2" >&2; exit; }
+mkdir -p "$sbx_top/volumes" || sbx_no
+# What is mounted here must be nowhere else, lest somebody who removes this folder removes what is in a volume.
+[ "$2" = - ] || mount --make-rprivate / || sbx_no
+while [ "$sbx_left" -gt 0 ]; do
+  [ "$2" = - ] || { mkdir "$sbx_top/volumes/$1" && mount --bind "$2" "$sbx_top/volumes/$1"; } || sbx_no
+  sbx_left=$((sbx_left - 1))
+  shift 2
+done
+"$@" -C "$sbx_top" -xf - volumes
+echo "status: $?" >&2
+find "$sbx_top/volumes" \( -type b -o -type c \) -print | sed "s,^$sbx_top/,device: ," >&2
+cat >/dev/null
+'

@@ -69,13 +69,12 @@ esac
 # ---- from here on something is left, unless it is taken away -------------------------------------------------------
 sbx_words=$(mkdir -- "$sbx_at" 2>&1) || sbx_fail directory "$sbx_words"
 echo began=yes
-sbx_helper='' sbx_whole='' sbx_ended=''
+sbx_whole='' sbx_ended='' sbx_contained=''
 sbx_clear() {
   [ -z "$sbx_ended" ] || return 0
   sbx_ended=yes
   cd -P -- "$sbx_here" && { sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"; }
-  [ -z "$sbx_helper" ] || "$sbx_engine" rm -f "$sbx_helper" >/dev/null 2>&1 </dev/null
-  [ "$sbx_rung" != container ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
   [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_shelf" 2>/dev/null; }
 }
@@ -109,7 +108,7 @@ sbx_missed() { # NAME WHY
   sbx_say missed "$1"
   sbx_say because "$2"
 }
-sbx_mounts='' sbx_sources='' sbx_captured=''
+sbx_mounts='' sbx_pairs='' sbx_captured=''
 for sbx_volume in $sbx_volumes; do
   sbx_name=$(sbx_called "$sbx_volume")
   case $sbx_name in
@@ -120,16 +119,17 @@ for sbx_volume in $sbx_volumes; do
     *bind*) sbx_missed "$sbx_name" "it is a folder that is mounted; what is in the workspace is captured there"; continue ;;
     *) sbx_missed "$sbx_name" "it is a mount of its own (driver_opts)"; continue ;;
   esac
+  sbx_gnu_tar || { sbx_missed "$sbx_name" "this host's tar cannot read it; it takes GNU tar"; continue; }
   if [ "$sbx_engine" = docker ]; then
-    if [ -z "$sbx_image" ]; then
-      sbx_missed "$sbx_name" "no image of this sandbox is there to read it through"
-      continue
-    fi
     sbx_mounts="$sbx_mounts -v $sbx_volume:/volumes/$sbx_name:ro,nocopy"
+    sbx_folder=/volumes/$sbx_name
   else
-    sbx_gnu_tar || { sbx_missed "$sbx_name" "this host's tar cannot read it; it takes GNU tar"; continue; }
-    sbx_sources="$sbx_sources $sbx_volume"
+    sbx_folder=$("$sbx_engine" volume inspect -f '{{.Mountpoint}}' "$sbx_volume" 2>/dev/null </dev/null)
+    case $sbx_folder in
+      /*[!A-Za-z0-9_./@:+-]* | '') sbx_missed "$sbx_name" "where the engine has it is not known"; continue ;;
+    esac
   fi
+  sbx_pairs="$sbx_pairs $sbx_name $sbx_folder"
   sbx_captured="$sbx_captured $sbx_name"
 done
 # What an image asked for, and what is not the sandbox's, is in nobody's list of volumes.
@@ -150,12 +150,10 @@ if [ -n "$sbx_engine" ]; then
     sort -u | while read -r sbx_name sbx_where; do [ -z "$sbx_where" ] || printf 'image=%s %s\n' "$sbx_name" "$sbx_where"; done
 fi
 for sbx_name in $sbx_captured; do printf 'captured=%s\n' "$sbx_name"; done
-if [ -n "$sbx_mounts" ]; then
+if [ -n "$sbx_mounts" ] || [ "$sbx_rung" = container ]; then
+  sbx_contained=yes
   # One that somebody left who was killed stands in the way.
-  "$sbx_engine" rm -f "$sbx_project-volumes" >/dev/null 2>&1 </dev/null
-  # It is made and never started: the engine reads the volumes through it, all of them in one stream.
-  # shellcheck disable=SC2086
-  sbx_helper=$("$sbx_engine" create --name "$sbx_project-volumes" --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>"$sbx_at/words" </dev/null) || sbx_stop engine "$(cat "$sbx_at/words")"
+  "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
 fi
 
 # ---- the stream ----------------------------------------------------------------------------------------------------
@@ -195,25 +193,19 @@ else
   set -- tar "$@" -C "$sbx_here" -cf - workspace
 fi
 
-# Volumes of podman, by their folders. Written in blocks of 512, so that the end is two of them, as Docker's is.
-sbx_folders() {
-  for sbx_volume in $sbx_sources; do
-    sbx_name=$(sbx_called "$sbx_volume")
-    sbx_folder=$(podman volume inspect -f '{{.Mountpoint}}' "$sbx_volume" </dev/null) || exit 2
-    sbx_base=$(printf '%s' "${sbx_folder##*/}" | sed 's/[].[\*^$]/\\&/g')
-    sbx_as tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse -b 1 \
-      "--transform=flags=rh;s,^$sbx_base,volumes/$sbx_name," -C "${sbx_folder%/*}" -cf - "${sbx_folder##*/}" 2>>"$sbx_at/words.v" </dev/null | head -c -1024
-    sbx_as true </dev/null
-  done
+# The engine's own archive stream (docker cp) keeps neither xattrs nor holes, has devices in it, and ends in the middle when
+# a file shrinks. So the host's tar reads them: by podman's folders, and through a container with Docker's volumes in it.
+sbx_read_volumes() {
+  [ -n "$sbx_pairs" ] || return 0
+  if [ -n "$sbx_mounts" ]; then
+    [ -n "$sbx_image" ] || sbx_image=$(sbx_any_image)
+    sbx_rung=container sbx_more=$sbx_mounts
+  fi
+  # shellcheck disable=SC2086
+  sbx_as sh -c "$sbx_reading" sh "$sbx_at/words" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
 }
 sbx_stream() {
-  {
-    if [ -n "$sbx_helper" ]; then
-      { docker cp -a "$sbx_helper:/volumes" - 2>"$sbx_at/words.v" </dev/null || echo failed >"$sbx_at/failed.v"; } | head -c -1024
-    elif [ -n "$sbx_sources" ]; then
-      sbx_folders
-    fi
-  } | tee "$sbx_at/count.v"
+  (sbx_read_volumes) | tee "$sbx_at/count.v"
   sbx_as "$@" 2>"$sbx_at/words" </dev/null
   echo $? >"$sbx_at/status"
 }
@@ -222,7 +214,8 @@ sbx_squeeze() { if [ "$sbx_format" = tar.zst ]; then zstd -q -c -T0; else gzip -
 echo stage=archive
 sbx_part=$sbx_at/archive.$sbx_format.partial
 mkfifo "$sbx_at/sha" "$sbx_at/count.v" "$sbx_at/count" || sbx_stop directory "no pipes can be made in $sbx_at"
-: >"$sbx_part" || sbx_stop space "$sbx_part cannot be written"
+# The list is made here, so that it can be read here whoever writes it.
+{ : >"$sbx_part" && : >"$sbx_at/list"; } || sbx_stop space "$sbx_part cannot be written"
 sbx_sha "$sbx_at/sum" <"$sbx_at/sha" &
 sbx_1=$!
 wc -c <"$sbx_at/count.v" >"$sbx_at/bytes.v" &
@@ -232,13 +225,21 @@ sbx_3=$!
 # How far it is, for who looks on.
 while sleep 1; do printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"; done 2>/dev/null &
 sbx_ticks=$!
-{ sbx_stream "$@" | tee "$sbx_at/sha" "$sbx_at/count" | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p"
+# In the background, since a shell hears of no signal before its foreground command has ended.
+{ sbx_stream "$@" | tee "$sbx_at/sha" "$sbx_at/count" | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p" </dev/null &
+wait $!
 wait $sbx_1 $sbx_2 $sbx_3
 kill $sbx_ticks 2>/dev/null
 sbx_ticks=
 sbx_status=$(cat "$sbx_at/status" 2>/dev/null)
 [ ! -e "$sbx_at/failed.z" ] || sbx_stop full "$(cat "$sbx_at/words.z" "$sbx_at/words.p")"
-[ ! -e "$sbx_at/failed.v" ] || sbx_stop volumes "$(cat "$sbx_at/words.v")"
+# The worst that a tar of the volumes ended with, and one for each of them.
+sbx_status_v=$(sed -n 's/^status: //p' "$sbx_at/words.v" 2>/dev/null | sort -n | tail -n 1)
+# shellcheck disable=SC2086
+sbx_wanted=$(set -- $sbx_captured; echo $#)
+if [ "$(grep -c '^status: [01]$' "$sbx_at/words.v" 2>/dev/null)" != "$sbx_wanted" ] && [ "$sbx_wanted" != 0 ] || [ "${sbx_status_v:-0}" -gt 1 ]; then
+  sbx_stop volumes "$(grep -v '^left: \|^entries: ' "$sbx_at/words.v" | tail -n 40)"
+fi
 sbx_fuzzy=
 case $sbx_status/$sbx_gnu in
   0/*) ;;
@@ -246,13 +247,16 @@ case $sbx_status/$sbx_gnu in
   1/yes) sbx_fuzzy=yes ;;
   *) sbx_stop tar "$(grep -v ': socket ignored$' "$sbx_at/words" | tail -n 40)" ;;
 esac
+[ "${sbx_status_v:-0}" = 0 ] || sbx_fuzzy=yes
+# They go on before anything else is done.
+sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
 sbx_words=$(sync "$sbx_part" 2>&1 || sync 2>&1) || sbx_stop full "$sbx_words"
 
-# They go on before anything else is counted.
-sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
 sbx_seen=$(grep ': socket ignored$' "$sbx_at/words" | sed 's/^tar: //; s/: socket ignored$//')
 [ ! -s "$sbx_at/devices" ] || sbx_seen="$sbx_seen
 $(cat "$sbx_at/devices")"
+[ ! -s "$sbx_at/words.v" ] || sbx_seen="$sbx_seen
+$(sed -n 's/^left: //p' "$sbx_at/words.v")"
 sbx_seen=$(printf '%s\n' "$sbx_seen" | sed '/^$/d')
 if [ -n "$sbx_seen" ]; then
   printf 'left_out=%s\n' "$(printf '%s\n' "$sbx_seen" | wc -l)"
@@ -260,7 +264,9 @@ if [ -n "$sbx_seen" ]; then
 fi
 if [ -n "$sbx_gnu" ]; then
   # The second field is the owner; with xattrs the first has a place more.
-  printf 'files=%s\n' "$(wc -l <"$sbx_at/list" | tr -d ' ')"
+  sbx_count=$(wc -l <"$sbx_at/list")
+  for sbx_more in $(sed -n 's/^entries: //p' "$sbx_at/words.v" 2>/dev/null); do sbx_count=$((sbx_count + sbx_more)); done
+  printf 'files=%s\n' "$sbx_count"
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
   echo gnu=yes
 fi
@@ -270,7 +276,7 @@ printf 'content=%s\n' "$(tr -d ' ' <"$sbx_at/bytes")"
 printf 'volumes=%s\n' "$(tr -d ' ' <"$sbx_at/bytes.v")"
 printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
 printf 'format=%s\n' "$sbx_format"
-[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(grep -v 'socket ignored$' "$sbx_at/words" | head -n 20)"; }
+[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^left: \|^entries: \|^status: ' | head -n 20)"; }
 printf 'rung=%s\n' "$sbx_rung"
 (cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices users groups words words.v words.z words.p status compose)
 sbx_say path "$sbx_at"

@@ -51,13 +51,16 @@ else
 fi
 printf 'rung=%s\nkeep=%s\n' "$sbx_rung" "$sbx_keep"
 
-sbx_helper='' sbx_ended=''
+sbx_ended='' sbx_contained='' sbx_ticks=''
+[ "$sbx_rung" != container ] || sbx_contained=yes
 sbx_clear() {
   [ -z "$sbx_ended" ] || return 0
   sbx_ended=yes
-  [ -z "$sbx_helper" ] || "$sbx_engine" rm -f "$sbx_helper" >/dev/null 2>&1 </dev/null
-  [ "$sbx_rung" != container ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
-  rm -f sha sum .passwd .group
+  [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
+  [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  rm -f sha sum words words.v words.z failed.z status .passwd .group
+  # Whatever is mounted below it is so for others alone: only empty folders go.
+  for sbx_folder in roof.partial/volumes/* roof.partial/volumes roof.partial; do [ ! -d "$sbx_folder" ] || rmdir "$sbx_folder"; done
 }
 trap sbx_clear EXIT
 trap 'sbx_clear; exit 143' HUP INT TERM
@@ -67,23 +70,27 @@ sbx_stop() { sbx_clear; sbx_fail "$1" "$2"; }
 [ -z "$sbx_engine" ] || echo "0 $sbx_engine" >.up
 
 # ---- the volumes: made as compose will look for them ---------------------------------------------------------------
-sbx_mounts=
+sbx_mounts='' sbx_pairs='' sbx_filled=$#
+[ $# = 0 ] || [ "$sbx_engine" != docker ] || sbx_contained=yes
+[ $# = 0 ] || [ -n "$sbx_real" ] || sbx_stop tar "the volumes of the archive take GNU tar"
 for sbx_name; do
   case $sbx_name in '' | -* | .* | *[!A-Za-z0-9_.-]*) sbx_stop altered "a volume is called $sbx_name" ;; esac
   sbx_words=$("$sbx_engine" volume create --label "com.docker.compose.project=$sbx_project" --label "com.docker.compose.volume=$sbx_name" \
     --label "sandboxer.id=$sbx_id" --label "sandboxer.owner=$sbx_owner" --label "sandboxer.profile=$sbx_profile" "${sbx_project}_$sbx_name" 2>&1 </dev/null >/dev/null) ||
     sbx_stop engine "$sbx_words"
-  sbx_mounts="$sbx_mounts -v ${sbx_project}_$sbx_name:/volumes/$sbx_name:nocopy"
-done
-if [ $# -gt 0 ] && [ "$sbx_engine" = docker ]; then
-  [ -n "$sbx_image" ] || sbx_image=$(sbx_any_image)
-  if [ -z "$sbx_image" ]; then
-    # An image of nothing is enough: nothing is started.
-    sbx_image=$(tar -cf - -T /dev/null | docker import - "$sbx_project-empty:latest" 2>&1) || sbx_stop engine "$sbx_image"
+  if [ "$sbx_engine" = docker ]; then
+    sbx_mounts="$sbx_mounts -v ${sbx_project}_$sbx_name:/sbx/volumes/$sbx_name:nocopy"
+    sbx_pairs="$sbx_pairs $sbx_name -"
+  else
+    sbx_folder=$("$sbx_engine" volume inspect -f '{{.Mountpoint}}' "${sbx_project}_$sbx_name" 2>&1 </dev/null) || sbx_stop engine "$sbx_folder"
+    case $sbx_folder in /*[!A-Za-z0-9_./@:+-]*) sbx_stop engine "a volume is in $sbx_folder" ;; esac
+    sbx_pairs="$sbx_pairs $sbx_name $sbx_folder"
   fi
-  # shellcheck disable=SC2086
-  sbx_helper=$(docker create --name "$sbx_project-volumes" --label "sandboxer.id=$sbx_id" $sbx_mounts "$sbx_image" x 2>.words </dev/null) || sbx_stop engine "$(cat .words)"
-  rm -f .words
+done
+if [ -n "$sbx_mounts" ] && [ -z "$sbx_image" ]; then
+  sbx_image=$(sbx_any_image)
+  # An image of nothing is enough: it lends its name.
+  [ -n "$sbx_image" ] || sbx_image=$(tar -cf - -T /dev/null | docker import - "$sbx_project-empty:latest" 2>&1) || sbx_stop engine "$sbx_image"
 fi
 
 # sbx_first COUNT: so many bytes of stdin and not one more.
@@ -106,35 +113,18 @@ sbx_tar() { # WORDS: as GNU tar or as busybox's
   esac
 }
 
-# The volumes' part: Docker takes the stream, podman's folders take a tar each.
+# The volumes' part. In a container Docker has mounted them; podman's folders are mounted by us, in a namespace of our own.
 sbx_fill() {
-  if [ -n "$sbx_helper" ]; then
-    docker cp -a - "$sbx_helper:/" 2>words.v >/dev/null || echo failed >failed.v
-    cat >/dev/null
-    return
-  fi
-  if [ "$sbx_engine" != podman ] || [ $# = 0 ]; then cat >/dev/null; return; fi
-  # One after the other, from one stream: each tar reads it to its end, so it is handed on by tee, once for each.
-  sbx_one=$1
-  shift
-  sbx_folder=$(podman volume inspect -f '{{.Mountpoint}}' "${sbx_project}_$sbx_one" </dev/null) || { echo failed >failed.v; cat >/dev/null; return; }
-  if [ $# = 0 ]; then
-    sbx_into "$sbx_one" "$sbx_folder"
-  else
-    mkfifo "fill.$#" || { echo failed >failed.v; cat >/dev/null; return; }
-    (sbx_into "$sbx_one" "$sbx_folder" <"fill.$#") &
-    sbx_next=$#
-    { tee "fill.$sbx_next"; } | sbx_fill "$@"
-    wait
-    rm -f "fill.$sbx_next"
-  fi
-}
-sbx_into() { # NAME FOLDER
-  sbx_base=$(printf '%s' "${2##*/}" | sed 's/[\\&,]/\\&/g')
-  sbx_tar -C "${2%/*}" "--transform=flags=rh;s,^volumes/$1,$sbx_base," -xf - "volumes/$1" 2>>words.v || echo failed >failed.v
+  if [ -n "$sbx_mounts" ]; then
+    sbx_rung=container sbx_more=$sbx_mounts sbx_here_is=,readonly sbx_at_is=,readonly
+    # shellcheck disable=SC2086
+    sbx_as sh -c "$sbx_filling" sh /sbx "$sbx_filled" $sbx_pairs tar --xattrs '--xattrs-include=*' -p --delay-directory-restore --numeric-owner
+  elif [ -n "$sbx_pairs" ]; then
+    # shellcheck disable=SC2086
+    sbx_as unshare -m sh -c "$sbx_filling" sh "$sbx_here/roof.partial" "$sbx_filled" $sbx_pairs tar --xattrs '--xattrs-include=*' -p --delay-directory-restore --numeric-owner
+  fi 2>words.v || echo "status: $?" >>words.v
   cat >/dev/null
 }
-
 echo stage=extract
 mkdir workspace.partial || sbx_stop directory "$(mkdir workspace.partial 2>&1)"
 mkfifo sha || sbx_stop directory "no pipes can be made in $sbx_here"
@@ -142,34 +132,41 @@ sbx_sha sum <sha &
 sbx_1=$!
 while sleep 1; do printf 'kib=%s\n' "$(du -sk workspace.partial 2>/dev/null | cut -f 1)"; done 2>/dev/null &
 sbx_ticks=$!
-# More than is known of it is no such archive, and could fill the disk.
+# More than is known of it is no such archive, and could fill the disk. In the background, since a shell hears of no signal
+# before its foreground command has ended.
 { sbx_open 2>words.z || echo failed >failed.z; } | sbx_first "$sbx_most" | tee sha | {
   # Two blocks of zeros end a tar.
-  if [ "$sbx_cut" -gt 0 ]; then { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill "$@"; fi
+  if [ "$sbx_cut" -gt 0 ]; then { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill; fi
   sbx_tar -C "$sbx_here/workspace.partial" -xf - workspace 2>words
   echo $? >status
   cat >/dev/null
-}
+} &
+wait $!
 wait $sbx_1
 kill $sbx_ticks 2>/dev/null
-sbx_sum=$(cat sum) sbx_status=$(cat status 2>/dev/null)
-sbx_words=$(cat words 2>/dev/null | head -n 400) sbx_words_v=$(cat words.v 2>/dev/null | head -n 40) sbx_words_z=$(cat words.z 2>/dev/null | head -n 5)
-sbx_failed_z=$(cat failed.z 2>/dev/null) sbx_failed_v=$(cat failed.v 2>/dev/null)
-# What could not be set and is no reason to give up; the rest is.
-sbx_count() { grep -c -e "$1" words; }
-sbx_fatal=$(grep -v -e ': Cannot change ownership to ' -e ': Cannot change mode to ' -e 'extended attribute' -e 'xattr' -e ': Cannot mknod' \
-  -e 'Exiting with failure status due to previous errors' -e ': Ignoring unknown extended header' -e 'time stamp .* in the future' -e ': implausibly old time stamp' words)
-printf 'owners=%s\nmodes=%s\nxattrs=%s\n' "$(sbx_count ': Cannot change ownership to ')" "$(sbx_count ': Cannot change mode to ')" "$(sbx_count 'extended attribute')"
-rm -f words words.v words.z failed.z failed.v status fill.*
-case $sbx_words in
-  *'Removing leading '* | *"contains '..'"* | *'contains `..'*) sbx_stop hostile "$(printf '%s\n' "$sbx_words" | grep -e 'Removing leading' -e "contains" | head -n 3)" ;;
-esac
-case $sbx_words$sbx_words_v in *'No space left on device'* | *'quota exceeded'*) sbx_stop full "$(printf '%s\n' "$sbx_words" "$sbx_words_v" | grep -e 'No space' -e quota | head -n 3)" ;; esac
-[ -z "$sbx_failed_z" ] || sbx_stop altered "${sbx_words_z:-it cannot be decompressed}"
-[ "$sbx_sum" = "$sbx_want" ] || sbx_stop altered "its content has the SHA-256 $sbx_sum, and not $sbx_want"
-[ -z "$sbx_failed_v" ] || sbx_stop volumes "$sbx_words_v"
-[ -z "$sbx_fatal" ] || [ "$sbx_status" = 0 ] || sbx_stop tar "$sbx_fatal"
-case $sbx_status in 0 | 2) ;; 1) [ -n "$sbx_real" ] || sbx_stop tar "$sbx_words" ;; *) sbx_stop tar "${sbx_words:-tar ended with status $sbx_status}" ;; esac
+sbx_ticks=
+: >>words.v
+# What could not be set and is no reason to give up; the rest is. All of it is looked through: one line may be behind many.
+sbx_count() { cat words words.v | grep -c -e "$1"; }
+sbx_shown() { cat words words.v | grep -e "$@" | head -n 3; }
+sbx_wrong() {
+  grep -v -e ': Cannot change ownership to ' -e ': Cannot change mode to ' -e 'extended attribute' -e 'xattr' -e ': Cannot mknod' \
+    -e 'Exiting with failure status due to previous errors' -e ': Ignoring unknown extended header' -e 'time stamp .* in the future' \
+    -e ': implausibly old time stamp' -e '^status: ' "$1" | tail -n 40
+}
+printf 'owners=%s\nmodes=%s\nxattrs=%s\ndevices=%s\n' "$(sbx_count ': Cannot change ownership to ')" "$(sbx_count ': Cannot change mode to ')" \
+  "$(sbx_count 'extended attribute')" "$(sbx_count ': Cannot mknod')"
+sbx_status=$(cat status 2>/dev/null) sbx_status_v=$(sed -n 's/^status: //p' words.v | sort -n | tail -n 1)
+sbx_words=$(sbx_shown 'Removing leading' -e "contains [\`']\\.\\.'")
+[ -z "$sbx_words" ] || sbx_stop hostile "$sbx_words"
+sbx_words=$(sbx_shown 'No space left on device' -e 'quota exceeded')
+[ -z "$sbx_words" ] || sbx_stop full "$sbx_words"
+[ ! -e failed.z ] || sbx_stop altered "$(head -n 5 words.z | grep . || echo 'it cannot be decompressed')"
+[ "$(cat sum)" = "$sbx_want" ] || sbx_stop altered "its content has the SHA-256 $(cat sum), and not $sbx_want"
+sbx_words=$(sed -n 's/^device: //p' words.v | head -n 3)
+[ -z "$sbx_words" ] || sbx_stop hostile "it has device nodes: $sbx_words"
+case ${sbx_status_v:-0}/$(sbx_wrong words.v) in 0/* | 2/) ;; *) sbx_stop volumes "$(sbx_wrong words.v | grep . || echo "a tar ended with status $sbx_status_v")" ;; esac
+case $sbx_status/$(sbx_wrong words) in 0/* | 2/ | 1/) ;; *) sbx_stop tar "$(sbx_wrong words | grep . || echo "tar ended with status $sbx_status")" ;; esac
 if [ "$sbx_uid" = 0 ] && [ -n "$(find workspace.partial \( -type b -o -type c \) -print | head -n 1)" ]; then sbx_stop hostile "it has device nodes"; fi
 [ -d workspace.partial/workspace ] && [ ! -L workspace.partial/workspace ] || sbx_stop altered "there is no workspace in it"
 rmdir workspace || sbx_stop directory "$(rmdir workspace 2>&1)"
