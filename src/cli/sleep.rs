@@ -5,8 +5,8 @@ use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome};
 use super::sandboxes;
 use crate::client::SleepRequest;
-use crate::domain::{Code, SandboxRecord};
 use crate::domain::patch::PatchState;
+use crate::domain::{Code, SandboxRecord};
 
 pub(super) async fn sleep(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
     change(face, args, false).await

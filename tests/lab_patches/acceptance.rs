@@ -112,7 +112,7 @@ fn a_rollout_stops_at_its_canary_and_reaches_the_rest_once_that_is_well() {
         bench.run(["restore", "base", "--name", name]).ok();
     }
     add(&bench, "base", "echo bad >>marks; exit 1", &[]);
-    let ran = bench.run(["patches", "apply", "--all", "base", "--canary", "1", "--yes"]);
+    let ran = bench.run(["patches", "apply", "--all", "base", "--canary", "1"]);
     assert_eq!(ran.status, Some(8), "{ran:#?}");
     let items = ran.json();
     let told: Vec<(bool, bool)> =
@@ -122,7 +122,7 @@ fn a_rollout_stops_at_its_canary_and_reaches_the_rest_once_that_is_well() {
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\n", "", ""]);
     bench.run(["patches", "remove", "base", "1"]).ok();
     add(&bench, "base", "echo good >>marks", &[]);
-    bench.run(["patches", "apply", "--all", "base", "--canary", "1", "--yes"]).ok();
+    bench.run(["patches", "apply", "--all", "base", "--canary", "1"]).ok();
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\ngood\n", "good\n", "good\n"]);
     bench.run(["snapshots", "delete", "base", "--force", "--yes"]).ok();
 }

@@ -76,8 +76,8 @@ fn a_script_runs_as_its_first_line_says() {
         let variables = of(
             "echo $SANDBOXER_ID $SANDBOXER_SNAPSHOT $SANDBOXER_PATCH_SEQUENCE; [ \"$PWD\" -ef \"$SANDBOXER_WORKSPACE\" ]; umask",
         );
-        let (record, base) = (on.bench.get("box"), on.bench.run(["snapshots", "show", "base"]).ok());
-        let last = on.bench.run(["snapshots", "show", "base"]).ok()["next_patch_sequence"].as_u64().unwrap() - 1;
+        let (record, base) = (on.bench.get("box"), on.bench.run(["snapshots", "get", "base"]).ok());
+        let last = on.bench.run(["snapshots", "get", "base"]).ok()["next_patch_sequence"].as_u64().unwrap() - 1;
         let umask = on_host_umask(host);
         assert_eq!(variables, applied(&format!("{} {} {last}\n{umask}", text(&record["id"]), text(&base["id"]))));
     }
