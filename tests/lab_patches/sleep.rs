@@ -154,11 +154,11 @@ fn what_is_gone_is_said_and_nothing_is_started() {
         let remove = format!("{0} rm $({0} ps -aq --filter label=com.docker.compose.project=sbx-{id})", engine(host));
         on_host(host, &[&remove]);
         let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
-        assert!(text(&error["message"]).contains("web-1"), "{error:#}");
+        assert!(text(&error["message"]).contains(&format!("sbx-{id}")), "{error:#}");
         assert!(text(&error["hint"]).contains("recreate"));
         let record = bench.get(&id);
         assert_eq!((&record["state"], &record["operation"]), (&json!("sleeping"), &Value::Null), "{record:#}");
-        assert!(text(&record["message"]).contains("are not on"), "{record:#}");
+        assert!(text(&record["message"]).contains("not on"), "{record:#}");
         assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
     }
 }

@@ -14,7 +14,7 @@ use crate::extensions::compose_ssh::look::read;
 use crate::extensions::compose_ssh::ready::{self, Asked};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Steps, exec, failed, look, root, workdir};
+use crate::extensions::workspace::{Steps, exec, failed, look, root, step, workdir};
 use crate::failpoint;
 use crate::transport::Command;
 
@@ -28,6 +28,7 @@ const SLEEP_SH: &str = concat!(
     include_str!("scripts/sleep.sh")
 );
 const START_SH: &str = include_str!("scripts/start.sh");
+const AWAKE_SH: &str = include_str!("scripts/awake.sh");
 
 /// How long the containers may take to stop beyond the grace that they get, or to start.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -97,16 +98,14 @@ pub(super) async fn wake(
     };
     let ran = Ran::new(&stack, &containers, names).map_err(|missing| gone(target, &missing))?;
     let engine = stack.runtime.as_ref().map_or("", |runtime| runtime.engine.as_str());
-    let levels = ran.levels();
-    for (at, level) in levels.iter().enumerate() {
+    for level in ran.levels() {
         // Only Docker asks how healthy a container is without help from outside.
         if engine == "docker" {
             for service in level.iter().flat_map(|name| ran.awaited_by(name)) {
                 ready::healthy(&asked, service).await?;
             }
         }
-        let last = if at + 1 == levels.len() { "last" } else { "more" };
-        let command = Command::script(START_SH).arg(workdir(target)?).arg(engine).arg(last).args(level);
+        let command = Command::script(START_SH).arg(engine).args(&level);
         let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
         let output = output.map_err(|fault| fault.detail("step", "start"))?;
         if !output.ok() {
@@ -116,7 +115,10 @@ pub(super) async fn wake(
     }
     failpoint::reached("wake.started");
     steps.next("ready");
-    ready::until_ready(&asked, &ran.expected, Some(&ran.names)).await
+    let ready = ready::until_ready(&asked, &ran.expected, Some(&ran.names)).await?;
+    // Not before: what ended in a wake that failed is still to be started by the next one.
+    step(transport, "start", &Command::script(AWAKE_SH).arg(workdir(target)?)).await?;
+    Ok(ready)
 }
 
 fn gone(target: &Target, missing: &[String]) -> Fault {
@@ -172,9 +174,9 @@ impl Ran {
         self.needs(service).filter(move |(service, healthy)| *healthy && ran(service)).map(|(service, _)| service)
     }
 
-    /// The containers in groups of which each needs only those before it. One at least: the last is the end of sleep.
+    /// The containers in groups of which each needs only those before it.
     fn levels(&self) -> Vec<Vec<&str>> {
-        let mut levels = vec![Vec::new()];
+        let mut levels = Vec::new();
         for name in &self.names {
             let level = self.depth(self.services.get(name).map_or("", String::as_str), self.expected.len());
             if levels.len() <= level {
@@ -182,8 +184,8 @@ impl Ran {
             }
             levels[level].push(name.as_str());
         }
-        levels.retain(|level| !level.is_empty());
-        if levels.is_empty() { vec![Vec::new()] } else { levels }
+        levels.retain(|level: &Vec<&str>| !level.is_empty());
+        levels
     }
 
     /// How many services stand before this one; `most` ends a circle.
@@ -238,7 +240,7 @@ mod tests {
         let expected: Vec<&str> = ran.expected.iter().map(|service| service.name.as_str()).collect();
         assert_eq!(expected, ["web", "api", "db"], "a one-shot that had ended is not asked for");
         let none = Ran::new(&stack, &containers, Vec::new()).unwrap();
-        assert_eq!(none.levels(), [Vec::<&str>::new()], "there is an end of sleep all the same");
+        assert!(none.levels().is_empty());
     }
 
     #[test]

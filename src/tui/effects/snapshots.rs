@@ -28,7 +28,7 @@ impl Effects {
                 self.task(
                     |problem| Msg::Extensions(Err(problem)),
                     async move { Msg::Extensions(client.extensions().await) },
-                )
+                );
             }
             Effect::Compare(number, request) => {
                 self.task(move |problem| Msg::Compared(number, Err(problem)), async move {

@@ -182,9 +182,8 @@ impl Confirm {
                 _ if bulk && target.protected => Some("protected: not in a bulk"),
                 Purpose::Destroy if !target.state.may_be_destroyed() => Some("destroyed already"),
                 Purpose::Recreate if !target.state.may_be_recreated() => Some("not from this state"),
-                Purpose::Sleep if target.state != State::Ready => Some("it is not ready"),
+                Purpose::Sleep | Purpose::Apply { .. } if target.state != State::Ready => Some("it is not ready"),
                 Purpose::Wake if target.state != State::Sleeping => Some("it does not sleep"),
-                Purpose::Apply { .. } if target.state != State::Ready => Some("it is not ready"),
                 _ => None,
             }
             .map(str::to_owned);

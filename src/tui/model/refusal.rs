@@ -39,9 +39,8 @@ impl Model {
     pub fn pointed_snapshot(&self) -> Option<&Arc<SnapshotView>> {
         match self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Palette(..))) {
             Some(Overlay::Snapshot(details)) => self.snapshots.get(&details.view.record.id),
-            Some(_) => None,
             None if self.focus == Pane::Snapshots => self.snapshots.pointed(),
-            None => None,
+            _ => None,
         }
     }
 

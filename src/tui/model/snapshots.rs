@@ -255,16 +255,13 @@ fn passes(filter: &Filter, view: &SnapshotView, sandbox: Option<&BasedOn>, match
     let lower = |text: &str| clean_line(text, 80).to_lowercase();
     let name = |name: &Option<String>| lower(name.as_deref().unwrap_or_default());
     let (record, no_labels) = (&view.record, BTreeMap::new());
-    let (words, state, labels) = match sandbox {
-        Some(sandbox) => {
-            let words = [lower(sandbox.id.as_str()), name(&sandbox.name), String::new(), String::new()];
-            (words, lower(sandbox.state.as_str()), &no_labels)
-        }
-        None => {
-            let (profile, host) = (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
-            let words = [lower(record.id.as_str()), name(&record.name), profile, host];
-            (words, lower(record.state.as_str()), &record.labels)
-        }
+    let (words, state, labels) = if let Some(sandbox) = sandbox {
+        let words = [lower(sandbox.id.as_str()), name(&sandbox.name), String::new(), String::new()];
+        (words, lower(sandbox.state.as_str()), &no_labels)
+    } else {
+        let (profile, host) = (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
+        let words = [lower(record.id.as_str()), name(&record.name), profile, host];
+        (words, lower(record.state.as_str()), &record.labels)
     };
     filter.passes_facets(&Facets { words: &words, state: &state, degraded: false, labels }, matcher)
 }

@@ -54,9 +54,9 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         }
     };
     if model.focus == Pane::Snapshots {
-        model.snapshots.step(by)
+        model.snapshots.step(by);
     } else {
-        model.sandboxes.step(by)
+        model.sandboxes.step(by);
     }
     Vec::new()
 }

@@ -1,3 +1,4 @@
+exec 2>&1
 sbx_text=$1
 sbx_first=${sbx_text%%
 *}

@@ -36,7 +36,7 @@ fn pax(records: &[(&str, &str)]) -> Entry {
         while length.to_string().len() + key.len() + value.len() + 3 != length {
             length = length.to_string().len() + key.len() + value.len() + 3;
         }
-        data.push_str(&format!("{length} {key}={value}\n"));
+        let _ = std::fmt::Write::write_fmt(&mut data, format_args!("{length} {key}={value}\n"));
     }
     Entry { data: data.into_bytes(), ..entry(b'x', "PaxHeaders/x", "") }
 }
@@ -63,7 +63,9 @@ impl Entry {
 
 fn tar(entries: &[Entry]) -> Vec<u8> {
     let mut tar = Vec::new();
-    entries.iter().for_each(|entry| entry.write(&mut tar));
+    for entry in entries {
+        entry.write(&mut tar);
+    }
     tar.resize(tar.len() + 2 * BLOCK, 0);
     tar
 }
