@@ -230,6 +230,10 @@ async fn get_shows_where_a_sandbox_comes_from() {
     assert_snapshot!("get_lineage", run(&fake, "get one").await);
     assert_snapshot!("get_patch_failed", run(&fake, "get two").await);
     assert_snapshot!("get_deep", run(&fake, "get three").await);
+    // Somebody insisted.
+    fake.lock().shelf.snapshots.retain(|snapshot| snapshot.id.as_str() != B);
+    assert!(run(&fake, "get three").await.stdout.contains("based on  snap-0000000b, deleted\n"));
+    let fake = family();
     let ran = run(&fake, "get three --json").await;
     assert_eq!(ran.json()["lineage"], json!({"ancestors": [B, A], "snapshots": []}));
     assert_eq!(run(&fake, "get one --json").await.json()["lineage"]["snapshots"], json!([B]));
@@ -451,8 +455,10 @@ async fn export_to_a_pipe_and_never_to_a_terminal() {
     assert_eq!(run_in(on_terminal(""), &fake, "snapshots export base -").await.status, 2);
     assert_eq!(run(&fake, "snapshots export base - --json").await.status, 2);
     // Half of it is no success, whoever closed the pipe.
-    let closed = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
-    assert_eq!(run_in(closed, &fake, "snapshots export base -").await.status, 1);
+    for (kind, status) in [(std::io::ErrorKind::BrokenPipe, 141), (std::io::ErrorKind::StorageFull, 1)] {
+        let ran = run_in(World { stdout: Some(kind), ..World::default() }, &fake, "snapshots export base -").await;
+        assert_eq!((ran.status, ran.stderr.is_empty()), (status, status == 141), "{ran}");
+    }
     fake.lock().shelf.exported.push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
     assert_eq!(run(&fake, "snapshots export base -").await.status, 5);
 }
