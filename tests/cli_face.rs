@@ -11,6 +11,8 @@
     reason = "tests"
 )]
 
+#[path = "cli_face/checkpoint.rs"]
+mod checkpoint;
 #[path = "support/cli_client.rs"]
 mod cli_client;
 #[path = "support/cli_shelf.rs"]

@@ -19,7 +19,7 @@ use crate::domain::output::{ExecOutput, Source};
 pub(super) const OURS: u8 = 125;
 
 /// 128 + SIGPIPE: what the command itself would have ended with. 0 would say that it had come to its end.
-const READER_LEFT: u8 = 141;
+pub(super) const READER_LEFT: u8 = 141;
 
 /// How many bytes of each stream `--json` keeps.
 const KEPT: usize = 8 * 1024 * 1024;

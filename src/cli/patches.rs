@@ -102,8 +102,9 @@ fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Problem> {
     } else {
         File::open(path).and_then(read)
     };
+    let shown = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
     let bytes = read.map_err(|error| {
-        let mut problem = Problem::new(Code::InvalidInput, format!("{} cannot be read", path.display()));
+        let mut problem = Problem::new(Code::InvalidInput, format!("{shown} cannot be read"));
         problem.causes.push(error.to_string());
         problem
     })?;
@@ -113,7 +114,7 @@ fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Problem> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let message = format!("{} is not UTF-8: byte {at} belongs to no character", path.display());
+        let message = format!("{shown} is not UTF-8: byte {at} belongs to no character");
         Problem::new(Code::InvalidInput, message).hint("a patch is a script, kept as text")
     })
 }

@@ -55,6 +55,10 @@ impl SandboxManager {
         let begun = async {
             let deleting = self
                 .transition_snapshot(&record.id, Some(record.revision), Vec::new(), move |record| {
+                    // The name of one that has failed may be another's by now.
+                    if record.state == SnapshotState::Failed {
+                        record.name = None;
+                    }
                     record.state = SnapshotState::Deleting;
                     record.operation = Some(mark);
                     Ok(())

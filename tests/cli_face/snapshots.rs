@@ -1,186 +1,16 @@
-//! `sleep`, `wake`, `snapshot`, `restore`, `snapshots`: checkpoints as they are typed and read.
+//! `snapshots` as it is typed and read.
 
 use insta::assert_snapshot;
 use sandboxer::client::{Problem, PruneItem, SnapshotDiff};
 use sandboxer::domain::patch::PatchState;
-use sandboxer::domain::sandbox::Failure;
-use sandboxer::domain::snapshot::{Consistency, NotCaptured, Replica, SnapshotRecord, SnapshotState};
-use sandboxer::domain::{Code, HostName, SandboxRecord, SnapshotId, State};
+use sandboxer::domain::snapshot::{ArchiveFormat, Replica, SnapshotState};
+use sandboxer::domain::{Code, HostName, SnapshotId};
 use serde_json::{Value, json};
 
-use super::cli_client::{End, FakeClient, now};
-use super::cli_shelf::{patch, snapshot};
+use super::cli_client::{FakeClient, now};
+use super::cli_shelf::{A, B, badly, family, last, snapshot};
 use super::cli_world::*;
 use super::fits;
-
-const A: &str = "snap-0000000a";
-const B: &str = "snap-0000000b";
-
-fn based(id: &str, name: &str, on: &str) -> SandboxRecord {
-    SandboxRecord { based_on_snapshot: Some(SnapshotId::new(on)), ..named(id, name, State::Ready) }
-}
-
-/// The picture of semantics 7: A of my-env; one and two are based on A; B is taken of one; three is based on B.
-fn family() -> FakeClient {
-    let mut one = based("b1b1b1b1", "one", A);
-    one.applied_patches = vec![
-        serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "applied", "started_at": now(),
-            "duration_s": 75, "exit_status": 0, "output": ""}))
-        .unwrap(),
-    ];
-    one.last_patch_sequence = 1;
-    one.patch_state = PatchState::Pending;
-    let records = vec![ready("a1b2c3d4"), one, based("b2b2b2b2", "two", A), based("b3b3b3b3", "three", B)];
-    let fake = FakeClient::with(records);
-    let mut shelf = fake.lock();
-    let mut b = snapshot(B, None, "b1b1b1b1");
-    (b.sandbox_name, b.parent_snapshot, b.patch_level) = (Some("one".into()), Some(SnapshotId::new(A)), 1);
-    shelf.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4"), b];
-    shelf.shelf.patches = vec![patch(1, A, "true", Some("newer certificates\u{1b}[2J")), patch(2, A, "make fix", None)];
-    drop(shelf);
-    fake
-}
-
-fn last(fake: &FakeClient) -> (String, Value) {
-    let call = fake.calls().last().cloned().unwrap();
-    let (verb, request) = call.split_once(' ').unwrap();
-    (verb.to_owned(), serde_json::from_str(request).unwrap())
-}
-
-// --- snapshot, restore
-
-#[tokio::test]
-async fn a_snapshot_is_asked_for_by_the_sandboxs_id() {
-    let fake = family();
-    let ran = run(&fake, "snapshot my-env --name before --mode stop").await;
-    assert_snapshot!("snapshot", ran);
-    assert_eq!(last(&fake).1, json!({"id": "a1b2c3d4", "revision": null, "name": "before", "mode": "stop"}));
-    let ran = run(&fake, "snapshot a1b2 --json").await;
-    assert_eq!((ran.status, &ran.json()["state"], ran.stderr.as_str()), (0, &json!("ready"), ""));
-    assert_eq!(last(&fake).1["mode"], Value::Null);
-    assert_eq!(run(&fake, "snapshot nothing").await.status, 3);
-    assert_eq!(run(&fake, "snapshot my-env --mode paus").await.status, 2);
-}
-
-#[tokio::test]
-async fn what_a_snapshot_is_less_than_hoped_is_said() {
-    let mut fuzzy = snapshot("snap-0000000f", None, "a1b2c3d4");
-    fuzzy.archive.consistency = Some(Consistency::Fuzzy);
-    fuzzy.archive.not_captured =
-        vec![NotCaptured { name: "cache".into(), reason: "the engine\u{1b}[2J refused".into() }];
-    fuzzy.archive.not_preserved = [("xattrs".to_owned(), 3)].into();
-    (fuzzy.archive.left_out, fuzzy.archive.left_out_count) = ((0..7).map(|n| format!("workspace/s{n}")).collect(), 120);
-    let fake = family();
-    fake.lock().shelf.ends.clear();
-    fake.lock().shelf.becomes = Some(fuzzy);
-    assert_snapshot!("snapshot_fuzzy", run(&fake, "snapshot my-env").await);
-    assert_eq!(run(&fake, "snapshot my-env --quiet").await.stderr, "");
-}
-
-fn badly(state: SnapshotState, unremoved: bool) -> SnapshotRecord {
-    let mut record = snapshot("snap-0000000f", None, "a1b2c3d4");
-    (record.state, record.unremoved) = (state, unremoved);
-    record.failure = Some(Failure {
-        step: "archive".into(),
-        exit_status: Some(2),
-        output: "tar: \u{1b}[31mNo space left on device\u{1b}[0m".into(),
-    });
-    record
-}
-
-#[tokio::test]
-async fn a_failed_snapshot_shows_why_and_what_remains() {
-    let problem = Problem::new(Code::OperationFailed, "the archive could not be written");
-    for (unremoved, name) in [(false, "snapshot_failed"), (true, "snapshot_failed_with_rest")] {
-        let fake = family();
-        let end = (problem.clone(), badly(SnapshotState::Failed, unremoved));
-        fake.lock().shelf.ends.insert("snap-0000000f".into(), end);
-        assert_snapshot!(name, run(&fake, "snapshot my-env --quiet").await);
-        let ran = run(&fake, "snapshot my-env --json").await;
-        let details = &ran.error()["details"];
-        assert_eq!((ran.status, &details["failure"]["step"]), (1, &json!("archive")));
-        assert_eq!(details["unremoved"], json!(unremoved));
-    }
-}
-
-#[tokio::test]
-async fn ctrl_c_cancels_a_snapshot_and_says_what_remains() {
-    let fake = family();
-    let end = (Problem::new(Code::Cancelled, "cancelled and rolled back"), badly(SnapshotState::Failed, false));
-    fake.lock().shelf.ends.insert("snap-0000000f".into(), end);
-    fake.lock().shelf.waits = true;
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "snapshot my-env").await;
-    assert!(fake.calls().contains(&"cancel op-snap-0000000f".to_owned()));
-    assert_snapshot!(ran, @r"
-    status 130
-    --- stdout
-    --- stderr
-    cancelling; Ctrl-C again leaves at once
-    error: cancelled and rolled back
-    hint: nothing of it is left on coulombcore; sandboxer snapshots get snap-0000000f shows what was recorded
-    ");
-}
-
-#[tokio::test]
-async fn a_second_ctrl_c_names_recover() {
-    let fake = family().ends("a1b2c3d4", End::Never);
-    for line in ["sleep my-env", "patches apply my-env"] {
-        let ran = run_in(World { presses: 2, ..World::default() }, &fake, line).await;
-        assert_eq!((ran.status, ran.left_at_once), (130, true), "{line}: {ran}");
-        assert!(ran.stderr.contains("hint: sandboxer recover brings into order what remains"), "{ran}");
-    }
-}
-
-#[tokio::test]
-async fn restore_makes_another_one() {
-    let fake = family();
-    let line = "restore base --host coulombcore --ttl 2h --name try --require-patches --strict";
-    let ran = run(&fake, line).await;
-    assert_eq!((ran.status, ran.stdout.lines().next()), (0, Some("id       r0000001")), "{ran}");
-    let asked = json!({"snapshot": A, "host": "coulombcore", "ttl": "2h", "name": "try", "require_patches": true,
-        "strict": true});
-    assert_eq!(last(&fake), ("restore".to_owned(), asked));
-    assert_eq!(run(&fake, "restore nothing").await.status, 3);
-}
-
-#[tokio::test]
-async fn a_restore_that_is_less_than_hoped_says_so() {
-    let mut left = based("r0000001", "try", A);
-    left.not_preserved = [("owners".to_owned(), 12)].into();
-    left.patch_state = PatchState::Failed;
-    left.patch_error = Some("patch 2 failed with exit status 1; sandboxer patches apply try --retry".into());
-    let fake = family().ends("r0000001", End::Well(Box::new(left)));
-    let ran = run(&fake, "restore base").await;
-    assert_eq!(ran.status, 0);
-    assert_snapshot!(ran.stderr, @r"
-    warning: coulombcore could not set 12 owners; --strict fails on that
-    warning: patch 2 failed with exit status 1; sandboxer patches apply try --retry
-    ");
-    // It did not come to be.
-    let problem = Problem::new(Code::OperationFailed, "patch 2 failed with exit status 1");
-    let fake = family().ends("r0000001", End::Badly(problem, Box::new(failed("r0000001"))));
-    let ran = run(&fake, "restore base --require-patches").await;
-    assert_eq!(ran.status, 1);
-    assert!(ran.stderr.contains("failed step: start (exit status 1)"), "{ran}");
-}
-
-#[tokio::test]
-async fn sleep_and_wake_and_nothing_to_do() {
-    let asleep = named("a1b2c3d4", "my-env", State::Sleeping);
-    let fake = family().ends("a1b2c3d4", End::Well(Box::new(asleep)));
-    let ran = run(&fake, "sleep my-env --json").await;
-    assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("sleeping")));
-    assert_eq!(last(&fake), ("sleep".to_owned(), json!({"id": "a1b2c3d4", "revision": null})));
-    let ran = run(&fake, "sleep my-env").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, "my-env is asleep: nothing to do\n"));
-    let mut awake = named("a1b2c3d4", "my-env", State::Ready);
-    awake.patch_state = PatchState::Failed;
-    awake.patch_error = Some("patch 3 failed".into());
-    let fake = fake.ends("a1b2c3d4", End::Well(Box::new(awake)));
-    let ran = run(&fake, "wake my-env").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, "warning: patch 3 failed\n"));
-    assert_eq!(run(&fake, "wake my-env").await.stderr.lines().next(), Some("my-env is awake: nothing to do"));
-}
 
 // --- what there is
 
@@ -191,7 +21,7 @@ async fn snapshots_in_a_table_and_as_a_tree() {
         host: HostName::new("sandboxer01"),
         host_identity: None,
         path: "/x".into(),
-        format: sandboxer::domain::snapshot::ArchiveFormat::TarGz,
+        format: ArchiveFormat::TarGz,
         bytes: 1_600_000,
         created_at: now().minus_seconds(60),
     }];
@@ -230,6 +60,10 @@ async fn get_shows_where_a_sandbox_comes_from() {
     assert_snapshot!("get_lineage", run(&fake, "get one").await);
     assert_snapshot!("get_patch_failed", run(&fake, "get two").await);
     assert_snapshot!("get_deep", run(&fake, "get three").await);
+    // Somebody insisted.
+    fake.lock().shelf.snapshots.retain(|snapshot| snapshot.id.as_str() != B);
+    assert!(run(&fake, "get three").await.stdout.contains("based on  snap-0000000b, deleted\n"));
+    let fake = family();
     let ran = run(&fake, "get three --json").await;
     assert_eq!(ran.json()["lineage"], json!({"ancestors": [B, A], "snapshots": []}));
     assert_eq!(run(&fake, "get one --json").await.json()["lineage"]["snapshots"], json!([B]));
@@ -451,8 +285,10 @@ async fn export_to_a_pipe_and_never_to_a_terminal() {
     assert_eq!(run_in(on_terminal(""), &fake, "snapshots export base -").await.status, 2);
     assert_eq!(run(&fake, "snapshots export base - --json").await.status, 2);
     // Half of it is no success, whoever closed the pipe.
-    let closed = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
-    assert_eq!(run_in(closed, &fake, "snapshots export base -").await.status, 1);
+    for (kind, status) in [(std::io::ErrorKind::BrokenPipe, 141), (std::io::ErrorKind::StorageFull, 1)] {
+        let ran = run_in(World { stdout: Some(kind), ..World::default() }, &fake, "snapshots export base -").await;
+        assert_eq!((ran.status, ran.stderr.is_empty()), (status, status == 141), "{ran}");
+    }
     fake.lock().shelf.exported.push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
     assert_eq!(run(&fake, "snapshots export base -").await.status, 5);
 }

@@ -94,6 +94,8 @@ async fn a_snapshot_that_fails_leaves_its_reason_and_nothing_else() {
     assert!(house.manager.snapshots(&SnapshotQuery::default()).await.unwrap().is_empty(), "it is not offered");
     assert_eq!(house.kinds().await.last().unwrap(), "snapshot.failed");
     house.snapshot(&id, "my-env").await.expect("its name is free again");
+    house.delete(failed.record.id.as_str(), false).await.expect("and it can be deleted still");
+    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
 }
 
 #[tokio::test]

@@ -6,11 +6,14 @@ use sandboxer::client::{
     PatchRequest, PatchStatus, Problem, PruneItem, RolloutItem, SnapshotDeleteRequest, SnapshotDiff, SnapshotRequest,
     SnapshotStarted,
 };
+use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::sandbox::Failure;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState, SnapshotView};
-use sandboxer::domain::{Code, OperationId, Patch, SandboxRecord};
-use serde_json::json;
+use sandboxer::domain::{Code, OperationId, Patch, SandboxRecord, SnapshotId, State};
+use serde_json::{Value, json};
 
-use super::cli_client::now;
+use super::cli_client::{FakeClient, now};
+use super::cli_world::{named, ready};
 
 #[derive(Default)]
 pub struct Shelf {
@@ -137,4 +140,51 @@ pub fn patch(sequence: u64, snapshot: &str, script: &str, description: Option<&s
         "actor": {"type": "adm", "name": "tester"}, "revision": 1,
     });
     serde_json::from_value(value).unwrap()
+}
+
+pub const A: &str = "snap-0000000a";
+pub const B: &str = "snap-0000000b";
+
+pub fn based(id: &str, name: &str, on: &str) -> SandboxRecord {
+    SandboxRecord { based_on_snapshot: Some(SnapshotId::new(on)), ..named(id, name, State::Ready) }
+}
+
+/// The picture of semantics 7: A of my-env; one and two are based on A; B is taken of one; three is based on B.
+pub fn family() -> FakeClient {
+    let mut one = based("b1b1b1b1", "one", A);
+    one.applied_patches = vec![
+        serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "applied", "started_at": now(),
+            "duration_s": 75, "exit_status": 0, "output": ""}))
+        .unwrap(),
+    ];
+    one.last_patch_sequence = 1;
+    one.patch_state = PatchState::Pending;
+    let records = vec![ready("a1b2c3d4"), one, based("b2b2b2b2", "two", A), based("b3b3b3b3", "three", B)];
+    let fake = FakeClient::with(records);
+    let mut shelf = fake.lock();
+    let mut b = snapshot(B, None, "b1b1b1b1");
+    (b.sandbox_name, b.parent_snapshot, b.patch_level) = (Some("one".into()), Some(SnapshotId::new(A)), 1);
+    shelf.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4"), b];
+    shelf.shelf.patches = vec![patch(1, A, "true", Some("newer certificates\u{1b}[2J")), patch(2, A, "make fix", None)];
+    drop(shelf);
+    fake
+}
+
+/// The last call, and its request.
+pub fn last(fake: &FakeClient) -> (String, Value) {
+    let call = fake.calls().last().cloned().unwrap();
+    let (verb, request) = call.split_once(' ').unwrap();
+    (verb.to_owned(), serde_json::from_str(request).unwrap())
+}
+
+/// One that did not come to be, or not whole.
+pub fn badly(state: SnapshotState, unremoved: bool) -> SnapshotRecord {
+    let mut record = snapshot("snap-0000000f", None, "a1b2c3d4");
+    (record.state, record.unremoved) = (state, unremoved);
+    record.failure = Some(Failure {
+        step: "archive".into(),
+        exit_status: Some(2),
+        output: "tar: \u{1b}[31mNo space left on device\u{1b}[0m".into(),
+    });
+    record
 }

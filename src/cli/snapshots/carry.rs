@@ -11,6 +11,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt as _};
 
 use super::super::args::{ExportArgs, ImportArgs};
+use super::super::exec::READER_LEFT;
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::pour::pour;
@@ -93,7 +94,8 @@ async fn to_pipe(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
         match pour(face.io, Source::Stdout, &piece?).await {
             Ok(true) => {}
             Ok(false) => return Err(cut_off().into()),
-            // Half an archive is no success, whoever closed the pipe.
+            // Half an archive is no success, whoever closed the pipe; and nobody is left to be told.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(READER_LEFT),
             Err(error) => {
                 let mut problem = Problem::new(Code::Internal, "standard output cannot be written");
                 problem.causes.push(error.to_string());
