@@ -66,7 +66,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::SnapshotStarted(job, answer) => work::snapshot_started(model, job, answer),
         Msg::SnapshotEnded(job, took, answer) => work::snapshot_ended(model, job, took, answer),
         Msg::Compared(number, answer) => sheet::compared(model, number, answer),
-        Msg::PatchStatus(id, answer) => patches::status(model, &id, answer),
+        Msg::PatchStatus(id, answer) => patches::status(model, &id, &answer),
         Msg::PatchAdded(number, answer) => sheet::patch_added(model, number, answer),
         Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
         Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),

@@ -25,10 +25,9 @@ impl Effects {
                 Msg::Snapshots(client.snapshots(SnapshotQuery { all: true }).await)
             }),
             Effect::Extensions => {
-                self.task(
-                    |problem| Msg::Extensions(Err(problem)),
-                    async move { Msg::Extensions(client.extensions().await) },
-                );
+                self.task(|problem| Msg::Extensions(Err(problem)), async move {
+                    Msg::Extensions(client.extensions().await)
+                });
             }
             Effect::Compare(number, request) => {
                 self.task(move |problem| Msg::Compared(number, Err(problem)), async move {

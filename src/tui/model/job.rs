@@ -187,7 +187,9 @@ impl Job {
                 "what was made on the host is removed; the record stays as failed"
             }
             OperationKind::Recreate => "what was made anew is removed; the old one is gone already",
-            OperationKind::Destroy | OperationKind::Delete => "what is removed stays removed; the rest is finished later",
+            OperationKind::Destroy | OperationKind::Delete => {
+                "what is removed stays removed; the rest is finished later"
+            }
             OperationKind::Snapshot | OperationKind::Copy | OperationKind::Import => {
                 "what was written of the archive is removed; containers that stand still go on"
             }

@@ -25,9 +25,8 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
     if mode == Mode::Main {
         // The wheel moves what is under it, the focus stays.
         let focus = model.focus;
-        let over = [Pane::Activity, Pane::Snapshots].into_iter();
-        let over = over.filter(|pane| screen.rows(*pane).holds(event.column, event.row));
-        let over = over.last().unwrap_or(Pane::Sandboxes);
+        let mut over = [Pane::Snapshots, Pane::Activity].into_iter();
+        let over = over.find(|pane| screen.rows(*pane).holds(event.column, event.row)).unwrap_or(Pane::Sandboxes);
         model.focus = over;
         for _ in 0..NOTCH {
             keys::act(model, action);

@@ -81,7 +81,7 @@ pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
 }
 
 /// It is known how they stand.
-pub(super) fn status(model: &mut Model, id: &SnapshotId, answer: Result<Vec<PatchStatus>, Problem>) -> Vec<Effect> {
+pub(super) fn status(model: &mut Model, id: &SnapshotId, answer: &Result<Vec<PatchStatus>, Problem>) -> Vec<Effect> {
     let mut again = false;
     for overlay in &mut model.overlays {
         let Overlay::Patches(patches) = overlay else { continue };
@@ -90,7 +90,7 @@ pub(super) fn status(model: &mut Model, id: &SnapshotId, answer: Result<Vec<Patc
         }
         again |= patches.reading.1;
         patches.reading = (false, false);
-        match &answer {
+        match answer {
             Ok(status) => patches.replace(status.clone()),
             Err(problem) => patches.load = Load::Failed(problem.clone()),
         }
@@ -107,18 +107,16 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
             let about = patch.description.as_deref().unwrap_or("no description");
             Page { title: format!("Patch {}: {about}", patch.sequence), text: patch.script.clone(), offset: 0 }
         }
-        Some(standing) => match &standing.run {
-            Some(run) => {
-                let end = run.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
-                let title = format!("Patch {} on {}: {}{end}", patch.sequence, standing.id, run.state);
-                Page { title, text: run.output.clone().unwrap_or_default(), offset: 0 }
-            }
-            None => {
+        Some(standing) => {
+            let Some(run) = &standing.run else {
                 let words = format!("patch {} has not run on {} yet", patch.sequence, standing.id);
                 model.say(Role::Dim, words);
                 return Vec::new();
-            }
-        },
+            };
+            let end = run.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
+            let title = format!("Patch {} on {}: {}{end}", patch.sequence, standing.id, run.state);
+            Page { title, text: run.output.clone().unwrap_or_default(), offset: 0 }
+        }
     };
     model.overlays.push(Overlay::Page(page));
     Vec::new()

@@ -60,8 +60,7 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         spans.extend([(Role::Border, "─ "), (Role::Bad, stale.as_str())]);
     }
     let end = paint.spans(x, y, room, &spans);
-    if screen.activity.height == 0 && screen.snapshots.height == 0 || screen.activity.height == 0 && !screen.is_folded()
-    {
+    if screen.activity.height == 0 && (screen.snapshots.height == 0 || !screen.is_folded()) {
         // One pane at a time: the others are tabs.
         let mut x = end;
         for other in super::activity::others(screen, Pane::Sandboxes) {
