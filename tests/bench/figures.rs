@@ -22,6 +22,9 @@ use sample::Sample;
 
 const RECORDS: usize = 1000;
 
+/// Measures on the lab in this folder.
+type Measure = fn(&House, &std::path::Path);
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --all-targets` runs a bench binary too: nothing is measured there.
@@ -45,7 +48,7 @@ fn main() {
         Sample::of(30, || house.version()).print("  (--version: the process alone)");
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
-    let on_hosts: [(&str, fn(&House, &std::path::Path)); 3] =
+    let on_hosts: [(&str, Measure); 3] =
         [("stack", stack::measure), ("far", far::measure), ("checkpoint", checkpoint::measure)];
     for (part, measure) in on_hosts {
         match &lab {

@@ -85,13 +85,12 @@ fn a_script_runs_as_its_first_line_says() {
 
 /// The umask that a command has there.
 fn on_host_umask(host: &str) -> String {
-    let output = if host == "local" {
+    if host == "local" {
         let output = std::process::Command::new("bash").args(["-c", "umask"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     } else {
         on_host(host, &["bash -c umask"])
-    };
-    output
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod across;
 mod faithful;
 #[allow(dead_code)]
 #[path = "../lab_sandboxes/lab.rs"]

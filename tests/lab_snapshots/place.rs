@@ -128,14 +128,6 @@ impl Tree {
         self
     }
 
-    /// Without one of the things that are known of each entry.
-    pub(crate) fn without(mut self, key: &str) -> Self {
-        for row in self.0.values_mut() {
-            row.as_object_mut().unwrap().remove(key);
-        }
-        self
-    }
-
     /// With each owner as it would be for an account to which `from` says what another's are.
     pub(crate) fn owners(mut self, from: impl Fn(&str) -> String) -> Self {
         for row in self.0.values_mut() {

@@ -304,7 +304,7 @@ impl Client for FakeClient {
     }
 
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
-        self.called("patch", &request).shelf.add(&request)
+        Ok(self.called("patch", &request).shelf.add(&request))
     }
 
     async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem> {

@@ -497,7 +497,7 @@ impl Client for FakeClient {
     }
 
     async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("verify_snapshot {:?}: the fake cannot", id)))
+        Err(Problem::new(Code::Unsupported, format!("verify_snapshot {id:?}: the fake cannot")))
     }
 
     async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
@@ -505,11 +505,11 @@ impl Client for FakeClient {
     }
 
     async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("copy_snapshot {:?}: the fake cannot", request)))
+        Err(Problem::new(Code::Unsupported, format!("copy_snapshot {request:?}: the fake cannot")))
     }
 
     async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("export_snapshot {:?}: the fake cannot", id)))
+        Err(Problem::new(Code::Unsupported, format!("export_snapshot {id:?}: the fake cannot")))
     }
 
     async fn import_snapshot(
@@ -517,7 +517,7 @@ impl Client for FakeClient {
         request: SnapshotImportRequest,
         _source: BoxStream<'static, Result<Vec<u8>, Problem>>,
     ) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("import_snapshot {:?}: the fake cannot", request)))
+        Err(Problem::new(Code::Unsupported, format!("import_snapshot {request:?}: the fake cannot")))
     }
 
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
@@ -527,7 +527,7 @@ impl Client for FakeClient {
     }
 
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("prune_snapshots {:?}: the fake cannot", request)))
+        Err(Problem::new(Code::Unsupported, format!("prune_snapshots {request:?}: the fake cannot")))
     }
 
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {

@@ -1,5 +1,7 @@
 //! Snapshots and patches of the fake client: in memory, by the domain's own rules about who owes what.
 
+#![allow(clippy::needless_pass_by_value, clippy::assigning_clones, reason = "as the trait hands them over")]
+
 use std::sync::Arc;
 
 use sandboxer::client::{
@@ -178,7 +180,7 @@ impl FakeClient {
         }
         match kind {
             OperationKind::Sleep => {
-                self.change(id, EventKind::SandboxSleeping, |record| record.state = State::Sleeping)
+                self.change(id, EventKind::SandboxSleeping, |record| record.state = State::Sleeping);
             }
             OperationKind::Wake => {
                 self.apply_owed(id);
