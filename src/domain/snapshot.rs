@@ -105,7 +105,7 @@ pub struct ArchiveFacts {
     pub bytes: Option<u64>,
     /// The size of the tar inside; bytes. What extracting may at most write is less.
     pub content_bytes: Option<u64>,
-    /// Entries of the workspace in it, folders too.
+    /// Entries in it, folders too.
     pub files: Option<u64>,
     /// SHA-256 (hex) of the tar inside: the same whatever it is compressed with.
     pub sha256: Option<String>,
