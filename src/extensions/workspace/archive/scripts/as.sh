@@ -79,7 +79,7 @@ while [ $# -gt 0 ]; do
   { tar --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime" --numeric-owner --xattrs "--xattrs-include=*" --sparse \
     --quoting-style=escape -v --index-file="$sbx_notes.index" --anchored --no-wildcards -X "$sbx_notes.special" \
     "--transform=flags=rh;s,^\.,volumes/$1," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
-  echo "entries: $(($(wc -l <"$sbx_notes.index") - 1))" >&2
+  echo "entries: $(wc -l <"$sbx_notes.index")" >&2
   rm -f "$sbx_notes.special" "$sbx_notes.index"
   shift 2
 done
