@@ -10,7 +10,7 @@
 //! * Progress may be lost; a caller never waits for it.
 //! * It never blocks a thread.
 //! * Errors are [`Fault`]s: `host_unreachable`, `host_changed`, `timeout`, `missing_dependency`, `invalid_input`
-//!   (with the field), `unsupported`, `operation_failed` (with a [`Failure`] in [`ExtensionError`]).
+//!   (with the field), `unsupported`, `operation_failed` (with a [`Failure`](crate::domain::sandbox::Failure) in [`ExtensionError`]).
 
 mod exchange;
 

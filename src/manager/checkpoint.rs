@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{Capability, CaptureRequest, Captured, ExtensionError, SandboxExtension, Target};
+use crate::domain::extension::{
+    Capability, CaptureRequest, Captured, ExtensionError, Inspection, SandboxExtension, Target,
+};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
 use crate::domain::operation::{Operation, OperationKind};
@@ -159,13 +161,14 @@ impl SandboxManager {
         let result = match outcome {
             Ok(record) => {
                 failpoint::reached("snapshot.ready");
-                self.free(operation, &target.id, None).await?;
+                let seen = self.after_stop(extension, target, &request).await;
+                self.free(operation, &target.id, None, seen).await?;
                 if let Some(keep) = target.profile.snapshot.keep {
                     self.keep_newest(&record.sandbox_id, keep).await;
                 }
                 Ok(())
             }
-            Err(error) => Err(self.clear_up(operation, extension, target, &id, &reporter, error).await?),
+            Err(error) => Err(self.clear_up(operation, extension, target, &request, &reporter, error).await?),
         };
         failpoint::reached("snapshot.freed");
         result
@@ -194,10 +197,39 @@ impl SandboxManager {
         .await
     }
 
+    /// What runs after containers were stopped and started: the engine may have given them other ports. `None`: none were
+    /// stopped, or nobody could look.
+    async fn after_stop(
+        &self,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+        request: &CaptureRequest,
+    ) -> Option<Inspection> {
+        let mode = request.mode.as_ref().or(target.profile.snapshot.mode.as_ref());
+        if mode != Some(&SnapshotMode::Stop) {
+            return None;
+        }
+        let mut seen = self.inspect(extension, target).await.ok().filter(|seen| seen.ready)?;
+        if let Some(there) = &mut seen.reachability {
+            self.attach(&target.id, there).await;
+        }
+        Some(seen)
+    }
+
     /// The sandbox is nobody's again; what came of it is a message at most.
-    async fn free(&self, operation: &Operation, id: &SandboxId, message: Option<String>) -> Result<(), Fault> {
+    async fn free(
+        &self,
+        operation: &Operation,
+        id: &SandboxId,
+        message: Option<String>,
+        seen: Option<Inspection>,
+    ) -> Result<(), Fault> {
         self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
             record.operation = None;
+            if let Some(seen) = seen {
+                record.services = seen.services;
+                record.reachability = seen.reachability.or(record.reachability.take());
+            }
             if message.is_some() {
                 record.message = message;
             }
@@ -212,10 +244,11 @@ impl SandboxManager {
         operation: &Operation,
         extension: &dyn SandboxExtension,
         target: &Target,
-        id: &SnapshotId,
+        request: &CaptureRequest,
         reporter: &JobReporter,
         error: ExtensionError,
     ) -> Result<Fault, Fault> {
+        let id = &request.snapshot.id;
         let ExtensionError { mut fault, failure, untouched } = error;
         let (resumed, removed) = if untouched {
             (Ok(()), Ok(()))
@@ -262,7 +295,8 @@ impl SandboxManager {
             Ok(())
         })
         .await?;
-        self.free(operation, &target.id, Some(told)).await?;
+        let seen = self.after_stop(extension, target, request).await;
+        self.free(operation, &target.id, Some(told), seen).await?;
         Ok(fault)
     }
 }
