@@ -10,7 +10,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::snapshot::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SnapshotDetails, SnapshotTarget,
+    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout, SnapshotDetails, SnapshotTarget,
 };
 
 /// How long changes are gathered before the snapshots are read.
@@ -67,10 +67,17 @@ pub(super) fn taken(model: &mut Model, answer: Result<Vec<Arc<SnapshotView>>, Pr
 
 fn refresh_overlays(model: &mut Model) {
     for overlay in &mut model.overlays {
-        if let Overlay::Snapshot(details) = overlay
-            && let Some(view) = model.snapshots.get(&details.view.record.id)
-        {
-            details.view = Arc::clone(view);
+        let shown = match overlay {
+            Overlay::Snapshot(details) => &mut details.view,
+            // Who will get a patch, and its number, are as they are now and not as they were when the form was opened.
+            Overlay::Sheet(sheet) => match &mut sheet.about {
+                SheetAbout::AddPatch(view, _) | SheetAbout::RollOut(view, _) => view,
+                SheetAbout::Snapshot(_) | SheetAbout::Restore(..) => continue,
+            },
+            _ => continue,
+        };
+        if let Some(view) = model.snapshots.get(&shown.record.id) {
+            *shown = Arc::clone(view);
         }
     }
 }
