@@ -9,10 +9,10 @@ use crate::house::House;
 use crate::sample::Sample;
 
 const ROUNDS: usize = 5;
-const HOST: &str = "sandboxer01";
+pub(crate) const HOST: &str = "sandboxer01";
 
 /// 200 folders of 100 files of 52 KiB; a half of each is random, a half is text.
-const FILL: &str = r#"
+pub(crate) const FILL: &str = r#"
 head -c 6000000 /dev/urandom >../random
 for folder in $(seq 200); do
   mkdir "d$folder"
@@ -61,13 +61,13 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     println!("most memory of sandboxer's process: {:.1} MB", most as f64 / 1024.0);
 }
 
-struct Bench<'a> {
-    house: &'a House,
-    lab: &'a Path,
+pub(crate) struct Bench<'a> {
+    pub(crate) house: &'a House,
+    pub(crate) lab: &'a Path,
 }
 
 impl Bench<'_> {
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.house.sandboxer();
         command.env("SANDBOXER_DATA_DIR", self.house.join("checkpoint"));
         command.env("SANDBOXER_CONFIG", self.lab.join("config.yaml")).args(args);
@@ -75,7 +75,7 @@ impl Bench<'_> {
     }
 
     /// How long it took, and the most memory it had; KiB.
-    fn run(&self, args: &[&str]) -> (Duration, u64) {
+    pub(crate) fn run(&self, args: &[&str]) -> (Duration, u64) {
         let mut command = self.command(args);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let began = Instant::now();

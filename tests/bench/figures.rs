@@ -5,11 +5,13 @@
 //! * `list`: `list --json` with 1,000 records
 //! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
 //! * `checkpoint`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
+//! * `copy`: an archive of 0.5 GiB to another host against `ssh a cat | ssh b cat` by hand, alternating; memory
 //! * `far`: one-shot commands on a host whose connection is open, with 0, 25 and 150 ms on the way
 
 #![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
 
 mod checkpoint;
+mod copy;
 mod far;
 mod house;
 mod sample;
@@ -48,8 +50,12 @@ fn main() {
         Sample::of(30, || house.version()).print("  (--version: the process alone)");
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
-    let on_hosts: [(&str, Measure); 3] =
-        [("stack", stack::measure), ("far", far::measure), ("checkpoint", checkpoint::measure)];
+    let on_hosts: [(&str, Measure); 4] = [
+        ("stack", stack::measure),
+        ("far", far::measure),
+        ("checkpoint", checkpoint::measure),
+        ("copy", copy::measure),
+    ];
     for (part, measure) in on_hosts {
         match &lab {
             _ if !wanted(part) => {}
