@@ -24,8 +24,8 @@ rm ../random"#;
 
 pub(crate) fn measure(house: &House, lab: &Path) {
     let bench = Bench { house, lab };
-    bench.run(&["create", "--host", HOST, "--name", "source", "--ttl", "none", "--quiet"]);
-    bench.run(&["exec", "source", "--", "bash", "-c", FILL]);
+    bench.run(&["create", "--host", HOST, "--name", "source", "--ttl", "1d", "--quiet"]);
+    bench.run(&["exec", "source", "--", "sh", "-c", FILL]);
     let folder = bench.workdir();
     let mut samples: [Sample; 4] = Default::default();
     let mut most = 0;

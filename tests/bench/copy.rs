@@ -17,8 +17,8 @@ const BARE: &str = "coulombcore";
 
 pub(crate) fn measure(house: &House, lab: &Path) {
     let bench = Bench { house, lab };
-    bench.run(&["create", "--host", HOST, "--name", "source", "--ttl", "none", "--quiet"]);
-    bench.run(&["exec", "source", "--", "bash", "-c", FILL]);
+    bench.run(&["create", "--host", HOST, "--name", "source", "--ttl", "1d", "--quiet"]);
+    bench.run(&["exec", "source", "--", "sh", "-c", FILL]);
     bench.run(&["snapshot", "source", "--name", "base", "--quiet"]);
     let record = get(&bench);
     let file = format!("{}/archive.{}", text(&record["path"]), text(&record["format"]));

@@ -79,6 +79,7 @@ fn export(manifest: &Value, content: &[u8], change: impl FnOnce(&mut Value)) -> 
     snapshot["bytes"] = json!(packed.len());
     snapshot["content_bytes"] = json!(content.len());
     snapshot["files"] = Value::Null;
+    snapshot["volumes_bytes"] = json!(0);
     snapshot["sha256"] = json!(sha256(content));
     change(&mut manifest);
     let text = serde_json::to_vec_pretty(&manifest).unwrap();
@@ -86,6 +87,12 @@ fn export(manifest: &Value, content: &[u8], change: impl FnOnce(&mut Value)) -> 
         Entry { name: "manifest.json", kind: EntryType::Regular, target: "", content: text },
         Entry { name: "archive.tar.gz", kind: EntryType::Regular, target: "", content: packed },
     ])
+}
+
+/// Makes the manifest's hash of its recipe right.
+fn vouch(manifest: &mut Value) {
+    let recipe: sandboxer::domain::profile::Profile = serde_json::from_value(manifest["recipe"].clone()).unwrap();
+    manifest["snapshot"]["profile"]["hash"] = json!(recipe.hash());
 }
 
 /// The manifest of a real export.
@@ -127,24 +134,30 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
     bench.run(["snapshots", "verify", "hostile"]).ok();
     bench.run(["snapshots", "delete", "hostile"]).ok();
 
-    let hostile: [(&str, Vec<Entry>); 18] = [
-        ("absolute", vec![top(), file("/workspace/a")]),
-        ("upwards", vec![top(), file("workspace/../../a")]),
-        ("outside", vec![top(), file("elsewhere/a")]),
-        ("upwards in pax", vec![top(), pax("path", "workspace/../../a"), file("workspace/a")]),
-        ("upwards for who knows no pax", vec![top(), pax("path", "workspace/a"), file("../a")]),
-        ("a volume that is none", vec![folder("volumes/other/"), top()]),
-        ("a volume called ..", vec![folder("volumes/../"), top()]),
-        ("a volume behind", vec![top(), kept(), file("volumes/kept/a")]),
-        ("a hard link out", vec![top(), link("workspace/a", EntryType::Link, "/etc/shadow")]),
-        ("a hard link upwards", vec![top(), link("workspace/a", EntryType::Link, "workspace/../../a")]),
+    let hostile: [(&str, &str, Vec<Entry>); 18] = [
+        ("absolute", "is absolute", vec![top(), file("/workspace/a")]),
+        ("upwards", "leads upwards", vec![top(), file("workspace/../../a")]),
+        ("outside", "neither in workspace/", vec![top(), file("elsewhere/a")]),
+        ("upwards in pax", "leads upwards", vec![top(), pax("path", "workspace/../../a"), file("workspace/a")]),
+        ("upwards for who knows no pax", "leads upwards", vec![top(), pax("path", "workspace/a"), file("../a")]),
+        ("a volume that is none", "in no volume", vec![folder("volumes/other/"), top()]),
+        ("a volume called ..", "leads upwards", vec![folder("volumes/../"), top()]),
+        ("a volume behind", "comes after the workspace", vec![top(), kept(), file("volumes/kept/a")]),
+        ("a hard link out", "outside", vec![top(), link("workspace/a", EntryType::Link, "/etc/shadow")]),
+        ("a hard link upwards", "outside", vec![top(), link("workspace/a", EntryType::Link, "workspace/../../a")]),
         (
             "a hard link into a volume",
+            "outside",
             vec![kept(), file("volumes/kept/a"), top(), link("workspace/a", EntryType::Link, "volumes/kept/a")],
         ),
-        ("through a link", vec![top(), link("workspace/l", EntryType::Symlink, "/etc"), file("workspace/l/passwd")]),
+        (
+            "through a link",
+            "leads through a link",
+            vec![top(), link("workspace/l", EntryType::Symlink, "/etc"), file("workspace/l/passwd")],
+        ),
         (
             "through a link to a link",
+            "leads through a link",
             vec![
                 top(),
                 link("workspace/l", EntryType::Symlink, "/etc"),
@@ -152,15 +165,23 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
                 file("workspace/m/passwd"),
             ],
         ),
-        ("onto a link", vec![top(), link("workspace/l", EntryType::Symlink, "/etc/passwd"), file("workspace/l")]),
-        ("a workspace that is a link", vec![link("workspace", EntryType::Symlink, "/etc"), file("workspace/passwd")]),
-        ("a device", vec![top(), link("workspace/sda", EntryType::Block, "")]),
-        ("a character device", vec![top(), link("workspace/null", EntryType::Char, "")]),
-        ("no workspace", vec![kept()]),
+        (
+            "onto a link",
+            "after it was a link",
+            vec![top(), link("workspace/l", EntryType::Symlink, "/etc/passwd"), file("workspace/l")],
+        ),
+        (
+            "a workspace that is a link",
+            "no folder",
+            vec![link("workspace", EntryType::Symlink, "/etc"), file("workspace/passwd")],
+        ),
+        ("a device", "is a device", vec![top(), link("workspace/sda", EntryType::Block, "")]),
+        ("a character device", "is a device", vec![top(), link("workspace/null", EntryType::Char, "")]),
+        ("no workspace", "no workspace", vec![kept()]),
     ];
-    for (what, entries) in hostile {
+    for (what, why, entries) in hostile {
         let error = import(&bench, &path, &export(&manifest, &tar(&entries), |_| {})).error("invalid_input");
-        assert!(!error["causes"].as_array().unwrap().is_empty(), "{what}: {error:#}");
+        assert!(error["causes"].to_string().contains(why), "{what}: {error:#}");
         bench.assert_unchanged(PODMAN, &before);
         assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{what}");
     }
@@ -177,36 +198,53 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     let listed = bench.run(["snapshots", "list", "--all"]).ok();
     let path = bench.path("liar.tar");
     let content = tar(&[folder("workspace/"), file("workspace/a")]);
-    let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
-    let mut lie = |what, change: fn(&mut Value)| files.push((what, export(&manifest, &content, change)));
-    lie("another hash", |manifest| manifest["snapshot"]["sha256"] = json!("0".repeat(64)));
-    lie("fewer bytes", |manifest| manifest["snapshot"]["content_bytes"] = json!(512));
-    lie("more bytes", |manifest| manifest["snapshot"]["content_bytes"] = json!(1 << 20));
-    lie("more entries", |manifest| manifest["snapshot"]["files"] = json!(100));
-    lie("another size", |manifest| manifest["snapshot"]["bytes"] = json!(1));
-    lie("a schema of tomorrow", |manifest| manifest["schema"] = json!(2));
-    lie("an id that is a path", |manifest| {
+    let mut files: Vec<(&str, &str, Vec<u8>)> = Vec::new();
+    let mut lie = |what, why, change: fn(&mut Value)| files.push((what, why, export(&manifest, &content, change)));
+    lie("another hash", "its SHA-256 is", |manifest| manifest["snapshot"]["sha256"] = json!("0".repeat(64)));
+    lie("fewer bytes", "there is more in it", |manifest| manifest["snapshot"]["content_bytes"] = json!(512));
+    lie("more bytes", "it ends after", |manifest| manifest["snapshot"]["content_bytes"] = json!(1 << 20));
+    lie("more entries", "it has 2 entries", |manifest| manifest["snapshot"]["files"] = json!(100));
+    lie("another size", "not as long as", |manifest| manifest["snapshot"]["bytes"] = json!(1));
+    lie("a schema of tomorrow", "of the schema 2", |manifest| manifest["schema"] = json!(2));
+    lie("an id that is a path", "its id is none", |manifest| {
         manifest["id"] = json!("../../x");
         manifest["snapshot"]["id"] = json!("../../x");
     });
-    lie("two ids", |manifest| manifest["id"] = json!("snap-00000000"));
-    lie("a volume that is a path", |manifest| {
+    lie("two ids", "its id is none", |manifest| manifest["id"] = json!("snap-00000000"));
+    lie("a volume that is a path", "one of its volumes", |manifest| {
         manifest["snapshot"]["captured_volumes"] = json!([{"name": "../x"}]);
     });
-    lie("a name that is none", |manifest| manifest["snapshot"]["name"] = json!("$(reboot)"));
-    lie("a recipe that puts things elsewhere", |manifest| manifest["recipe"]["config"] = json!({"root": "/root/.ssh"}));
-    lie("a format that is a path", |manifest| manifest["snapshot"]["format"] = json!("/../x"));
-    files.push(("no manifest", content.clone()));
-    files.push(("nothing", Vec::new()));
-    files.push(("noise", b"noise ".repeat(1000)));
+    lie("a name that is none", "its name is none", |manifest| manifest["snapshot"]["name"] = json!("$(reboot)"));
+    lie("a recipe that puts things elsewhere", "has the config", |manifest| {
+        manifest["recipe"]["config"] = json!({"root": "/root/.ssh"});
+        vouch(manifest);
+    });
+    lie("a recipe that allows more", "allows ", |manifest| {
+        manifest["recipe"]["compose"]["allow"] = json!(["privileged"]);
+        vouch(manifest);
+    });
+    lie("a recipe that nobody vouches for", "its recipe is not the one", |manifest| {
+        manifest["recipe"]["compose"]["allow"] = json!(["privileged"]);
+    });
+    lie("a format that is a path", "not where it should be", |manifest| {
+        manifest["snapshot"]["format"] = json!("/../x");
+    });
+    files.push(("no manifest", "not where it should be", content.clone()));
+    files.push(("nothing", "ends too early", Vec::new()));
+    files.push(("noise", "not where it should be", b"noise ".repeat(1000)));
     let mut behind = export(&manifest, &content, |_| {});
     behind.extend(tar(&[file("workspace/b")]));
-    files.push(("something behind it", behind));
-    files.push(("something behind the tar", export(&manifest, &[&content[..], b"x", &[0; 511]].concat(), |_| {})));
-    for (what, bytes) in &files {
+    files.push(("something behind it", "follows the archive", behind));
+    files.push((
+        "something behind the tar",
+        "follows its end",
+        export(&manifest, &[&content[..], b"x", &[0; 511]].concat(), |_| {}),
+    ));
+    for (what, why, bytes) in &files {
         let ran = import(&bench, &path, bytes);
         assert_eq!(ran.status, Some(2), "{what}: {ran:#?}");
-        ran.error("invalid_input");
+        let error = ran.error("invalid_input");
+        assert!(error.to_string().contains(why), "{what}: {error:#}");
         bench.assert_unchanged(PODMAN, &before);
         assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{what}");
     }
@@ -229,6 +267,7 @@ fn a_bomb_stops_at_the_bytes_that_were_promised() {
     manifest["snapshot"]["format"] = json!("tar.gz");
     manifest["snapshot"]["bytes"] = json!(packed.len());
     manifest["snapshot"]["content_bytes"] = json!(10_240);
+    manifest["snapshot"]["volumes_bytes"] = json!(0);
     manifest["snapshot"]["files"] = Value::Null;
     let text = serde_json::to_vec_pretty(&manifest).unwrap();
     let bytes = tar(&[

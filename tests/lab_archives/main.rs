@@ -5,6 +5,7 @@
 
 mod altered;
 mod copies;
+mod diff;
 mod files;
 mod hostile;
 mod kills;
