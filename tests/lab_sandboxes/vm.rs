@@ -253,3 +253,32 @@ fn tunnels_are_asked_for_and_their_lack_fails_nothing() {
     let message = text(&made["message"]);
     assert!(message.contains("no attachments") && message.contains("the bridge is down"), "{message}");
 }
+
+/// What an account without privileges can make of a tree's oddities; names that are no UTF-8 among them.
+const ODD: &str = r#"set -e
+cd -P "$1"; mkdir odd; cd odd; mkfifo fifo; truncate -s 20M sparse; echo t >>sparse; echo 1 >h1; ln h1 h2
+touch "$(printf 'x%.0s' $(seq 200))" "$(printf 'bad\377name')" "$(printf 'new\nline')" ' lead'
+ln -s /usr/bin/env out; ln -s b a; ln -s a b; cp /bin/true suid; chmod 4755 suid; echo s >secret; chmod 600 secret; mkdir ro; chmod 555 ro"#;
+
+/// Each path with kind, mode, owners, link, names and time; then each file's hash, and how much of the disk a hole takes.
+const TELL: &str = r#"cd -P "$1"
+find . -printf '%p %y %m %U %G %l %n %T@\n' | LC_ALL=C sort
+find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+du -k odd/sparse"#;
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_workspace_comes_back_from_a_snapshot_as_it_was() {
+    let vm = Vm::new();
+    let source = vm.create(&["--name", "source"]);
+    let workspace = |record: &Value| format!("{}/workspace", text(&record["workdir"]));
+    on_host(VM, &[&format!("exec bash -c '{}' sh \"$1\"", ODD.replace('\'', r"'\''")), &workspace(&source)]);
+    vm.bench.run(["snapshot", "source", "--name", "base"]).ok();
+    let back = vm.bench.run(["restore", "base", "--strict", "--name", "back"]).ok();
+    let tell = |record: &Value| on_host(VM, &[TELL, &workspace(record)]);
+    assert_eq!(tell(&back), tell(&source));
+    vm.bench.run(["sleep", "back"]).error("unsupported");
+    vm.bench.run(["destroy", "source", "back"]).ok();
+    vm.bench.run(["snapshots", "delete", "base"]).ok();
+    assert_eq!(vm.entries(), ["prepared-by-packer"], "the root is as it was prepared");
+}
