@@ -21,6 +21,12 @@ const VALUE: usize = 1000;
 pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
     let mut words = vec![record.state.to_string()];
     words.extend(degraded(record));
+    words.extend(match record.patch_state {
+        PatchState::Pending => Some("patches pending".to_owned()),
+        PatchState::Failed => Some("patch failed".to_owned()),
+        PatchState::Unknown => Some("patch unknown".to_owned()),
+        _ => None,
+    });
     if let Some(operation) = &record.operation {
         // In these states the state itself says what is being done.
         if !matches!(record.state, State::Requested | State::Provisioning | State::Destroying) {

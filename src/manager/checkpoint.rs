@@ -13,7 +13,7 @@ use crate::domain::name::{SandboxId, SnapshotId, check_name};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
-use crate::domain::sandbox::{Failure, SandboxRecord, State};
+use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::SandboxManager;
@@ -261,16 +261,7 @@ impl SandboxManager {
             tokio::time::timeout(CLEAR_LIMIT, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
         };
         failpoint::reached("snapshot.cleared");
-        let failure = failure.unwrap_or_else(|| Failure {
-            step: fault.details["step"].as_str().unwrap_or(reporter.stage()).to_owned(),
-            exit_status: None,
-            output: std::iter::once(reporter.evidence())
-                .chain(std::iter::once(fault.message.clone()))
-                .chain(fault.causes())
-                .filter(|text| !text.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n"),
-        });
+        let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
         let message = fault.message.clone();
         let unremoved = removed.is_err();
         if let Err(why) = removed {

@@ -232,16 +232,7 @@ impl SandboxManager {
         let ExtensionError { fault, failure, untouched } = error;
         let id = &work.provision.id;
         let cancelled = fault.code == Code::Cancelled;
-        let failure = failure.unwrap_or_else(|| Failure {
-            step: fault.details["step"].as_str().unwrap_or(reporter.stage()).to_owned(),
-            exit_status: None,
-            output: std::iter::once(reporter.evidence())
-                .chain(std::iter::once(fault.message.clone()))
-                .chain(fault.causes())
-                .filter(|text| !text.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n"),
-        });
+        let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
         if let Some(learnt) = reporter.take_learnt() {
             self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
                 record.workdir = Some(learnt.workdir);

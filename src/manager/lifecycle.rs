@@ -14,6 +14,7 @@ use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, News, running};
 use crate::store::Held;
 
@@ -119,6 +120,7 @@ impl SandboxManager {
                     record.message = None;
                 }
                 record.operation = Some(mark);
+                settle_applying(record);
             })
             .await?;
         failpoint::reached("destroy.destroying");

@@ -11,7 +11,7 @@ use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
-use crate::domain::sandbox::{Running, SandboxRecord, State};
+use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
 use crate::manager::jobs::Jobs;
@@ -91,30 +91,38 @@ impl SandboxManager {
     /// Appends what earlier writers of this record left pending; the ids that are in the log now.
     async fn settle_record(&self, id: &SandboxId) -> Result<Vec<crate::domain::name::EventId>, Fault> {
         let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(Vec::new()) };
-        if record.pending.is_empty() {
-            return Ok(Vec::new());
+        Ok(self.told(record.pending).await)
+    }
+
+    /// Appends what earlier writers left pending on a record; the ids that are in the log now.
+    pub(super) async fn told(&self, pending: Vec<PendingEvent>) -> Vec<crate::domain::name::EventId> {
+        if pending.is_empty() {
+            return Vec::new();
         }
-        let ids = record.pending.iter().map(|event| event.id.clone()).collect();
-        match self.parts.events.append(record.pending).await {
-            Ok(_) => Ok(ids),
+        let ids = pending.iter().map(|event| event.id.clone()).collect();
+        match self.parts.events.append(pending).await {
+            Ok(_) => ids,
             // The record is the truth: a log that cannot be written holds up no operation.
             Err(fault) => {
-                tracing::warn!(sandbox = %id, %fault, "events stay pending on the record");
-                Ok(Vec::new())
+                tracing::warn!(%fault, "events stay pending on a record");
+                Vec::new()
             }
         }
     }
 
     /// Appends the events of a write that just happened. The write stands whether or not this works.
     pub(super) async fn append_pending(&self, record: &SandboxRecord) {
-        if record.pending.is_empty() {
+        self.append_pending_of(&record.pending).await;
+    }
+
+    /// As [`Self::append_pending`], of whatever kind of record.
+    pub(super) async fn append_pending_of(&self, pending: &[PendingEvent]) {
+        if pending.is_empty() {
             return;
         }
-        match self.parts.events.append(record.pending.clone()).await {
+        match self.parts.events.append(pending.to_vec()).await {
             Ok(_) => self.log_grew.notify_one(),
-            Err(fault) => {
-                tracing::warn!(sandbox = %record.id, %fault, "events stay pending on the record");
-            }
+            Err(fault) => tracing::warn!(%fault, "events stay pending on a record"),
         }
     }
 
@@ -317,6 +325,20 @@ impl JobReporter {
     pub(super) fn evidence(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
+    pub(super) fn failure_of(&self, fault: &Fault) -> Failure {
+        Failure {
+            step: fault.details["step"].as_str().unwrap_or(self.stage()).to_owned(),
+            exit_status: None,
+            output: std::iter::once(self.evidence())
+                .chain(std::iter::once(fault.message.clone()))
+                .chain(fault.causes())
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
     }
 
     /// Keeps a report's line; a new step begins anew.

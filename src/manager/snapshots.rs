@@ -146,28 +146,7 @@ impl SandboxManager {
     /// Appends what earlier writers of this record left pending; the ids that are in the log now.
     async fn settle_snapshot(&self, id: &SnapshotId) -> Result<Vec<crate::domain::EventId>, Fault> {
         let Some(record) = self.parts.snapshots.get(id).await? else { return Ok(Vec::new()) };
-        if record.pending.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids = record.pending.iter().map(|event| event.id.clone()).collect();
-        match self.parts.events.append(record.pending).await {
-            Ok(_) => Ok(ids),
-            Err(fault) => {
-                tracing::warn!(snapshot = %id, %fault, "events stay pending on the record");
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    /// Appends the events of a write that just happened. The write stands whether or not this works.
-    pub(super) async fn append_pending_of(&self, pending: &[PendingEvent]) {
-        if pending.is_empty() {
-            return;
-        }
-        match self.parts.events.append(pending.to_vec()).await {
-            Ok(_) => self.log_grew.notify_one(),
-            Err(fault) => tracing::warn!(%fault, "events stay pending"),
-        }
+        Ok(self.told(record.pending).await)
     }
 
     /// A new operation of this process on a snapshot.

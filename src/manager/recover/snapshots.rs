@@ -42,6 +42,7 @@ impl SandboxManager {
         }
         let operation = self.new_snapshot_operation(OperationKind::Recover, id);
         self.parts.operations.put(operation.clone()).await?;
+        let copying = record.copying_to.clone();
         let name = operation.id.clone();
         self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             if let Some(dead) = &record.operation {
@@ -54,7 +55,10 @@ impl SandboxManager {
         let message = match (&error, &now) {
             (Some(error), _) => error.message.clone(),
             (None, None) => "removed".to_owned(),
-            (None, Some(now)) if now.state == SnapshotState::Ready => "ready: its archive is whole".to_owned(),
+            (None, Some(now)) if now.state == SnapshotState::Ready => match copying {
+                Some(host) => format!("ready as before; nothing of the copy is left on {host}"),
+                None => "ready: its archive is whole".to_owned(),
+            },
             (None, Some(_)) => "failed; nothing of it is left".to_owned(),
         };
         Ok(Some(Recovered { id: id.to_string(), ok: error.is_none(), was, state: None, message, error }))
