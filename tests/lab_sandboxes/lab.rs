@@ -557,7 +557,7 @@ $engine volume ls --format 'volume {{.Name}}' || exit
 $engine images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | grep -v '<none>'
 [ $engine = docker ] || podman pod ls --format 'pod {{.Name}}' || exit
 for folder in "$HOME" "$1"; do
-  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' | sed 's/^/file /'
+  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' | sed 's/^/file /'
 done
 echo end
 "#;

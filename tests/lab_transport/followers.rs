@@ -114,8 +114,10 @@ async fn what_is_attached_ends_with_us_and_takes_no_work_with_it() {
     for (way, nap) in [(&ssh, "318.001"), (&local, "318.002")] {
         let deaf = Command::script("trap '' TERM; sleep $1").arg(nap);
         let mut kept = Kept::new(1);
-        assert!(tokio::time::timeout(Duration::from_secs(1), way.attach(&deaf, &mut kept)).await.is_err());
-        assert!(sleeps(nap));
+        tokio::select! {
+            ended = way.attach(&deaf, &mut kept) => panic!("{ended:?}"),
+            runs = until(SOON, || sleeps(nap)) => assert!(runs),
+        }
         assert!(until(GONE, || !sleeps(nap)).await);
     }
     // Eleven who watch leave the work its sessions; the eleventh has a connection of its own again.

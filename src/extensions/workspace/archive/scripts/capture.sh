@@ -181,7 +181,7 @@ if sbx_gnu_tar; then
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
   set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
-    "--group-map=$sbx_at/groups" -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -C "$sbx_here" -cf - workspace
+    "--group-map=$sbx_at/groups" --totals -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -C "$sbx_here" -cf - workspace
 else
   sbx_count=$#
   while [ "$sbx_count" -gt 0 ]; do
@@ -205,7 +205,7 @@ sbx_read_volumes() {
   sbx_as sh -c "$sbx_reading" sh "$sbx_at/words" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
 }
 sbx_stream() {
-  (sbx_read_volumes) | tee "$sbx_at/count.v"
+  [ -z "$sbx_pairs" ] || (sbx_read_volumes) | tee "$sbx_at/count.v"
   sbx_as "$@" 2>"$sbx_at/words" </dev/null
   echo $? >"$sbx_at/status"
 }
@@ -213,20 +213,22 @@ sbx_squeeze() { if [ "$sbx_format" = tar.zst ]; then zstd -q -c -T0; else gzip -
 
 echo stage=archive
 sbx_part=$sbx_at/archive.$sbx_format.partial
-mkfifo "$sbx_at/sha" "$sbx_at/count.v" "$sbx_at/count" || sbx_stop directory "no pipes can be made in $sbx_at"
+mkfifo "$sbx_at/sha" "$sbx_at/count.v" || sbx_stop directory "no pipes can be made in $sbx_at"
+# GNU tar says how much it wrote; that spares a reader of everything.
+[ -n "$sbx_gnu" ] || mkfifo "$sbx_at/count" || sbx_stop directory "no pipes can be made in $sbx_at"
 # The list is made here, so that it can be read here whoever writes it.
 { : >"$sbx_part" && : >"$sbx_at/list"; } || sbx_stop space "$sbx_part cannot be written"
 sbx_sha "$sbx_at/sum" <"$sbx_at/sha" &
 sbx_1=$!
-wc -c <"$sbx_at/count.v" >"$sbx_at/bytes.v" &
-sbx_2=$!
-wc -c <"$sbx_at/count" >"$sbx_at/bytes" &
-sbx_3=$!
+sbx_2='' sbx_3=''
+echo 0 >"$sbx_at/bytes.v"
+[ -z "$sbx_pairs" ] || { wc -c <"$sbx_at/count.v" >"$sbx_at/bytes.v" & sbx_2=$!; }
+[ -n "$sbx_gnu" ] || { wc -c <"$sbx_at/count" >"$sbx_at/bytes" & sbx_3=$!; }
 # How far it is, for who looks on.
 while sleep 1; do printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"; done 2>/dev/null &
 sbx_ticks=$!
 # In the background, since a shell hears of no signal before its foreground command has ended.
-{ sbx_stream "$@" | tee "$sbx_at/sha" "$sbx_at/count" | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p" </dev/null &
+{ sbx_stream "$@" | tee "$sbx_at/sha" ${sbx_3:+"$sbx_at/count"} | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p" </dev/null &
 wait $!
 wait $sbx_1 $sbx_2 $sbx_3
 kill $sbx_ticks 2>/dev/null
@@ -245,11 +247,16 @@ case $sbx_status/$sbx_gnu in
   0/*) ;;
   # A file changed or went away while it was read.
   1/yes) sbx_fuzzy=yes ;;
-  *) sbx_stop tar "$(grep -v ': socket ignored$' "$sbx_at/words" | tail -n 40)" ;;
+  *) sbx_stop tar "$(grep -v ': socket ignored$\|^Total bytes written: ' "$sbx_at/words" | tail -n 40)" ;;
 esac
 [ "${sbx_status_v:-0}" = 0 ] || sbx_fuzzy=yes
 # They go on before anything else is done.
 sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
+if [ -n "$sbx_gnu" ]; then
+  sbx_bytes=$(sed -n 's/^Total bytes written: \([0-9]*\).*/\1/p' "$sbx_at/words")
+  [ -n "$sbx_bytes" ] || sbx_stop tar "tar does not say how much it wrote: $(tail -n 5 "$sbx_at/words")"
+  echo "$(($(cat "$sbx_at/bytes.v") + sbx_bytes))" >"$sbx_at/bytes"
+fi
 sbx_words=$(sync "$sbx_part" 2>&1 || sync 2>&1) || sbx_stop full "$sbx_words"
 
 sbx_seen=$(grep ': socket ignored$' "$sbx_at/words" | sed 's/^tar: //; s/: socket ignored$//')
@@ -276,7 +283,7 @@ printf 'content=%s\n' "$(tr -d ' ' <"$sbx_at/bytes")"
 printf 'volumes=%s\n' "$(tr -d ' ' <"$sbx_at/bytes.v")"
 printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
 printf 'format=%s\n' "$sbx_format"
-[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^left: \|^entries: \|^status: ' | head -n 20)"; }
+[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^Total bytes written: \|^left: \|^entries: \|^status: ' | head -n 20)"; }
 printf 'rung=%s\n' "$sbx_rung"
 (cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices users groups words words.v words.z words.p status compose)
 sbx_say path "$sbx_at"
