@@ -162,7 +162,9 @@ impl SandboxManager {
         .await?;
         let fault = error.fault;
         if clean {
-            return Ok(fault);
+            // A cancelled one says so itself.
+            let told = fault.hint.is_some() || fault.code == Code::Cancelled;
+            return Ok(if told { fault } else { fault.hint(format!("nothing of the copy is left on {host}")) });
         }
         let hint =
             format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");

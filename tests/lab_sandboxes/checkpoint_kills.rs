@@ -45,7 +45,7 @@ const RESTORE: [&str; 9] = [
 const DELETE: [&str; 3] = ["delete.deleting", "delete.removed", "delete.told"];
 
 /// How the engine says that a sandbox's containers stand.
-fn statuses(host: &str, id: &str) -> Vec<String> {
+pub(crate) fn statuses(host: &str, id: &str) -> Vec<String> {
     let script = "$1 ps -a --filter label=com.docker.compose.project=sbx-$2 --format '{{.Status}}'";
     let said = on_host(host, &[script, engine(host), id]);
     said.lines().map(str::to_owned).collect()

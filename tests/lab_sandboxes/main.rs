@@ -10,6 +10,7 @@ mod bad_input;
 mod broken;
 mod checkpoint_days;
 mod checkpoint_kills;
+mod checkpoint_lost;
 mod commands;
 mod copies;
 mod crowd;

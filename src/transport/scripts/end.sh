@@ -1,11 +1,10 @@
 sbx_end() {
-  read -r sbx_me sbx_rest </proc/self/stat
   for sbx_stat in /proc/[0-9]*/stat; do
     read -r sbx_rest <"$sbx_stat" || continue
     set -- "$1" ${sbx_rest##*) }
-    [ "$5" = "$$" ] || continue
+    [ "$5" = "$$" ] && [ "$4" != "$$" ] || continue
     sbx_pid=${sbx_stat#/proc/}
-    [ "${sbx_pid%/stat}" = "$sbx_me" ] || kill "-$1" "${sbx_pid%/stat}"
+    kill "-$1" "${sbx_pid%/stat}"
   done
   kill "-$1" 0
 }

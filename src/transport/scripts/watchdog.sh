@@ -5,7 +5,8 @@
 # nothing is sent, so whoever reads descriptor 3 (the same pipe) wakes up when our side is gone, and only then.
 exec 3<&0
 # sbx_end (end.sh) signals the session too: a `timeout` or a job-control shell has a group of its own but stays in the
-# session. The session is ended only where this shell leads it, which is never so on the console's own machine.
+# session. The session is ended only where this shell leads it, which is never so on the console's own machine. Nobody is
+# signalled twice: the second time would end what a script does about the first.
 sbx_watch() {
   # Here and not at the call: a shell keeps a copy of what it redirects for a function, and holds the output open.
   exec </dev/null >/dev/null 2>&1

@@ -72,6 +72,8 @@ echo began=yes
 sbx_whole='' sbx_ended='' sbx_contained=''
 sbx_clear() {
   [ -z "$sbx_ended" ] || return 0
+  # Another signal would end this half-way.
+  trap '' HUP INT TERM PIPE
   sbx_ended=yes
   cd -P -- "$sbx_here" && { sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"; }
   [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
@@ -80,7 +82,8 @@ sbx_clear() {
 }
 sbx_ticks=
 trap sbx_clear EXIT
-trap 'sbx_clear; exit 143' HUP INT TERM
+# PIPE too: a shell says "Terminated" of what was ended, and there may be nobody to say it to.
+trap 'sbx_clear; exit 143' HUP INT TERM PIPE
 sbx_stop() { # KIND WORDS
   sbx_clear
   sbx_fail "$1" "$2"

@@ -55,6 +55,8 @@ sbx_ended='' sbx_contained='' sbx_ticks=''
 [ "$sbx_rung" != container ] || sbx_contained=yes
 sbx_clear() {
   [ -z "$sbx_ended" ] || return 0
+  # Another signal would end this half-way.
+  trap '' HUP INT TERM PIPE
   sbx_ended=yes
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
   [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
@@ -63,7 +65,8 @@ sbx_clear() {
   for sbx_folder in roof.partial/volumes/* roof.partial/volumes roof.partial; do [ ! -d "$sbx_folder" ] || rmdir "$sbx_folder"; done
 }
 trap sbx_clear EXIT
-trap 'sbx_clear; exit 143' HUP INT TERM
+# PIPE too: a shell says "Terminated" of what was ended, and there may be nobody to say it to.
+trap 'sbx_clear; exit 143' HUP INT TERM PIPE
 sbx_stop() { sbx_clear; sbx_fail "$1" "$2"; }
 
 # Whoever removes this sandbox must know which engine to ask, though nobody lived to write it down elsewhere.
