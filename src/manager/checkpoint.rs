@@ -24,8 +24,8 @@ use crate::store::Held;
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
 
-/// How long the clearing up after a failed snapshot may take.
-const CLEAR_LIMIT: Duration = Duration::from_mins(1);
+/// How long the clearing up after a failed snapshot may take, beside the time that containers have to stop in.
+const CLEAR_LIMIT: Duration = Duration::from_mins(2);
 
 impl SandboxManager {
     /// Starts a snapshot and returns at once.
@@ -258,7 +258,8 @@ impl SandboxManager {
                 (resumed, self.remove_archives(id, reporter).await)
             };
             let late = || Fault::new(Code::Timeout, "the clearing up took too long");
-            tokio::time::timeout(CLEAR_LIMIT, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
+            let limit = CLEAR_LIMIT + target.profile.stop_grace.duration();
+            tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
         };
         failpoint::reached("snapshot.cleared");
         let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));

@@ -67,7 +67,9 @@ case $sbx_mode/$sbx_can_pause in
 esac
 
 # ---- from here on something is left, unless it is taken away -------------------------------------------------------
-sbx_words=$(mkdir -- "$sbx_at" 2>&1) || sbx_fail directory "$sbx_words"
+# Who takes it back waits for this process: see resume.sh.
+echo "$$ $(sbx_started "$$")" >"$sbx_here/.packing" || sbx_fail space "$sbx_here/.packing cannot be written"
+sbx_words=$(mkdir -- "$sbx_at" 2>&1) || { rm -f "$sbx_here/.packing"; sbx_fail directory "$sbx_words"; }
 echo began=yes
 sbx_whole='' sbx_ended='' sbx_contained=''
 sbx_clear() {
@@ -79,6 +81,7 @@ sbx_clear() {
   [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
   [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_shelf" 2>/dev/null; }
+  rm -f "$sbx_here/.packing"
 }
 sbx_ticks=
 trap sbx_clear EXIT
@@ -94,9 +97,9 @@ if [ -n "$sbx_running" ] && [ "$sbx_mode" != live ]; then
   # The oldest first: that is the order in which compose made them.
   # shellcheck disable=SC2086
   sbx_running=$("$sbx_engine" inspect --type container -f '{{.Created}} {{.Id}}' $sbx_running </dev/null | sort | sed 's/.* //')
-  sbx_guard
+  sbx_guard "$sbx_snapshot"
   # shellcheck disable=SC2086
-  sbx_words=$(sbx_hold "$sbx_mode" "$sbx_engine" "$sbx_grace" $sbx_running) || sbx_stop pause "$sbx_words"
+  sbx_words=$(sbx_hold "$sbx_mode" "$sbx_snapshot" "$sbx_engine" "$sbx_grace" $sbx_running) || sbx_stop pause "$sbx_words"
 fi
 printf 'mode=%s\n' "$sbx_mode"
 

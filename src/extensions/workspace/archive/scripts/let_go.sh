@@ -1,10 +1,21 @@
 # Without an apostrophe in it: it is handed on as a text, too.
-# sbx_let_go: takes back what `.held` says, in the sandbox folder. Whatever is not paused or stopped any more is fine; of
-# what nobody could ask about, nothing is forgotten.
+# sbx_let_go [SNAPSHOT]: takes back what `.held` says, in the sandbox folder; with a snapshot, only what was held for that
+# one. Whatever is not paused or stopped any more is fine; of what nobody could ask about, nothing is forgotten.
 sbx_let_go() {
-  [ -f .held ] && [ ! -L .held ] && read -r sbx_how sbx_with sbx_ids <.held || return 0
+  [ -f .held ] && [ ! -L .held ] || return 0
+  sbx_for="" sbx_client="" sbx_left="" sbx_since=""
+  { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held || return 0
+  [ -z "$1" ] || [ "$1" = "$sbx_for" ] || return 0
   case $sbx_with in docker | podman) ;; *) return 0 ;; esac
   case $sbx_ids in "" | *[!0-9a-f\ ]*) rm -f .held; return 0 ;; esac
+  # The engine goes on with what its client asked for: only when that one has ended is there nothing more to come.
+  case $sbx_client in "" | *[!0-9]*) sbx_since="" ;; esac
+  case $sbx_left in "" | *[!0-9]*) sbx_left=30 ;; esac
+  while [ -n "$sbx_since" ] && [ "$(sbx_started "$sbx_client")" = "$sbx_since" ]; do
+    [ "$sbx_left" -gt 0 ] || { printf "%s\n" "$sbx_with still waits for $sbx_how"; return 1; }
+    sbx_left=$((sbx_left - 1))
+    sleep 1
+  done
   sbx_wrong=
   for sbx_one in $sbx_ids; do
     # Again, where it failed: somebody else may be at it, too.
@@ -25,4 +36,6 @@ sbx_let_go_one() {
     stop/exited | stop/stopped) "$sbx_with" start "$1" ;;
   esac 2>&1 >/dev/null </dev/null
 }
+# sbx_started PID: when it was started, in ticks since the machine was. A dead one has said nothing.
+sbx_started() { read -r sbx_stat 2>/dev/null <"/proc/$1/stat" && case ${sbx_stat##*) } in Z*) ;; *) set -- ${sbx_stat##*) }; echo "${20}" ;; esac; }
 sbx_stands() { "$sbx_with" inspect --type container -f "{{.State.Status}}" "$1" </dev/null; }

@@ -1,6 +1,19 @@
 # Takes back what a snapshot that was cut off did to containers. Parameters: the root, the id, the owners. says.sh, place.sh
-# and let_go.sh stand before it. Whatever still packs is ended first: it would be held no more.
+# and let_go.sh stand before it.
 sbx_root=$(sbx_absolute "$1") sbx_id=$2
 cd -P -- "$sbx_root" 2>/dev/null && cd -P -- "sbx-$sbx_id" 2>/dev/null || { echo resumed=yes; exit 0; }
 [ "$(sbx_whose . "$sbx_id" "$3")" = ours ] || { echo resumed=yes; exit 0; }
+# The script of the snapshot may be at it still: it knows that its console is gone, and clears up in its own time. One that
+# has not heard of it is told.
+if [ -f .packing ] && [ ! -L .packing ] && read -r sbx_pid sbx_since <.packing; then
+  case $sbx_pid in '' | *[!0-9]*) sbx_since='' ;; esac
+  sbx_left=40
+  while [ -n "$sbx_since" ] && [ "$(sbx_started "$sbx_pid")" = "$sbx_since" ]; do
+    [ "$sbx_left" != 20 ] || kill -TERM "$sbx_pid" 2>/dev/null
+    [ "$sbx_left" -gt 0 ] || sbx_fail engine "the snapshot's own script is still at work, as process $sbx_pid"
+    sbx_left=$((sbx_left - 1))
+    sleep 0.5 2>/dev/null || sleep 1
+  done
+  rm -f .packing
+fi
 if sbx_said=$(sbx_let_go); then echo resumed=yes; else sbx_fail engine "$sbx_said"; fi

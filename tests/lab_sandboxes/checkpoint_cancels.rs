@@ -1,0 +1,78 @@
+//! Ctrl-C while a snapshot holds containers still: once the command is over they run, and they go on running.
+
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::checkpoint_kills::statuses;
+use crate::lab::{Bench, DOCKER, PODMAN, signal, text};
+
+const CROWD: &str = r#"services:
+  web:
+    image: "localhost/sbx-lab:1"
+    command: ["sleep", "100000"]
+    stop_signal: SIGKILL
+  worker:
+    image: "localhost/sbx-lab:1"
+    command: ["sleep", "100000"]
+    stop_signal: SIGKILL
+  queue:
+    image: "localhost/sbx-lab:1"
+    command: ["sleep", "100000"]
+    stop_signal: SIGKILL
+"#;
+
+/// Starts a snapshot and interrupts it so long after it said that it holds the containers. Its exit status.
+fn interrupted(bench: &Bench, id: &str, mode: &str, later: Duration) -> i32 {
+    let quiet = bench.command(["snapshot", id, "--mode", mode]);
+    let mut command = Command::new(quiet.get_program());
+    command.args(quiet.get_args().filter(|word| *word != "--quiet")).env_clear();
+    command.envs(quiet.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let held = told.by_ref().find(|line| line.contains("\"pause\""));
+    assert!(held.is_some(), "it says that it holds them");
+    std::thread::sleep(later);
+    signal(child.id(), "INT");
+    for _ in told {}
+    child.wait().unwrap().code().unwrap()
+}
+
+fn run_again(host: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let repo = bench.stack("crowd", CROWD);
+    let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+    let runs = || {
+        let all = statuses(host, &id);
+        assert!(all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")), "{all:?}");
+    };
+    for (mode, later) in [("pause", 0), ("pause", 15), ("pause", 50), ("stop", 100)] {
+        // One that came too late to be cancelled is whole.
+        let status = interrupted(&bench, &id, mode, Duration::from_millis(later));
+        assert!(matches!(status, 130 | 0), "{mode} after {later} ms: {status}");
+        runs();
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    runs();
+    let recovered = bench.run(["recover"]).ok();
+    assert_eq!(recovered["items"].as_array().map_or(0, Vec::len), 0, "{recovered:#}");
+    for snapshot in bench.run(["snapshots", "list", "--all"]).ok().as_array().unwrap() {
+        bench.run(["snapshots", "delete", &text(&snapshot["id"])]).ok();
+    }
+    bench.run(["destroy", &id]).ok();
+    bench.assert_unchanged(host, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn containers_run_again_after_a_cancelled_snapshot_on_docker() {
+    run_again(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn containers_run_again_after_a_cancelled_snapshot_on_podman() {
+    run_again(PODMAN);
+}
