@@ -159,7 +159,39 @@ fn what_is_gone_is_said_and_nothing_is_started() {
         let record = bench.get(&id);
         assert_eq!((&record["state"], &record["operation"]), (&json!("sleeping"), &Value::Null), "{record:#}");
         assert!(text(&record["message"]).contains("not on"), "{record:#}");
+        // Asked again it says so again.
+        let again = bench.run(["wake", &id]).error_with_hint("operation_failed");
+        assert_eq!(again["message"], error["message"]);
+        assert_eq!(bench.get(&id)["state"], "sleeping");
         assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    }
+}
+
+/// What had died before it was put to sleep is no sandbox that is awake.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so() {
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let repo = bench.web_stack("x");
+        let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+        let on_all = |verb: &str| {
+            let all = format!("$({} ps -aq --filter label=com.docker.compose.project=sbx-{id})", engine(host));
+            on_host(host, &[&format!("{} {verb} {all}", engine(host))]);
+        };
+        on_all("kill");
+        bench.run(["sleep", &id]).ok();
+        let awake = bench.run(["wake", &id]).ok();
+        assert_eq!(states(&awake), pairs(&[("web", "running")]), "{awake:#}");
+        on_all("kill");
+        on_all("rm");
+        bench.run(["sleep", &id]).ok();
+        for _ in 0..2 {
+            let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
+            assert!(text(&error["hint"]).contains("recreate"), "{error:#}");
+            assert_eq!(bench.get(&id)["state"], "sleeping");
+        }
+        bench.run(["destroy", &id]).ok();
     }
 }
 

@@ -113,12 +113,42 @@ pub(super) async fn wake(
             return Err(failed("start", message, &output));
         }
     }
+    // Nothing ran that could run again: then all that should.
+    let dead = if ran.names.is_empty() { dead(&stack, &containers) } else { Vec::new() };
+    for name in dead {
+        let command = Command::script(START_SH).arg(engine).arg(name);
+        let started = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
+        started.map_err(|fault| fault.detail("step", "start"))?;
+    }
     failpoint::reached("wake.started");
     steps.next("ready");
     let ready = ready::until_ready(&asked, &ran.expected, Some(&ran.names)).await?;
+    something_runs(target, &stack, &ready)?;
     // Not before: what ended in a wake that failed is still to be started by the next one.
     step(transport, "start", &Command::script(AWAKE_SH).arg(workdir(target)?)).await?;
     Ok(ready)
+}
+
+/// A stack of which nothing runs is not awake, even if nothing ran when it was put to sleep.
+fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(), Fault> {
+    let stays = |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
+    let mut of = ready.services.iter().filter(|service| stays(&service.name)).peekable();
+    if of.peek().is_none() || of.any(|service| !service.is_degraded()) {
+        return Ok(());
+    }
+    let id = &target.id;
+    Err(Fault::new(Code::OperationFailed, format!("no service of sandbox {id} runs, and none can be started"))
+        .hint(format!("`sandboxer recreate {id}` makes it again; `sandboxer logs {id}` may say why they ended"))
+        .detail("step", "ready")
+        .detail("services", serde_json::to_value(&ready.services).unwrap_or_default()))
+}
+
+/// The containers of services that should run and do not. One that ended well has done what it was for.
+fn dead<'c>(stack: &Stack, containers: &'c [Container]) -> Vec<&'c str> {
+    let stays = |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
+    let done = |container: &Container| container.state == "exited" && container.exit_code == Some(0);
+    let dead = |container: &&Container| stays(&container.service) && container.state != "running" && !done(container);
+    containers.iter().filter(dead).map(|container| container.name.as_str()).collect()
 }
 
 fn gone(target: &Target, missing: &[String]) -> Fault {

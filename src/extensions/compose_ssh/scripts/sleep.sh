@@ -29,11 +29,10 @@ if [ -n "$sbx_engine" ]; then
   sbx_running=$(sbx_those "$sbx_awake")
 fi
 
-# A sleep that was cut off has stopped some already; they are on its list. If all of that list run, it is an old one.
+# A sleep that was cut off has stopped some already, and a wake that failed has not started all; they are on the list. If all of
+# that list run, it is an old one. What is not there any more stays on it: the next wake has to say so again.
 sbx_listed='' sbx_cut_off=''
-if [ -n "$sbx_engine" ] && [ -f .asleep ] && [ ! -L .asleep ]; then
-  sbx_listed=$(sbx_those "$sbx_awake created exited dead stopped configured initialized" | grep -Fx -f .asleep)
-fi
+if [ -n "$sbx_engine" ] && [ -f .asleep ] && [ ! -L .asleep ]; then sbx_listed=$(cat .asleep); fi
 for sbx_name in $sbx_listed; do
   printf '%s\n' "$sbx_running" | grep -Fxq -e "$sbx_name" || sbx_cut_off=yes
 done
