@@ -5,7 +5,10 @@
 
 mod across;
 mod faithful;
+mod flavours;
 #[allow(dead_code)]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
+mod onto_vm;
 mod place;
+mod sudo;

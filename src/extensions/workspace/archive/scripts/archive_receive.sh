@@ -4,11 +4,8 @@ umask 077
 cd -P -- "$1" || exit 72
 sbx_tools "$2" || exit 0
 sbx_name=$2.partial
-# On a full disk GNU's would go on reading.
-sbx_tee=tee
-! tee --output-error=exit /dev/null </dev/null 2>/dev/null || sbx_tee='tee --output-error=exit'
 sbx_said=$({
-  { $sbx_tee "$sbx_name" || echo "tee=$?" >&4; } | {
+  { sbx_also "$sbx_name" || echo "tee=$?" >&4; } | {
     case $2 in *.zst) zstd -qdc ;; *) gzip -dc ;; esac || echo "unpack=$?" >&4
   } | sbx_sha /dev/fd/4
 } 4>&1 2>&1 | tail -n 50)

@@ -8,10 +8,12 @@ sbx_prove_machine "$5"
 shift 9
 
 # ---- nothing is touched before this is known ----------------------------------------------------------------------
-for sbx_tool in tar mkdir mkfifo tee find du sync; do sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"; done
-sbx_has sha256sum || sbx_has openssl || echo missing=sha256sum
-if sbx_has zstd; then sbx_format=tar.zst; elif sbx_has gzip; then sbx_format=tar.gz; else echo missing=zstd; fi
-[ -n "$sbx_format" ] || exit 0
+sbx_lacks=
+for sbx_tool in tar mkdir mkfifo tee find du sync; do sbx_has "$sbx_tool" || sbx_lacks="$sbx_lacks $sbx_tool"; done
+sbx_has sha256sum || sbx_has openssl || sbx_lacks="$sbx_lacks sha256sum"
+if sbx_has zstd; then sbx_format=tar.zst; elif sbx_has gzip; then sbx_format=tar.gz; else sbx_lacks="$sbx_lacks zstd"; fi
+for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
+[ -z "$sbx_lacks" ] || exit 0
 cd -P -- "$sbx_root" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_root" 2>&1)"
 sbx_root=$(env pwd -P)
 cd -P -- "$sbx_project" 2>/dev/null || sbx_fail gone "$sbx_root/$sbx_project is not there"
@@ -31,6 +33,7 @@ if [ -n "$sbx_engine" ]; then
   sbx_running=$("$sbx_engine" ps -q --no-trunc --filter "label=com.docker.compose.project=$sbx_project" --filter status=running 2>&1 </dev/null) || sbx_fail engine "$sbx_running"
 fi
 sbx_shelf=${sbx_root%/}/snapshots
+trap 'rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
 mkdir -p -- "$sbx_shelf" 2>/dev/null
 [ -d "$sbx_shelf" ] && [ ! -L "$sbx_shelf" ] || sbx_fail root "$(mkdir -- "$sbx_shelf" 2>&1)"
 sbx_at=$sbx_shelf/$sbx_snapshot
@@ -44,7 +47,8 @@ if [ "$(id -u)" != 0 ]; then
   if [ "$sbx_engine" = podman ]; then
     sbx_rung=unshare
   elif [ -n "$(sbx_closed)" ]; then
-    if sbx_has sudo && sudo -n tar --version >/dev/null 2>&1 </dev/null; then
+    # Both: what is left out of the archive has to be found as root, too.
+    if sbx_has sudo && { sudo -n tar --version && sudo -n find . -prune; } >/dev/null 2>&1 </dev/null; then
       sbx_rung=sudo
     elif [ -n "$sbx_image" ] && sbx_gnu_tar; then
       sbx_rung=container
@@ -210,11 +214,12 @@ sbx_read_volumes() {
   # shellcheck disable=SC2086
   sbx_as sh -c "$sbx_reading" sh "$sbx_at/words" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
 }
-sbx_stream() {
+sbx_members() {
   [ -z "$sbx_pairs" ] || (sbx_read_volumes) | tee "$sbx_at/count.v"
   sbx_as "$@" 2>"$sbx_at/words" </dev/null
   echo $? >"$sbx_at/status"
 }
+sbx_stream() { if [ -n "$sbx_gnu" ]; then sbx_members "$@"; else sbx_members "$@" | tee "$sbx_at/count"; fi; }
 sbx_squeeze() { if [ "$sbx_format" = tar.zst ]; then zstd -q -c -T0; else gzip -c; fi; }
 
 echo stage=archive
@@ -234,7 +239,7 @@ echo 0 >"$sbx_at/bytes.v"
 while sleep 1; do printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"; done 2>/dev/null &
 sbx_ticks=$!
 # In the background, since a shell hears of no signal before its foreground command has ended.
-{ sbx_stream "$@" | tee "$sbx_at/sha" ${sbx_3:+"$sbx_at/count"} | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p" </dev/null &
+{ sbx_stream "$@" | { sbx_also "$sbx_at/sha" || echo failed >"$sbx_at/failed.z"; } | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p" </dev/null &
 wait $!
 wait $sbx_1 $sbx_2 $sbx_3
 kill $sbx_ticks 2>/dev/null
@@ -282,6 +287,8 @@ if [ -n "$sbx_gnu" ]; then
   printf 'files=%s\n' "$sbx_count"
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
   echo gnu=yes
+else
+  printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$(id -u)" -o ! -group "$(id -g)" \) -print 2>/dev/null | wc -l | tr -d ' ')"
 fi
 [ ! -f compose.yaml ] || { sbx_sha "$sbx_at/compose" <compose.yaml; printf 'compose=%s\n' "$(cat "$sbx_at/compose")"; }
 printf 'sum=%s\n' "$(cat "$sbx_at/sum")"
