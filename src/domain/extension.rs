@@ -27,6 +27,7 @@ use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
+use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::{Time, Usd};
 
 /// A backend adapter. See the module's text for what every implementation promises.
@@ -148,6 +149,13 @@ pub trait SandboxExtension: Send + Sync {
         _reporter: &dyn Reporter,
     ) -> Result<Captured, ExtensionError> {
         Err(self.unsupported("take snapshots").into())
+    }
+
+    /// Whether a host has what a sandbox from this archive takes; asked before the archive is brought there.
+    ///
+    /// Errors: `missing_dependency`, and whatever the way to the host says.
+    async fn suits(&self, _profile: &Profile, _archive: &ArchiveFacts, _host: &HostName) -> Result<(), Fault> {
+        Ok(())
     }
 
     /// Makes a sandbox from an archive that is on the same host: as [`Self::provision`], with the archive's tree and

@@ -51,6 +51,10 @@ impl SandboxManager {
         let host = request.host.as_deref().unwrap_or(snapshot.host.as_str());
         let (_, route) = self.place(&resolved.profile, Some(host), false).await?;
         let route = route?;
+        if !snapshot.hosts().any(|known| known.same(route.host.as_str())) {
+            // Before it is brought there for nothing.
+            extension.suits(&resolved.profile, &snapshot.archive, &route.host).await?;
+        }
         if let Err(fault) = self.archive().await {
             tracing::warn!(%fault, "the history could not be written");
         }

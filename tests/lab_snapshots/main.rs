@@ -8,4 +8,5 @@ mod faithful;
 #[allow(dead_code)]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
+mod onto_vm;
 mod place;

@@ -32,6 +32,10 @@ pub(crate) enum Place {
     Podman,
     /// Rootless podman.
     Rootless,
+    /// An account without privileges, on a host without an engine.
+    Vm,
+    /// Not in Docker's group, but may use sudo.
+    Sudo,
 }
 
 impl Place {
@@ -41,6 +45,8 @@ impl Place {
             Self::Dev => "sandboxer01-dev",
             Self::Podman => "coulombcore",
             Self::Rootless => "coulombcore-ops",
+            Self::Vm => "vm-haskell",
+            Self::Sudo => "sandboxer01-sudo",
         }
     }
 
@@ -51,13 +57,15 @@ impl Place {
             Self::Dev => "odd-dev",
             Self::Podman => "odd-podman",
             Self::Rootless => "odd-rootless",
+            Self::Vm => "odd-vm",
+            Self::Sudo => "odd-sudo",
         }
     }
 
     pub(crate) fn bench(self) -> Bench {
         match self {
-            Self::Root | Self::Podman => Bench::new(),
-            Self::Dev | Self::Rootless => Bench::with(&[self.host()]),
+            Self::Root | Self::Podman | Self::Vm => Bench::new(),
+            Self::Dev | Self::Rootless | Self::Sudo => Bench::with(&[self.host()]),
         }
     }
 
@@ -86,7 +94,7 @@ impl Place {
 
     /// Where a volume of a sandbox is on this machine.
     pub(crate) fn volume(self, id: &str, name: &str) -> PathBuf {
-        let engine = if matches!(self, Self::Root | Self::Dev) { "docker" } else { "podman" };
+        let engine = if matches!(self, Self::Root | Self::Dev | Self::Sudo) { "docker" } else { "podman" };
         let ask = format!("{engine} volume inspect -f '{{{{.Mountpoint}}}}' sbx-{id}_{name}");
         PathBuf::from(on_host(self.host(), &[&ask]).trim())
     }
@@ -182,7 +190,7 @@ pub(crate) fn odd_sandbox(bench: &Bench, place: Place, id: &str) {
 
 impl Place {
     /// As [`Place::fill`], in a folder of its own below this one.
-    fn fill_below(self, folder: &Path) {
+    pub(crate) fn fill_below(self, folder: &Path) {
         let odd = folder.join("odd");
         fs::create_dir(&odd).unwrap();
         let (user, group) = self.account();

@@ -36,6 +36,7 @@ use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
+use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::time::Time;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::archive::capture;
@@ -134,6 +135,10 @@ impl SandboxExtension for ComposeSsh {
     ) -> Result<Captured, ExtensionError> {
         capture::capture(self.open(&target.host).await.map_err(before_anything)?.as_ref(), target, request, reporter)
             .await
+    }
+
+    async fn suits(&self, profile: &Profile, archive: &ArchiveFacts, host: &HostName) -> Result<(), Fault> {
+        snapshot::suits(self, profile, archive, host).await
     }
 
     async fn restore_from_snapshot(

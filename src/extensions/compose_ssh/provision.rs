@@ -96,7 +96,7 @@ pub(super) async fn prepare(
     Ok(prepared)
 }
 
-fn no_runtime(host: &str, findings: &[String]) -> Fault {
+pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
     // One that is there and silent is another matter than one that is not there: it may answer the next time.
     if findings.iter().any(|finding| finding.contains("did not answer in time")) {
         return Fault::new(Code::Timeout, format!("the container engine of {host} did not answer in time"))

@@ -4,12 +4,17 @@
 use std::collections::BTreeMap;
 
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Reporter, RestoreSource, Restored};
+use crate::domain::fault::Fault;
+use crate::domain::name::HostName;
+use crate::domain::profile::Profile;
+use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{Dialect, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, fetched, provision, source, workspace_only};
 use crate::extensions::workspace::archive::restore;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
 use crate::failpoint;
+use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::{Command, Transport};
 
 /// Removes volumes that were filled and that nobody wants. Parameters: the engine's program, their names.
@@ -47,6 +52,25 @@ pub(super) async fn restore(
     failpoint::reached("restore.up");
     made.handle = stack.to_handle()?;
     Ok(Restored { provisioned: made, not_preserved })
+}
+
+/// Whether a host has what the restore of an archive takes: what would be found out after the archive was brought there.
+pub(super) async fn suits(
+    extension: &ComposeSsh,
+    profile: &Profile,
+    archive: &ArchiveFacts,
+    host: &HostName,
+) -> Result<(), Fault> {
+    let transport = extension.open(host).await?;
+    let spec = transport.spec();
+    let compose_cmd = probe::override_words(extension.compose_cmd.as_deref())?;
+    let want = ProbeRequest { compose_cmd, ..ProbeRequest::new((extension.now)()) };
+    let probed = probe::examine(transport.as_ref(), want).await?;
+    restore::suits(&probed.facts, archive, &spec.name)?;
+    if !workspace_only(profile) && probed.facts.runtimes.is_empty() {
+        return Err(provision::no_runtime(spec.name.as_str(), &probed.findings));
+    }
+    Ok(())
 }
 
 /// A volume that the compose file does not name any more would be nobody's.

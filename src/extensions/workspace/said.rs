@@ -2,6 +2,7 @@
 
 use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
+use crate::domain::name::HostName;
 use crate::domain::sandbox::Failure;
 use crate::transport::Transport;
 use crate::transport::probe::lines::{Entry, entries};
@@ -34,12 +35,7 @@ impl<'a> Said<'a> {
         let missing: Vec<&str> =
             self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();
         if !missing.is_empty() {
-            let list = missing.join(", ");
-            return Err(Fault::new(Code::MissingDependency, format!("host {host} lacks {list}"))
-                .hint(format!("install {list} on {host}; nothing is installed there by sandboxer"))
-                .detail("missing", missing)
-                .detail("step", step)
-                .into());
+            return Err(lacks(host, &missing).detail("step", step).into());
         }
         let Some(kind) = self.value("error") else { return Ok(()) };
         let words = self.text("words").unwrap_or_default();
@@ -53,6 +49,14 @@ impl<'a> Said<'a> {
         let fault = if words.is_empty() { fault } else { fault.because(words) };
         Err(ExtensionError { fault, failure: Some(failure), untouched: false })
     }
+}
+
+/// A host on which programs are missing.
+pub(crate) fn lacks(host: &HostName, missing: &[&str]) -> Fault {
+    let list = missing.join(", ");
+    Fault::new(Code::MissingDependency, format!("host {host} lacks {list}"))
+        .hint(format!("install {list} on {host}; nothing is installed there by sandboxer"))
+        .detail("missing", missing)
 }
 
 fn describe(kind: &str, host: &str, root: &str) -> Fault {

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, RestoreSource};
+use crate::domain::facts::HostFacts;
 use crate::domain::fault::{Code, Fault};
+use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::workspace::prepare::Prepared;
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::said::{Said, lacks};
 use crate::extensions::workspace::{Steps, failed};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
@@ -30,6 +32,16 @@ const LIMIT: Duration = Duration::from_hours(12);
 pub(crate) fn room(archive: &ArchiveFacts) -> Bytes {
     let content = archive.content_bytes.unwrap_or(0);
     Bytes(content.saturating_add(content / 10))
+}
+
+/// Whether a host with these tools can unpack the archive.
+///
+/// Errors: `missing_dependency`.
+pub(crate) fn suits(facts: &HostFacts, archive: &ArchiveFacts, host: &HostName) -> Result<(), Fault> {
+    if archive.needs_gnu_tar && !facts.tools.contains_key("gnu-tar") {
+        return Err(lacks(host, &["GNU tar"]));
+    }
+    Ok(())
 }
 
 /// Puts the archive's workspace and volumes into the sandbox's directory. What could not be set is counted.
