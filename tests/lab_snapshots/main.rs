@@ -5,6 +5,7 @@
 
 mod across;
 mod faithful;
+mod flavours;
 #[allow(dead_code)]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
