@@ -8,6 +8,7 @@ mod copies;
 mod diff;
 mod files;
 mod hostile;
+mod interrupts;
 mod kills;
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
