@@ -3,7 +3,7 @@
 use crate::lab::text;
 use crate::place::{Place, odd_sandbox, there};
 
-fn like_to_like(place: Place, more: &[&str]) {
+pub(crate) fn like_to_like(place: Place, more: &[&str]) {
     there(place);
     let bench = place.bench();
     let before = bench.snapshot(place.host());

@@ -11,3 +11,4 @@ mod flavours;
 mod lab;
 mod onto_vm;
 mod place;
+mod sudo;

@@ -152,7 +152,7 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
                 .hint("--mode stop stops them meanwhile; --mode live takes files as they change")
         }
         Some("closed") => Fault::new(Code::OperationFailed, format!("not all of sandbox {id} can be read on {host}"))
-            .hint("it takes sudo without a password, or a container of the sandbox that is there"),
+            .hint("it takes sudo without a password for tar and find, or a container of the sandbox that is there"),
         Some("full") => Fault::new(Code::OperationFailed, format!("the archive could not be written on {host}"))
             .hint("is its disk full? nothing of the archive was left there"),
         Some("volumes") => Fault::new(Code::OperationFailed, format!("a volume of sandbox {id} could not be read"))

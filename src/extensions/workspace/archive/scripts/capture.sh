@@ -31,6 +31,7 @@ if [ -n "$sbx_engine" ]; then
   sbx_running=$("$sbx_engine" ps -q --no-trunc --filter "label=com.docker.compose.project=$sbx_project" --filter status=running 2>&1 </dev/null) || sbx_fail engine "$sbx_running"
 fi
 sbx_shelf=${sbx_root%/}/snapshots
+trap 'rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
 mkdir -p -- "$sbx_shelf" 2>/dev/null
 [ -d "$sbx_shelf" ] && [ ! -L "$sbx_shelf" ] || sbx_fail root "$(mkdir -- "$sbx_shelf" 2>&1)"
 sbx_at=$sbx_shelf/$sbx_snapshot
@@ -44,7 +45,8 @@ if [ "$(id -u)" != 0 ]; then
   if [ "$sbx_engine" = podman ]; then
     sbx_rung=unshare
   elif [ -n "$(sbx_closed)" ]; then
-    if sbx_has sudo && sudo -n tar --version >/dev/null 2>&1 </dev/null; then
+    # Both: what is left out of the archive has to be found as root, too.
+    if sbx_has sudo && { sudo -n tar --version && sudo -n find . -prune; } >/dev/null 2>&1 </dev/null; then
       sbx_rung=sudo
     elif [ -n "$sbx_image" ] && sbx_gnu_tar; then
       sbx_rung=container
