@@ -19,14 +19,14 @@ fn session_environment() -> Vec<String> {
 }
 
 /// An sshd of the test's own whose sessions are like the Docker host's, but for some variables.
-struct Sshd {
+pub(crate) struct Sshd {
     config: PathBuf,
     port: u16,
     child: Option<Child>,
 }
 
 impl Sshd {
-    fn start(bench: &Bench, name: &str, variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(bench: &Bench, name: &str, variables: &[(&str, &str)]) -> Self {
         let port = free_port();
         let config = bench.path(format!("sshd-{name}"));
         let own = |word: &String| variables.iter().any(|(key, _)| word.starts_with(&format!("{key}=")));

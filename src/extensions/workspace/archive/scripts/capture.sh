@@ -8,10 +8,12 @@ sbx_prove_machine "$5"
 shift 9
 
 # ---- nothing is touched before this is known ----------------------------------------------------------------------
-for sbx_tool in tar mkdir mkfifo tee find du sync; do sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"; done
-sbx_has sha256sum || sbx_has openssl || echo missing=sha256sum
-if sbx_has zstd; then sbx_format=tar.zst; elif sbx_has gzip; then sbx_format=tar.gz; else echo missing=zstd; fi
-[ -n "$sbx_format" ] || exit 0
+sbx_lacks=
+for sbx_tool in tar mkdir mkfifo tee find du sync; do sbx_has "$sbx_tool" || sbx_lacks="$sbx_lacks $sbx_tool"; done
+sbx_has sha256sum || sbx_has openssl || sbx_lacks="$sbx_lacks sha256sum"
+if sbx_has zstd; then sbx_format=tar.zst; elif sbx_has gzip; then sbx_format=tar.gz; else sbx_lacks="$sbx_lacks zstd"; fi
+for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
+[ -z "$sbx_lacks" ] || exit 0
 cd -P -- "$sbx_root" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_root" 2>&1)"
 sbx_root=$(env pwd -P)
 cd -P -- "$sbx_project" 2>/dev/null || sbx_fail gone "$sbx_root/$sbx_project is not there"
@@ -284,6 +286,8 @@ if [ -n "$sbx_gnu" ]; then
   printf 'files=%s\n' "$sbx_count"
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
   echo gnu=yes
+else
+  printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$(id -u)" -o ! -group "$(id -g)" \) -print 2>/dev/null | wc -l | tr -d ' ')"
 fi
 [ ! -f compose.yaml ] || { sbx_sha "$sbx_at/compose" <compose.yaml; printf 'compose=%s\n' "$(cat "$sbx_at/compose")"; }
 printf 'sum=%s\n' "$(cat "$sbx_at/sum")"

@@ -15,18 +15,19 @@ cd -P -- "$sbx_here" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_here" 2>&1)"
 [ "$(sbx_whose "$sbx_at" "$sbx_snapshot" "$sbx_owners")" = ours ] || sbx_fail absent "the manifest.json in $sbx_at does not name this snapshot and this installation"
 sbx_from=$sbx_at/$sbx_file
 [ -f "$sbx_from" ] && [ ! -L "$sbx_from" ] || sbx_fail absent "$sbx_from is not there"
+sbx_lacks=
 case $sbx_file in
-  *.zst) sbx_has zstd || echo missing=zstd; sbx_open() { zstd -qdc -- "$sbx_from"; } ;;
-  *.gz) sbx_has gzip || echo missing=gzip; sbx_open() { gzip -dc -- "$sbx_from"; } ;;
+  *.zst) sbx_has zstd || sbx_lacks=zstd; sbx_open() { zstd -qdc -- "$sbx_from"; } ;;
+  *.gz) sbx_has gzip || sbx_lacks=gzip; sbx_open() { gzip -dc -- "$sbx_from"; } ;;
   *) sbx_fail altered "it has an unknown format" ;;
 esac
-for sbx_tool in tar tee mkfifo head; do sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"; done
-sbx_has sha256sum || sbx_has openssl || echo missing=sha256sum
+for sbx_tool in tar tee mkfifo head; do sbx_has "$sbx_tool" || sbx_lacks="$sbx_lacks $sbx_tool"; done
+sbx_has sha256sum || sbx_has openssl || sbx_lacks="$sbx_lacks sha256sum"
+for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
 sbx_real=
 if sbx_gnu_tar; then sbx_real=yes; fi
-[ "$sbx_gnu" != yes ] || [ -n "$sbx_real" ] || echo 'missing=GNU tar'
-case $sbx_file in *.zst) sbx_has zstd || exit 0 ;; esac
-[ "$sbx_gnu" != yes ] || [ -n "$sbx_real" ] || exit 0
+[ "$sbx_gnu" != yes ] || [ -n "$sbx_real" ] || { sbx_lacks=tar; echo 'missing=GNU tar'; }
+[ -z "$sbx_lacks" ] || exit 0
 
 # As whom: so that what belonged to others belongs to them again, where that can be.
 sbx_rung=plain sbx_here_is='' sbx_at_is=,readonly sbx_more='' sbx_image=''
