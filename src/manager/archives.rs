@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
+use crate::domain::archive::{ArchiveLook, ArchivePlace, ByteStream, SnapshotArchives};
 use crate::domain::extension::{ExtensionError, SandboxExtension};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SnapshotId};
@@ -185,9 +185,7 @@ impl SandboxManager {
             let place = self.archive_place(record, host).await?;
             let facts = facts_on(record, host);
             let why = match archives.look(&place).await {
-                Ok(seen) if seen.manifest.is_some() && seen.bytes.is_some() && seen.bytes == facts.bytes => {
-                    return Ok(place);
-                }
+                Ok(seen) if is_sealed(&seen, &facts) => return Ok(place),
                 Ok(seen) => not_whole(record, host, seen.bytes),
                 Err(error) => error.fault,
             };
@@ -221,6 +219,12 @@ pub(super) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts
         }
         None => record.archive.clone(),
     }
+}
+
+/// Whether an archive is there as it is known, as far as that can be told without reading it.
+pub(super) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
+    let said = seen.manifest.as_ref().is_some_and(|manifest| manifest.snapshot.archive == *facts);
+    said && seen.bytes.is_some() && seen.bytes == facts.bytes
 }
 
 /// An extension's archives.
