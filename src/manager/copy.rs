@@ -12,6 +12,7 @@ use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::SandboxManager;
 use crate::manager::archives::{CLEAR_LIMIT, archives_of, facts_on, is_sealed};
+use crate::manager::damage::clear_damage;
 use crate::manager::record::{JobReporter, running};
 
 impl SandboxManager {
@@ -45,6 +46,7 @@ impl SandboxManager {
             .begin_on(&record, OperationKind::Copy, move |record| {
                 // What is there is not what was copied: it is replaced, and until then not listed.
                 record.replicas.retain(|replica| !replica.host.same(to.as_str()));
+                clear_damage(record, &to);
                 record.copying_to = Some(to);
                 Ok(())
             })
