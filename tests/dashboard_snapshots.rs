@@ -22,7 +22,7 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{OperationId, SnapshotId};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
 use sandboxer::domain::request::Change;
-use sandboxer::domain::snapshot::SnapshotState;
+use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
@@ -74,6 +74,23 @@ fn the_tree() {
     let drawn = screen(&mut model, (120, 36));
     assert!(drawn.is_ascii(), "{drawn}");
     insta::assert_snapshot!("tree_ascii", drawn);
+}
+
+#[test]
+fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
+    let mut scenario = lineage_world(now());
+    let message = "the archive of snapshot snap-0000000a on coulombcore was cut short".to_owned();
+    let (host, kind) = (scenario.snapshots[0].host.clone(), DamageKind::Altered);
+    scenario.snapshots[0].damage = vec![Damage { host, kind, message, found_at: now().minus_seconds(120) }];
+    let mut model = model_of(scenario);
+    press(&mut model, "2");
+    let shown = screen(&mut model, (120, 36));
+    let row = shown.lines().find(|line| line.contains("my-env")).unwrap();
+    assert!(row.contains("altered"), "{shown}");
+    go_to(&mut model, "my-env");
+    press(&mut model, "enter");
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("archive altered") && shown.contains("was cut short, found 2m ago"), "{shown}");
 }
 
 #[test]

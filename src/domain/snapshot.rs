@@ -156,6 +156,29 @@ pub struct Replica {
     pub created_at: Time,
 }
 
+string_enum! {
+    /// What is wrong with an archive.
+    pub enum DamageKind {
+        /// It is not what it was, or what lies beside it is not.
+        Altered = "altered",
+        /// It is not there.
+        Missing = "missing",
+    }
+}
+
+/// What somebody who read an archive, or looked for it, found wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Damage {
+    /// The host of that archive.
+    pub host: HostName,
+    /// What is wrong.
+    pub kind: DamageKind,
+    /// The same in a sentence.
+    pub message: String,
+    /// When it was found.
+    pub found_at: Time,
+}
+
 /// What is known of one snapshot (contract, section 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotRecord {
@@ -221,6 +244,9 @@ pub struct SnapshotRecord {
     /// When its archive was last read and found to be what it was.
     #[serde(default)]
     pub verified_at: Option<Time>,
+    /// What was found wrong with its archives since, one for each host at most; a good verify takes it away again.
+    #[serde(default)]
+    pub damage: Vec<Damage>,
     /// What is being done with it now.
     #[serde(default)]
     pub operation: Option<Running>,
@@ -244,6 +270,30 @@ impl SnapshotRecord {
     /// The archives that are to be there: the first, and the copies.
     pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
         std::iter::once(&self.host).chain(self.replicas.iter().map(|replica| &replica.host))
+    }
+
+    /// What was found wrong with its archive on this host.
+    pub fn damage_on(&self, host: &HostName) -> Option<&Damage> {
+        self.damage.iter().find(|damage| damage.host.same(host.as_str()))
+    }
+
+    /// Whether none of its archives is known to be sound: nothing can be restored from it.
+    pub fn is_lost(&self) -> bool {
+        self.hosts().all(|host| self.damage_on(host).is_some())
+    }
+
+    /// What was found wrong with its archives, in a few words each: `altered`, or `missing on HOST` where another one is
+    /// sound.
+    pub fn damage_words(&self) -> Vec<String> {
+        let lost = self.is_lost();
+        let mut words: Vec<String> = Vec::new();
+        for damage in &self.damage {
+            let word = if lost { damage.kind.to_string() } else { format!("{} on {}", damage.kind, damage.host) };
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words
     }
 }
 

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
+use crate::domain::archive::{ArchiveLook, ArchivePlace, ByteStream, SnapshotArchives};
 use crate::domain::extension::{ExtensionError, SandboxExtension};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind, OperationState};
 use crate::domain::request::SnapshotStarted;
-use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, Damage, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
+use crate::manager::damage::{clear_damage, proven, set_damage};
 use crate::manager::record::{JobReporter, running};
 use crate::store::Held;
 
@@ -65,13 +66,18 @@ impl SandboxManager {
             }
         };
         let now = self.now();
-        let message = (!wrong.is_empty())
-            .then(|| wrong.iter().map(|(_, fault)| fault.message.clone()).collect::<Vec<_>>().join("; "));
+        let found: Vec<Damage> = wrong.iter().filter_map(|(host, fault)| proven(host, fault, now)).collect();
+        // What proves nothing, of a host that is away, is in words only.
+        let rest = wrong.iter().filter(|(host, fault)| proven(host, fault, now).is_none());
+        let rest: Vec<String> = rest.map(|(_, fault)| fault.message.clone()).collect();
+        let (all, good) = (wrong.is_empty(), sound.clone());
         self.free_snapshot(&record.id, move |record| {
-            if message.is_none() {
+            good.iter().for_each(|host| clear_damage(record, host));
+            found.into_iter().for_each(|damage| set_damage(record, damage));
+            if all {
                 record.verified_at = Some(now);
             }
-            record.message = message;
+            record.message = (!rest.is_empty()).then(|| rest.join("; "));
         })
         .await?;
         match wrong.into_iter().next() {
@@ -181,16 +187,18 @@ impl SandboxManager {
         but: Option<&HostName>,
     ) -> Result<ArchivePlace, Fault> {
         let mut first = None;
-        for host in record.hosts().filter(|host| but.is_none_or(|but| !but.same(host.as_str()))) {
+        let wanted = record.hosts().filter(|host| but.is_none_or(|but| !but.same(host.as_str())));
+        // Those last of which somebody knows better.
+        let (sound, damaged): (Vec<_>, Vec<_>) = wanted.partition(|host| record.damage_on(host).is_none());
+        for host in sound.into_iter().chain(damaged) {
             let place = self.archive_place(record, host).await?;
             let facts = facts_on(record, host);
             let why = match archives.look(&place).await {
-                Ok(seen) if seen.manifest.is_some() && seen.bytes.is_some() && seen.bytes == facts.bytes => {
-                    return Ok(place);
-                }
+                Ok(seen) if is_sealed(&seen, &facts) => return Ok(place),
                 Ok(seen) => not_whole(record, host, seen.bytes),
                 Err(error) => error.fault,
             };
+            self.note_damage(&record.id, host, &why).await;
             first.get_or_insert(why);
         }
         Err(first.unwrap_or_else(|| Fault::internal(format!("snapshot {} is nowhere", record.id))))
@@ -201,6 +209,7 @@ impl SandboxManager {
         let snapshot = SnapshotRecord {
             archive: facts_on(record, host),
             message: None,
+            damage: Vec::new(),
             replicas: Vec::new(),
             copying_to: None,
             operation: None,
@@ -221,6 +230,12 @@ pub(super) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts
         }
         None => record.archive.clone(),
     }
+}
+
+/// Whether an archive is there as it is known, as far as that can be told without reading it.
+pub(super) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
+    let said = seen.manifest.as_ref().is_some_and(|manifest| manifest.snapshot.archive == *facts);
+    said && seen.bytes.is_some() && seen.bytes == facts.bytes
 }
 
 /// An extension's archives.

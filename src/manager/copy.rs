@@ -9,9 +9,10 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
-use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::SandboxManager;
-use crate::manager::archives::{CLEAR_LIMIT, archives_of};
+use crate::manager::archives::{CLEAR_LIMIT, archives_of, facts_on, is_sealed};
+use crate::manager::damage::clear_damage;
 use crate::manager::record::{JobReporter, running};
 
 impl SandboxManager {
@@ -35,9 +36,8 @@ impl SandboxManager {
             let message = format!("{host} is another name of {}, where snapshot {} is", record.host, record.title());
             return Err(Fault::invalid_input("host", message));
         }
-        if record.replicas.iter().any(|replica| replica.host.same(host.as_str()) && seen.bytes == Some(replica.bytes))
-            && seen.manifest.is_some_and(|manifest| manifest.snapshot.archive.sha256 == record.archive.sha256)
-        {
+        let known = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
+        if known && is_sealed(&seen, &facts_on(&record, &host)) {
             return Ok(SnapshotStarted { operation: None, snapshot: record });
         }
         refuse_left(&record, &host)?;
@@ -46,6 +46,7 @@ impl SandboxManager {
             .begin_on(&record, OperationKind::Copy, move |record| {
                 // What is there is not what was copied: it is replaced, and until then not listed.
                 record.replicas.retain(|replica| !replica.host.same(to.as_str()));
+                clear_damage(record, &to);
                 record.copying_to = Some(to);
                 Ok(())
             })
@@ -123,8 +124,9 @@ impl SandboxManager {
         let seen = archives.look(&to).await?;
         if let (Some(manifest), Some(path), Some(identity)) = (seen.manifest, seen.path.clone(), seen.identity) {
             let archive = manifest.snapshot.archive;
-            let sound =
-                archive.sha256 == record.archive.sha256 && archives.verify(&to, &archive, reporter).await.is_ok();
+            let (format, bytes) = (archive.format.clone(), archive.bytes);
+            let sound = archive == ArchiveFacts { format, bytes, ..record.archive.clone() }
+                && archives.verify(&to, &archive, reporter).await.is_ok();
             if sound {
                 return Ok(Arrived { path, identity, archive });
             }

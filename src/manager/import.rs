@@ -114,6 +114,7 @@ impl SandboxManager {
             replicas: Vec::new(),
             copying_to: None,
             verified_at: None,
+            damage: Vec::new(),
             operation: None,
             actor: self.actor(),
             owner,

@@ -7,6 +7,7 @@ mod checkpoint;
 mod compare;
 mod copy;
 mod create;
+mod damage;
 mod doctor;
 mod establish;
 mod events;

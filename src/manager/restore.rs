@@ -142,7 +142,11 @@ impl SandboxManager {
         let extension = self.extension(&snapshot.extension)?;
         let source = RestoreSource { place, archive, strict: from.strict };
         let work = extension.restore_from_snapshot(provision, &source, reporter);
-        self.or_cancelled(&provision.id, cancel, work).await
+        let restored = self.or_cancelled(&provision.id, cancel, work).await;
+        if let Err(error) = &restored {
+            self.note_damage(&snapshot.id, host, &error.fault).await;
+        }
+        restored
     }
 }
 

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use sandboxer::client::{Problem, PruneItem, SnapshotDiff};
 use sandboxer::domain::patch::PatchState;
-use sandboxer::domain::snapshot::{ArchiveFormat, Replica, SnapshotState};
+use sandboxer::domain::snapshot::{ArchiveFormat, Damage, DamageKind, Replica, SnapshotState};
 use sandboxer::domain::{Code, HostName, SnapshotId};
 use serde_json::{Value, json};
 
@@ -34,6 +34,36 @@ async fn snapshots_in_a_table_and_as_a_tree() {
     assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
     assert_eq!(run(&FakeClient::default(), "snapshots list --json").await.stdout, "[]\n");
     assert_eq!(run(&fake, "snapshots").await.status, 2);
+}
+
+#[tokio::test]
+async fn one_whose_archive_is_damaged_says_so() {
+    let fake = family();
+    let found = |host: &str, kind: DamageKind| Damage {
+        host: HostName::new(host),
+        kind,
+        message: format!("the archive of snapshot {A} on {host} was cut short"),
+        found_at: now().minus_seconds(120),
+    };
+    fake.lock().shelf.snapshots[0].damage = vec![found("coulombcore", DamageKind::Altered)];
+    let row = |ran: Ran| ran.stdout.lines().find(|line| line.starts_with(A)).unwrap().to_owned();
+    assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered  "));
+    let shown = run(&fake, "snapshots get base").await.stdout;
+    let line = "damaged  the archive of snapshot snap-0000000a on coulombcore was cut short, found ";
+    assert!(shown.contains(line) && shown.contains("state    ready, altered\n"), "{shown}");
+    // There is a copy that is sound.
+    let copy = Replica {
+        host: HostName::new("sandboxer01"),
+        host_identity: None,
+        path: "/x".into(),
+        format: ArchiveFormat::TarGz,
+        bytes: 1_600_000,
+        created_at: now().minus_seconds(60),
+    };
+    fake.lock().shelf.snapshots[0].replicas = vec![copy];
+    assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered on coulombcore  "));
+    fake.lock().shelf.snapshots[0].damage.push(found("sandboxer01", DamageKind::Missing));
+    assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered, missing  "));
 }
 
 #[tokio::test]

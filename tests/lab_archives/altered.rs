@@ -51,6 +51,46 @@ fn verify_says_what_became_of_an_archive() {
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
+fn verify_and_restore_name_a_manifest_that_is_none() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let record = snapshot(&bench, DOCKER, "manifest-source");
+    let file = folder(&bench, DOCKER, &text(&record["id"])).join("manifest.json");
+    let whole = fs::read_to_string(&file).unwrap();
+    let wrong = [
+        ("gone", None, "there is no manifest.json"),
+        ("none", Some("{}\n".to_owned()), "is no manifest"),
+        ("cut short", Some(whole[..whole.len() / 2].to_owned()), "is no manifest"),
+        ("another's", Some(whole.replace(&text(&record["id"]), "snap-00000000")), "names another snapshot"),
+        ("another one", Some(whole.replace(&text(&record["sha256"]), &"0".repeat(64))), "says something else"),
+    ];
+    for (what, manifest, why) in wrong {
+        match manifest {
+            Some(manifest) => fs::write(&file, manifest).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        let error = bench.run(["snapshots", "verify", "base"]).error_with_hint("operation_failed");
+        assert_eq!(
+            (&error["details"]["kind"], &error["details"]["differs"]),
+            (&json!("altered"), &json!("manifest")),
+            "{what}: {error:#}"
+        );
+        assert!(error["message"].as_str().unwrap().contains("manifest"), "{what}: {error:#}");
+        assert!(error["causes"].to_string().contains(why), "{what}: {error:#}");
+        bench.run(["snapshots", "export", "base", bench.path("out").to_str().unwrap()]).error("operation_failed");
+    }
+    fs::write(&file, "{}\n").unwrap();
+    let error = bench.run(["restore", "base"]).error_with_hint("operation_failed");
+    assert!(error["message"].as_str().unwrap().contains("the manifest beside the archive"), "{error:#}");
+
+    fs::write(&file, &whole).unwrap();
+    bench.run(["snapshots", "verify", "base"]).ok();
+    clear(&bench);
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
 fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
     let bench = Bench::new();
     let before = bench.snapshot(DOCKER);

@@ -29,6 +29,8 @@ pub(crate) enum Act {
     Slow,
     LeaveNetwork,
     Refuse,
+    /// The archive is proved to be another one.
+    Altered,
 }
 
 /// How a patch's script ends.
@@ -88,6 +90,10 @@ impl Scripted {
             Act::Fail(code, words) => Err(Fault::new(code, words).into()),
             Act::Untouched(code) => {
                 Err(ExtensionError { untouched: true, ..Fault::new(code, "before anything").into() })
+            }
+            Act::Altered => {
+                let fault = Fault::new(Code::OperationFailed, "the archive was cut short");
+                Err(fault.detail("kind", "altered").into())
             }
             Act::Panic => panic!("a scripted panic"),
             Act::Hang => {

@@ -37,6 +37,8 @@ pub(crate) struct Shelf {
     pub(crate) remove: Mutex<VecDeque<Act>>,
     /// What a restore does.
     pub(crate) restore: Mutex<VecDeque<Act>>,
+    /// What a verify finds.
+    pub(crate) verify: Mutex<VecDeque<Act>>,
 }
 
 fn identity() -> HostIdentity {
@@ -116,7 +118,7 @@ impl SnapshotArchives for Archives {
     }
 
     async fn verify(&self, _: &ArchivePlace, _: &ArchiveFacts, _: &dyn Reporter) -> Result<(), ExtensionError> {
-        Ok(())
+        Scripted::act(Shelf::next(&self.0.shelf.verify)).await
     }
 
     async fn remove(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {

@@ -207,6 +207,39 @@ async fn a_restore_that_fails_is_compensated_like_a_create() {
 }
 
 #[tokio::test]
+async fn what_a_reading_proves_of_an_archive_stays_on_its_record_until_a_good_one() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id;
+    let verify = async |act: Act| {
+        house.script.shelf.verify.lock().unwrap().push_back(act);
+        let started = house.manager.verify_snapshot(snapshot.as_str()).await.unwrap();
+        house.manager.finish_snapshot(&started.operation.unwrap()).await.map_err(|fault| fault.code)
+    };
+    let shown = async || {
+        let record = house.other.snapshot_view("my-env").await.unwrap().record;
+        (record.state.clone(), record.damage_words(), record.message)
+    };
+    let ready = SnapshotState::Ready;
+    assert_eq!(verify(Act::Altered).await, Err(Code::OperationFailed));
+    assert_eq!(shown().await, (ready.clone(), vec!["altered".to_owned()], None));
+    // Nobody could look: that proves nothing, neither way.
+    assert_eq!(verify(Act::Fail(Code::HostUnreachable, "no route")).await, Err(Code::HostUnreachable));
+    assert_eq!(shown().await, (ready.clone(), vec!["altered".to_owned()], Some("no route".to_owned())));
+    let good = verify(Act::Well).await.unwrap();
+    assert!(good.damage.is_empty() && good.verified_at.is_some());
+    assert_eq!(shown().await, (ready.clone(), Vec::new(), None));
+    // A restore reads all of it too.
+    house.script.shelf.restore.lock().unwrap().push_back(Act::Altered);
+    assert_eq!(house.restore(snapshot.as_str()).await.1, Err(Code::OperationFailed));
+    assert_eq!(shown().await, (ready.clone(), vec!["altered".to_owned()], None));
+    house.script.shelf.restore.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
+    verify(Act::Well).await.unwrap();
+    assert_eq!(house.restore(snapshot.as_str()).await.1, Err(Code::HostUnreachable));
+    assert_eq!(shown().await, (ready, Vec::new(), None));
+}
+
+#[tokio::test]
 async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
     let house = house();
     let id = source(&house).await;

@@ -329,6 +329,7 @@ pub fn snapshot_of(source: &SandboxRecord, id: &str, name: Option<&str>, now: Ti
         copying_to: None,
         unremoved: false,
         verified_at: None,
+        damage: Vec::new(),
         operation: None,
         actor: operator(),
         owner: source.owner.clone(),

@@ -28,6 +28,8 @@ pub(super) fn row(view: &SnapshotView, now: Time) -> Line {
     let tone = match record.state {
         SnapshotState::Failed => Tone::Bad,
         SnapshotState::Creating | SnapshotState::Deleting => Tone::Busy,
+        _ if record.is_lost() => Tone::Bad,
+        _ if !record.damage.is_empty() => Tone::Busy,
         _ => Tone::Plain,
     };
     let copies = match record.replicas.len() {
@@ -58,6 +60,9 @@ fn state(record: &SnapshotRecord) -> String {
         && !matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
     {
         words.push(running.kind.to_string());
+    }
+    if record.state == SnapshotState::Ready {
+        words.extend(record.damage_words());
     }
     if record.unremoved {
         words.push("not removed".to_owned());
@@ -91,6 +96,9 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     add("created", Some(when(record.created_at)));
     add("expires", record.expires_at.map(|end| end.to_string()));
     add("verified", record.verified_at.map(when));
+    for damage in &record.damage {
+        add("damaged", Some(format!("{}, found {}", damage.message, when(damage.found_at))));
+    }
     add(
         "size",
         archive.bytes.map(|bytes| {

@@ -61,6 +61,7 @@ fn ago(time: Time, now: Time) -> String {
 fn overview(paper: &mut Paper, view: &SnapshotView, now: Time, jobs: &Jobs) {
     let record = &view.record;
     let role = match record.state {
+        SnapshotState::Ready if record.is_lost() => Role::Bad,
         SnapshotState::Ready => Role::Good,
         SnapshotState::Failed => Role::Bad,
         _ => Role::Busy,
@@ -101,6 +102,9 @@ fn overview(paper: &mut Paper, view: &SnapshotView, now: Time, jobs: &Jobs) {
     paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at, now), record.actor));
     paper.maybe("expires", Role::Plain, record.expires_at.map(|end| end.to_string()));
     paper.maybe("verified", Role::Good, record.verified_at.map(|time| ago(time, now)));
+    for damage in &record.damage {
+        paper.pair("damaged", Role::Bad, &format!("{}, found {}", damage.message, ago(damage.found_at, now)));
+    }
     for (key, value) in &record.labels {
         paper.pair("label", if key == "protect" { Role::Warn } else { Role::Plain }, &format!("{key}={value}"));
     }

@@ -282,7 +282,7 @@ pub fn caveat(view: &SnapshotView) -> Option<String> {
     if view.record.state != SnapshotState::Ready {
         return None;
     }
-    let mut words = Vec::new();
+    let mut words: Vec<String> = view.record.damage_words().into_iter().map(|word| format!("archive {word}")).collect();
     if archive.consistency == Some(Consistency::Fuzzy) {
         words.push("files changed while it was read".to_owned());
     }

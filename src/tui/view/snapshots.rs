@@ -105,6 +105,7 @@ fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Nod
     let marked = model.snapshots.marks().contains(&record.id);
     paint.put(area.x + 1, y, 1, if marked { "✓" } else { " " }, Role::Accent);
     let role = match record.state {
+        SnapshotState::Ready if record.is_lost() => Role::Bad,
         SnapshotState::Ready => Role::Accent,
         SnapshotState::Failed => Role::Bad,
         _ => Role::Busy,
@@ -149,7 +150,9 @@ fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
     } else if record.state != SnapshotState::Ready {
         facts.push(same(Role::Busy, record.state.to_string()));
     }
-    if caveat(&node.view).is_some() {
+    if record.state == SnapshotState::Ready && !record.damage.is_empty() {
+        facts.push(same(Role::Bad, record.damage_words().join(", ")));
+    } else if caveat(&node.view).is_some() {
         facts.push(same(Role::Warn, "⚠".to_owned()));
     }
     if job.is_none() && record.state != SnapshotState::Failed {

@@ -42,19 +42,14 @@ impl Keeper {
     /// Whether the archive that `manifest` is of is sealed there; it is not read.
     async fn ensure_whole(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<(), ExtensionError> {
         let transport = self.open(place).await?;
-        let seen = shelf::look(transport.as_ref(), place).await?;
-        let (Some(there), Some(bytes)) = (seen.manifest, seen.bytes) else {
-            return Err(missing(transport.as_ref(), place).into());
-        };
         let facts = &manifest.snapshot.archive;
-        let (differs, why) = match facts.bytes {
-            Some(was) if was != bytes => {
-                let differs = if bytes < was { "truncated" } else { "size" };
-                (differs, format!("it has {bytes} bytes and had {was}"))
-            }
-            _ if there.snapshot.archive.sha256 != facts.sha256 => ("hash", "its manifest is another one".to_owned()),
-            _ => return Ok(()),
-        };
+        let seen = shelf::ensure_sealed(transport.as_ref(), place, facts).await?;
+        let (Some(bytes), Some(was)) = (seen.bytes, facts.bytes) else { return Ok(()) };
+        if bytes == was {
+            return Ok(());
+        }
+        let differs = if bytes < was { "truncated" } else { "size" };
+        let why = format!("it has {bytes} bytes and had {was}");
         Err(altered(differs, transport.as_ref(), place).because(why).into())
     }
 

@@ -64,7 +64,7 @@ pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: 
     }
 }
 
-/// Reads an archive whole, on its host, and compares it with what is known of it.
+/// Reads an archive whole, on its host, and compares it, and the manifest beside it, with what is known of it.
 pub(super) async fn verify(
     transport: &dyn Transport,
     place: &ArchivePlace,
@@ -74,6 +74,7 @@ pub(super) async fn verify(
     let format = shelf::format(facts)?;
     let report = Report { stage: "verify", of: facts.bytes, ..Report::default() };
     reporter.report(report.clone());
+    shelf::ensure_sealed(transport, place, facts).await?;
     let mut on_line = |source: Source, line: &[u8]| {
         let at = line.strip_prefix(b"at=").filter(|_| source == Source::Stdout);
         if let Some(at) = at.and_then(|at| str::from_utf8(at).ok()?.trim().parse().ok()) {

@@ -134,6 +134,12 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, source: &RestoreSource) -
     let fault = match kind {
         Some("absent") => Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host} any more"))
             .hint("a copy on another host can be restored with --host; `sandboxer snapshots get` lists them"),
+        Some("manifest") => {
+            let message = format!("the manifest beside the archive of snapshot {id} on {host} is gone or another one");
+            Fault::new(Code::OperationFailed, message)
+                .hint("nothing was used; restore from a copy on another host, if there is one")
+                .detail("differs", "manifest")
+        }
         Some("altered") => {
             Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} is not what it was"))
                 .hint("nothing of it was used; restore from a copy on another host, if there is one")
@@ -152,6 +158,7 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, source: &RestoreSource) -
         _ => return Ok(()),
     };
     let failure = Failure { step: "extract".to_owned(), exit_status: None, output: words.clone() };
+    let kind = if kind == Some("manifest") { Some("altered") } else { kind };
     let fault = fault.detail("step", "extract").detail("kind", kind.unwrap_or_default());
     let fault = match words.lines().find(|line| !line.trim().is_empty()) {
         Some(first) => fault.because(first.to_owned()),

@@ -90,13 +90,14 @@ pub(super) fn check(
     Err(if words.is_empty() { fault } else { fault.because(words) }.into())
 }
 
-/// An archive that is not what is known of it; `differs` is `truncated`, `size`, `hash` or `content`.
+/// An archive that is not what is known of it; `differs` is `truncated`, `size`, `hash`, `content` or `manifest`.
 pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchivePlace) -> Fault {
     let host = &transport.spec().name;
     let how = match differs {
         "truncated" => "was cut short",
         "size" => "has another size than it had",
         "hash" => "has another content than it had",
+        "manifest" => "has no manifest beside it that says what is recorded",
         _ => "cannot be read any more",
     };
     Fault::new(Code::OperationFailed, format!("the archive of snapshot {} on {host} {how}", place.id))
@@ -131,6 +132,55 @@ pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Fault> {
 
 /// What the host has of it.
 pub(super) async fn look(transport: &dyn Transport, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
+    glance(transport, place).await.map(|(seen, _)| seen)
+}
+
+/// Whether the manifest beside an archive is there and says what is recorded. The archive itself is not read.
+///
+/// Errors: `not_found` where there is no archive, `operation_failed` with `details.kind` = `altered` for the manifest.
+pub(super) async fn ensure_sealed(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    facts: &ArchiveFacts,
+) -> Result<ArchiveLook, ExtensionError> {
+    let (seen, beside) = glance(transport, place).await?;
+    if seen.bytes.is_none() {
+        return Err(missing(transport, place).into());
+    }
+    let why = match (&seen.manifest, beside) {
+        (Some(manifest), _) if manifest.id != place.id || manifest.snapshot.id != place.id => Beside::Another.words(),
+        (Some(manifest), _) if manifest.snapshot.archive != *facts => {
+            "manifest.json says something else of the archive"
+        }
+        (Some(_), _) => return Ok(seen),
+        (None, beside) => beside.words(),
+    };
+    Err(altered("manifest", transport, place).because(why.to_owned()).into())
+}
+
+/// What is where an archive's manifest should be.
+#[derive(Clone, Copy)]
+enum Beside {
+    Nothing,
+    /// One of this snapshot and installation, as far as a script can tell.
+    Ours,
+    Another,
+    Noise,
+}
+
+impl Beside {
+    /// What is wrong with it as a manifest.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Nothing => "there is no manifest.json",
+            Self::Another => "manifest.json names another snapshot, or another installation",
+            Self::Ours | Self::Noise => "manifest.json is no manifest",
+        }
+    }
+}
+
+/// What the host has of it, and what is where its manifest should be.
+async fn glance(transport: &dyn Transport, place: &ArchivePlace) -> Result<(ArchiveLook, Beside), ExtensionError> {
     let output = step(transport, "look", &about(LOOK_SH, transport, place)).await?;
     let text = output.text();
     let said = Said::read(&text);
@@ -139,14 +189,21 @@ pub(super) async fn look(transport: &dyn Transport, place: &ArchivePlace) -> Res
         Some(there) => there == "yes",
         None => return Err(failed("look", format!("{} did not say what it has", transport.spec().name), &output)),
     };
-    let manifest = said.text("manifest").filter(|_| said.value("whose") == Some("ours"));
-    Ok(ArchiveLook {
+    let beside = match said.value("whose") {
+        None => Beside::Nothing,
+        Some("ours") => Beside::Ours,
+        Some("theirs") => Beside::Another,
+        Some(_) => Beside::Noise,
+    };
+    let manifest = said.text("manifest").filter(|_| matches!(beside, Beside::Ours));
+    let seen = ArchiveLook {
         path: said.text("path").filter(|_| there),
         identity: identity(&said, place),
         // One that cannot be read seals nothing.
         manifest: manifest.and_then(|text| serde_json::from_str(&text).ok()),
         bytes: said.value("size").and_then(|size| size.parse().ok()),
-    })
+    };
+    Ok((seen, beside))
 }
 
 /// Removes it, whole or in part, and reads back.

@@ -12,7 +12,7 @@ sbx_project=sbx-$sbx_id
 cd -P -- "$sbx_here" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_here" 2>&1)"
 [ "$(env pwd -P)" = "$sbx_here" ] && [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "$sbx_here is not this sandbox's"
 [ -d "$sbx_at" ] && [ ! -L "$sbx_at" ] || sbx_fail absent "$sbx_at is not there"
-[ "$(sbx_whose "$sbx_at" "$sbx_snapshot" "$sbx_owners")" = ours ] || sbx_fail absent "the manifest.json in $sbx_at does not name this snapshot and this installation"
+[ "$(sbx_whose "$sbx_at" "$sbx_snapshot" "$sbx_owners")" = ours ] || sbx_fail manifest "the manifest.json in $sbx_at does not name this snapshot and this installation"
 sbx_from=$sbx_at/$sbx_file
 [ -f "$sbx_from" ] && [ ! -L "$sbx_from" ] || sbx_fail absent "$sbx_from is not there"
 sbx_lacks=

@@ -1,0 +1,48 @@
+//! What readers of archives prove: an archive that was altered or is gone is not listed as if nothing were known.
+
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{HostName, SnapshotId};
+use crate::domain::snapshot::{Damage, DamageKind, SnapshotRecord};
+use crate::domain::time::Time;
+use crate::manager::SandboxManager;
+
+impl SandboxManager {
+    /// Writes down what a fault proves of a snapshot's archive on a host, if it proves anything.
+    pub(super) async fn note_damage(&self, id: &SnapshotId, host: &HostName, fault: &Fault) {
+        let Some(damage) = proven(host, fault, self.now()) else { return };
+        let noted = self
+            .transition_snapshot(id, None, Vec::new(), move |record| {
+                // A copy may be taken off the record meanwhile.
+                if record.hosts().any(|known| known.same(damage.host.as_str())) {
+                    set_damage(record, damage);
+                }
+                Ok(())
+            })
+            .await;
+        if let Err(fault) = noted {
+            tracing::warn!(snapshot = %id, %host, %fault, "a damaged archive could not be written down");
+        }
+    }
+}
+
+/// What a fault proves of an archive: that it was altered, or is not there. Of a host that does not answer it proves nothing.
+pub(super) fn proven(host: &HostName, fault: &Fault, now: Time) -> Option<Damage> {
+    let kind = match fault.details["kind"].as_str() {
+        Some("altered" | "hostile") => DamageKind::Altered,
+        Some("absent") => DamageKind::Missing,
+        _ if fault.code == Code::NotFound && fault.details["differs"] == "missing" => DamageKind::Missing,
+        _ => return None,
+    };
+    Some(Damage { host: host.clone(), kind, message: fault.message.clone(), found_at: now })
+}
+
+/// Puts it in place of what was known of that host.
+pub(super) fn set_damage(record: &mut SnapshotRecord, damage: Damage) {
+    clear_damage(record, &damage.host);
+    record.damage.push(damage);
+}
+
+/// The archive on this host is sound, or no longer counted.
+pub(super) fn clear_damage(record: &mut SnapshotRecord, host: &HostName) {
+    record.damage.retain(|damage| !damage.host.same(host.as_str()));
+}
