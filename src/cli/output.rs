@@ -140,6 +140,10 @@ fn presses() -> BoxStream<'static, ()> {
         stream::poll_fn(move |context| {
             let mut heard = interrupt.poll_recv(context).is_ready() || terminate.poll_recv(context).is_ready();
             heard |= hang_up.as_mut().is_some_and(|signal| signal.poll_recv(context).is_ready());
+            if heard {
+                // One that closes may be told so by its shell and by its terminal: that is nobody's second thought.
+                hang_up = None;
+            }
             if heard { std::task::Poll::Ready(Some(())) } else { std::task::Poll::Pending }
         })
         .boxed()

@@ -131,7 +131,9 @@ impl SandboxManager {
         let message =
             self.or_cancelled(id, cancel, async { Ok(self.attach(id, &mut ready.reachability).await) }).await?;
         failpoint::reached("create.started");
-        self.patch_new(operation, work, cancel, reporter).await?;
+        if self.patch_new(operation, work, cancel, reporter).await? {
+            self.look_again(extension.as_ref(), &target, &mut ready).await;
+        }
         failpoint::reached("create.patched");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
@@ -146,23 +148,23 @@ impl SandboxManager {
         Ok(self.write_ready(operation, work, ready, message, ready_at).await?)
     }
 
-    /// Applies the patches that a sandbox made from a snapshot owes, before it is ready.
+    /// Applies the patches that a sandbox made from a snapshot owes, before it is ready; whether any ran.
     async fn patch_new(
         &self,
         operation: &Operation,
         work: &Establishment,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<(), ExtensionError> {
-        let Some(from) = &work.from else { return Ok(()) };
-        let record = self.get(work.provision.id.as_str()).await?;
-        let record = self.patch_pass(operation, &record, false, cancel, reporter).await?;
+    ) -> Result<bool, ExtensionError> {
+        let Some(from) = &work.from else { return Ok(false) };
+        let before = self.get(work.provision.id.as_str()).await?;
+        let record = self.patch_pass(operation, &before, false, cancel, reporter).await?;
         match &record.patch_error {
             Some(why) if from.require_patches => Err(Fault::new(Code::OperationFailed, why.clone())
                 .hint("without --require-patches it is restored all the same")
                 .detail("step", "patch")
                 .into()),
-            _ => Ok(()),
+            _ => Ok(record.applied_patches != before.applied_patches),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::patch::owed;
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
@@ -159,14 +160,19 @@ impl SandboxManager {
             .await?;
         let extension = self.extension(&record.extension)?;
         let target = self.target(&record).await?;
-        let paused = before.operation.as_ref().is_some_and(|dead| dead.kind == OperationKind::Snapshot);
+        let dead = before.operation.as_ref().map(|dead| &dead.kind);
+        let reporter = JobReporter::new(&self.jobs, operation);
         let look = async {
             let seen = self.inspect(extension.as_ref(), &target).await?;
-            if !paused {
-                return Ok(seen);
+            // The host is proved by now. What it has may run again, or sleep, after this.
+            match dead {
+                Some(OperationKind::Snapshot) => extension.resume(&target).await,
+                Some(turn) if self.is_half_turned(turn, &record, &seen).await? => {
+                    extension.sleep(&target, &reporter).await
+                }
+                _ => return Ok(seen),
             }
-            // The host is proved by now. What it has may run again after this.
-            extension.resume(&target).await.map_err(|error| error.fault)?;
+            .map_err(|error| error.fault)?;
             self.inspect(extension.as_ref(), &target).await
         };
         let seen = tokio::select! {
@@ -214,6 +220,24 @@ impl SandboxManager {
                 Err(fault)
             }
         }
+    }
+
+    /// Whether a sleep or a wake was cut off in the middle: neither awake, with its patches, nor asleep. It is put to sleep,
+    /// from where a wake does all of it.
+    async fn is_half_turned(
+        &self,
+        dead: &OperationKind,
+        record: &SandboxRecord,
+        seen: &Inspection,
+    ) -> Result<bool, Fault> {
+        let patches = match (dead, &record.based_on_snapshot) {
+            (OperationKind::Wake, Some(base)) if record.state == State::Sleeping => self.patches_of(base).await?,
+            (OperationKind::Wake | OperationKind::Sleep, _) => Vec::new(),
+            _ => return Ok(false),
+        };
+        let owes = owed(record, &patches, false);
+        let awake = seen.ready && (owes.run.is_empty() || owes.blocked.is_some());
+        Ok(!awake && !seen.asleep && !seen.resources.is_empty())
     }
 
     /// Asks the host whether it has seen a later state than our records. Nothing is written or removed.

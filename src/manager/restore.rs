@@ -13,9 +13,10 @@ use crate::domain::operation::Operation;
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, RestoreRequest, Started};
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::archives::{archives_of, facts_on};
 use crate::manager::create::{Ahead, Resolved};
 use crate::manager::establish::{Establishment, FromSnapshot};
 use crate::manager::prune::snapshot_busy;
@@ -133,11 +134,7 @@ impl SandboxManager {
         check_ready(&snapshot)?;
         let host = &provision.host;
         let snapshot = self.brought_to(operation, snapshot, host, cancel, reporter).await?;
-        let replica = snapshot.replicas.iter().find(|replica| replica.host.same(host.as_str()));
-        let mut archive = snapshot.archive.clone();
-        if let Some(replica) = replica {
-            archive = ArchiveFacts { format: Some(replica.format.clone()), bytes: Some(replica.bytes), ..archive };
-        }
+        let archive = facts_on(&snapshot, host);
         let place = self.archive_place(&snapshot, host).await?;
         let extension = self.extension(&snapshot.extension)?;
         let source = RestoreSource { place, archive, strict: from.strict };
@@ -147,6 +144,34 @@ impl SandboxManager {
             self.note_damage(&snapshot.id, host, &error.fault).await;
         }
         restored
+    }
+
+    /// Reads the archive that a sandbox is to be made from again, whole, on its host: before what is there is removed for it.
+    ///
+    /// Errors: `operation_failed` and `not_found` for an archive that is altered or gone, with what was not touched.
+    pub(super) async fn prove_base(
+        &self,
+        operation: &Operation,
+        sandbox: &SandboxRecord,
+        from: &FromSnapshot,
+        cancel: &CancellationToken,
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
+        let host = &sandbox.host;
+        let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
+        check_ready(&snapshot)?;
+        let snapshot = self.brought_to(operation, snapshot, host, cancel, reporter).await?;
+        let extension = self.extension(&snapshot.extension)?;
+        let place = self.archive_place(&snapshot, host).await?;
+        let facts = facts_on(&snapshot, host);
+        let work = archives_of(extension.as_ref())?.verify(&place, &facts, reporter);
+        let Err(error) = self.or_cancelled(&sandbox.id, cancel, work).await else { return Ok(()) };
+        self.note_damage(&snapshot.id, host, &error.fault).await;
+        let hint = format!(
+            "nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy",
+            snapshot.id
+        );
+        Err(error.fault.hint(hint))
     }
 }
 

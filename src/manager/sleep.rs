@@ -134,7 +134,10 @@ impl SandboxManager {
         failpoint::reached("wake.awake");
         let tunnels = async { Ok(self.attach(id, &mut ready.reachability).await) };
         let message = self.or_cancelled(id, cancel, tunnels).await?;
-        self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
+        let record = self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
+        if record.applied_patches != work.before.applied_patches {
+            self.look_again(work.extension, work.target, &mut ready).await;
+        }
         failpoint::reached("wake.patched");
         Ok((ready, message))
     }
