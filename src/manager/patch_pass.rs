@@ -149,7 +149,8 @@ impl SandboxManager {
         let mut now = record.clone();
         let count = owes.run.len() as u64;
         for (at, patch) in owes.run.iter().enumerate() {
-            if began.elapsed() >= limits.pass_timeout.duration() {
+            let left = limits.pass_timeout.duration().saturating_sub(began.elapsed());
+            if left.is_zero() {
                 let why = late(&now, patch, limits.pass_timeout);
                 let mine = Guard::Operation(operation.id.clone());
                 return self
@@ -166,7 +167,7 @@ impl SandboxManager {
                 message: Some(format!("patch {} ({})", patch.sequence, patch.id)),
                 ..Report::default()
             });
-            let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration() };
+            let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration().min(left) };
             match self.apply_one(operation, &now, &run, cancel, reporter).await? {
                 Step::Applied(record) => now = record,
                 Step::Stopped(record) => return Ok(record),

@@ -16,7 +16,7 @@ use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::{host_news, note_teardown};
+use crate::manager::lifecycle::{host_news, not_clean, note_teardown};
 use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
@@ -34,6 +34,8 @@ enum Course {
     Remove,
     /// It was ready once: it goes back to what the host says.
     Observe,
+    /// It failed, and not all of it could be taken away then.
+    Clear,
 }
 
 /// What a dead process left of a record.
@@ -115,9 +117,32 @@ impl SandboxManager {
                     manager.prove_current(&record).await?;
                     manager.remove_held(&operation, &record, Reason::CrashRecovered, &cancel).await
                 }
+                Course::Clear => Box::pin(manager.clear_leftovers(&operation, &record)).await,
                 Course::Observe => Box::pin(manager.back_to_observed(&operation, &record, &cancel)).await,
             }
         });
+    }
+
+    /// Takes away what a failed one left, when its host could not be asked. It stays failed, with its evidence.
+    async fn clear_leftovers(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
+        let id = &record.id;
+        let mark = running(operation);
+        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
+        let report = self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
+        let mine = Guard::Operation(operation.id.clone());
+        let news = report.as_ref().err().map_or_else(Vec::new, |fault| host_news(&record, fault));
+        let seen = report.as_ref().ok().cloned();
+        self.transition(id, mine, news, move |record| {
+            record.operation = None;
+            if seen.is_some() {
+                note_teardown(record, seen);
+            }
+        })
+        .await?;
+        match report? {
+            report if report.is_clean() => Ok(()),
+            report => Err(not_clean(id, &report)),
+        }
     }
 
     /// Closes a record that was written ahead and of which no host has heard.
@@ -400,12 +425,15 @@ fn left(record: &SandboxRecord) -> Option<Left> {
     use OperationKind::{Create, Destroy, Recreate, Restore};
     let was = match &record.operation {
         Some(dead) => by(&dead.kind, dead.pid, &dead.host),
+        None if record.state == State::Failed => "failed, and something of it was left".to_owned(),
         None => record.state.to_string(),
     };
+    let left_over = !record.leftovers.is_empty() && !record.kept_failed;
     let made = record.operation.as_ref().is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
     let course = match (&record.state, &record.operation) {
         (State::Requested, _) => Course::Close,
         (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,
+        (State::Failed, None) if left_over => Course::Clear,
         (State::Destroyed, _) | (_, None) => return None,
         _ if made && record.ready_at.is_none() => Course::Remove,
         _ => Course::Observe,
@@ -418,6 +446,9 @@ fn outcome(record: &SandboxRecord) -> String {
     match &record.state {
         State::Destroyed => "removed".to_owned(),
         State::Ready => "ready, as its host says".to_owned(),
+        State::Failed if record.leftovers.is_empty() => {
+            "failed as before; nothing of it is left on its host".to_owned()
+        }
         state => match &record.message {
             Some(message) => message.clone(),
             None => state.to_string(),

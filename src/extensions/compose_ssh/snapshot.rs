@@ -45,6 +45,7 @@ pub(super) async fn restore(
         let rendered = fetched::render(transport, request, &workspace, Dialect::of(&runtime)).await?;
         let rendered = rendered.map_err(|error| provision::refused(&error))?;
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
+        restore::enough(from, request, &not_preserved)?;
         let stack = provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps).await?;
         made.rewrites = source::rewrites(&rendered);
         stack

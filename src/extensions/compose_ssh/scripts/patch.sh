@@ -15,9 +15,14 @@ sbx_end_it() {
   esac
 }
 
+# Where the service sees the workspace, if it does.
+sbx_tab=$(printf '\t')
+sbx_sees=$("$sbx_engine" inspect --type container -f '{{range .Mounts}}{{.Source}}{{"\t"}}{{.Destination}}{{"\n"}}{{end}}' "$sbx_id" 2>/dev/null </dev/null |
+  while IFS=$sbx_tab read -r sbx_source sbx_there; do [ "$sbx_source" != "$1/workspace" ] || printf '%s\n' "$sbx_there"; done | head -n 1)
+
 echo began=yes
 "$sbx_engine" exec -e "SBX_MARK=$sbx_mark" -e "SANDBOXER_ID=$5" -e "SANDBOXER_SNAPSHOT=$6" -e "SANDBOXER_PATCH_SEQUENCE=$7" \
-  -e "SANDBOXER_WORKSPACE=$1/workspace" "$sbx_id" sh -c "$sbx_inside" sh "$(cat "$sbx_folder/script")" >"$sbx_folder/in" 2>&1 </dev/null &
+  ${sbx_sees:+-e "SANDBOXER_WORKSPACE=$sbx_sees"} "$sbx_id" sh -c "$sbx_inside" sh "$(cat "$sbx_folder/script")" >"$sbx_folder/in" 2>&1 </dev/null &
 sbx_child=$!
 sbx_await "$sbx_child"
 sbx_tell "$sbx_folder"

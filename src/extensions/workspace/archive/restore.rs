@@ -81,10 +81,17 @@ pub(crate) async fn unpack(
         return Err(failed("extract", message, &output));
     }
     let not_preserved = not_preserved(&said, archive, engine);
-    if source.strict && !not_preserved.is_empty() {
-        return Err(too_little(&not_preserved, request));
-    }
+    enough(source, request, &not_preserved)?;
     Ok(not_preserved)
+}
+
+/// A strict restore takes no less than everything.
+pub(crate) fn enough(
+    source: &RestoreSource,
+    request: &ProvisionRequest,
+    not_preserved: &BTreeMap<String, u64>,
+) -> Result<(), ExtensionError> {
+    if source.strict && !not_preserved.is_empty() { Err(too_little(not_preserved, request)) } else { Ok(()) }
 }
 
 fn command(

@@ -65,7 +65,11 @@ if [ -n "$sbx_engine" ]; then
   sbx_list container "$sbx_engine" ps -a --no-trunc --format '{{.Names}}'
   # Names of containers come from the project and the service: no blanks, no dashes in front.
   # shellcheck disable=SC2086
-  sbx_words=$(sbx_describe "$sbx_engine" $sbx_found 2>&1 </dev/null) || sbx_fail engine "$sbx_words"
+  sbx_words=$(sbx_describe "$sbx_engine" $sbx_found 2>&1 </dev/null) || {
+    # One that goes away meanwhile is no reason to know nothing of the others.
+    case $sbx_words in *"o such "*) ;; *) sbx_fail engine "$sbx_words" ;; esac
+    sbx_words=$(for sbx_name in $sbx_found; do sbx_describe "$sbx_engine" "$sbx_name" 2>/dev/null </dev/null; done)
+  }
   echo inspected=
   printf '%s\n' "$sbx_words" | sed 's/^/ /'
 fi

@@ -57,7 +57,11 @@ if [ "$(id -u)" != 0 ]; then
     fi
   fi
 fi
-sbx_need=$(du -sk workspace 2>/dev/null | cut -f 1)
+# As far as this account can see; what is in volumes counts too.
+sbx_need=$({
+  du -sk workspace
+  for sbx_volume in $sbx_volumes; do du -sk -- "$("$sbx_engine" volume inspect -f '{{.Mountpoint}}' "$sbx_volume" </dev/null)"; done
+} 2>/dev/null | { sbx_sum=0; while read -r sbx_kib sbx_of; do sbx_sum=$((sbx_sum + sbx_kib)); done; echo "$sbx_sum"; })
 sbx_free=$(cd "$sbx_shelf" && sbx_free_kib)
 [ -z "$sbx_free" ] || [ "${sbx_need:-0}" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_shelf, $sbx_need KiB may be needed"
 
@@ -96,7 +100,9 @@ sbx_stop() { # KIND WORDS
   sbx_fail "$1" "$2"
 }
 
-if [ -n "$sbx_running" ] && [ "$sbx_mode" != live ]; then
+# Where nothing runs nothing is held.
+[ -n "$sbx_running" ] || sbx_mode=live
+if [ "$sbx_mode" != live ]; then
   echo stage=pause
   # The oldest first: that is the order in which compose made them.
   # shellcheck disable=SC2086
