@@ -72,8 +72,12 @@ impl SandboxManager {
         let rest: Vec<String> = rest.map(|(_, fault)| fault.message.clone()).collect();
         let (all, good) = (wrong.is_empty(), sound.clone());
         self.free_snapshot(&record.id, move |record| {
-            good.iter().for_each(|host| clear_damage(record, host));
-            found.into_iter().for_each(|damage| set_damage(record, damage));
+            for host in &good {
+                clear_damage(record, host);
+            }
+            for damage in found {
+                set_damage(record, damage);
+            }
             if all {
                 record.verified_at = Some(now);
             }

@@ -91,6 +91,7 @@ impl SandboxManager {
             ok: error.is_none(),
             was,
             message: match &error {
+                None if course == Course::Clear => "failed as before; nothing of it is left on its host".to_owned(),
                 None => outcome(&record),
                 Some(error) => error.message.clone(),
             },

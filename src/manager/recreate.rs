@@ -99,17 +99,17 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let before = self.get(id.as_str()).await?;
-        if let Some(from) = &work.from {
-            if let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await {
-                let message = format!("it was not made again: {}", fault.message);
-                let news = host_news(&before, &fault);
-                self.transition(id, mine, news, move |record| {
-                    record.operation = None;
-                    record.message = Some(message);
-                })
-                .await?;
-                return Err(fault);
-            }
+        if let Some(from) = &work.from
+            && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
+        {
+            let message = format!("it was not made again: {}", fault.message);
+            let news = host_news(&before, &fault);
+            self.transition(id, mine, news, move |record| {
+                record.operation = None;
+                record.message = Some(message);
+            })
+            .await?;
+            return Err(fault);
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
