@@ -5,7 +5,7 @@
 //! the headers that say more than the first 512 bytes can. So what a header and its extensions say of one entry must both
 //! be harmless, sizes must agree, and what is not known here is refused.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use sha2::{Digest, Sha256};
@@ -19,6 +19,10 @@ const BLOCK: usize = 512;
 const EXTENSION_LIMIT: u64 = 1024 * 1024;
 /// How many places of links are kept.
 const LINKS_LIMIT: usize = 500_000;
+/// How long a part of a path may be; bytes. No file system of a host has longer ones.
+const PART_LIMIT: usize = 255;
+/// How long a path, or what a link says, may be; bytes. The kernel takes no longer one.
+const PATH_LIMIT: usize = 4095;
 /// The largest size that a header can say in octal; bytes.
 const OCTAL_LIMIT: u64 = 0o777_7777_7777;
 
@@ -119,6 +123,8 @@ pub(super) struct Scan {
     workspace_at: Option<u64>,
     needs_gnu_tar: bool,
     links: HashSet<u64>,
+    /// The promised volumes that are in it.
+    volumes: BTreeSet<String>,
     hasher: RandomState,
 }
 
@@ -137,6 +143,7 @@ impl Scan {
             workspace_at: None,
             needs_gnu_tar: false,
             links: HashSet::new(),
+            volumes: BTreeSet::new(),
             hasher: RandomState::new(),
         }
     }
@@ -168,6 +175,9 @@ impl Scan {
             return no(format!("it ends after {} of {content_bytes} bytes", self.seen));
         }
         let Some(volumes_bytes) = self.workspace_at else { return no("there is no workspace in it") };
+        if let Some(volume) = self.promise.volumes.iter().find(|volume| !self.volumes.contains(*volume)) {
+            return no(format!("the volume {volume} is not in it, and its manifest says so"));
+        }
         // A capture counts what tar lists of the workspace.
         if let Some(promised) = files.filter(|promised| ![self.files, self.in_workspace].contains(promised)) {
             return no(format!("it has {} entries, and its manifest says {promised}", self.files));
@@ -275,6 +285,9 @@ impl Scan {
             return no("an entry has no name");
         };
         let (size, larger) = agreed(&name, said.size, size)?;
+        if size > self.promise.content_bytes {
+            return no(format!("{} is larger than the archive", shown(&name.meant)));
+        }
         let mut is_link = kind == EntryType::Symlink;
         match kind {
             EntryType::Regular if name.meant.ends_with(b"/") => {
@@ -282,13 +295,18 @@ impl Scan {
             }
             EntryType::Regular | EntryType::GNUSparse => {}
             _ if size > 0 => return no(format!("{} has content and is no file", shown(&name.meant))),
-            EntryType::Directory | EntryType::Symlink | EntryType::Fifo => {}
-            EntryType::Link => {
+            EntryType::Directory | EntryType::Fifo => {}
+            EntryType::Symlink | EntryType::Link => {
                 let own = header.link_name_bytes().map(std::borrow::Cow::into_owned);
-                let Some(target) = Readings::of([said.pax.target, said.long.target, own]) else {
+                let target = Readings::of([said.pax.target, said.long.target, own]);
+                let Some(target) = target.filter(|target| !target.meant.is_empty()) else {
                     return no(format!("{} links to nothing", shown(&name.meant)));
                 };
-                is_link = self.hard_link(&name.meant, &target)?;
+                if kind == EntryType::Link {
+                    is_link = self.hard_link(&name.meant, &target)?;
+                } else if target.meant.len() > PATH_LIMIT {
+                    return no(format!("the link {} says more than a host can keep", shown(&name.meant)));
+                }
             }
             EntryType::Char | EntryType::Block => return no(format!("{} is a device", shown(&name.meant))),
             other => {
@@ -344,9 +362,13 @@ impl Scan {
             }
             [b"volumes", ..] if self.workspace_at.is_some() => no(format!("{} comes after the workspace", shown(name))),
             [b"volumes"] if folder => Ok(()),
-            [b"volumes", volume, rest @ ..]
-                if (folder || !rest.is_empty()) && self.promise.volumes.iter().any(|one| one.as_bytes() == *volume) =>
-            {
+            [b"volumes", volume, rest @ ..] if folder || !rest.is_empty() => {
+                let Some(promised) = self.promise.volumes.iter().find(|one| one.as_bytes() == *volume) else {
+                    return no(format!("{} is in no volume that its manifest names", shown(name)));
+                };
+                if !self.volumes.contains(promised) {
+                    self.volumes.insert(promised.clone());
+                }
                 Ok(())
             }
             [b"volumes", ..] => no(format!("{} is in no volume that its manifest names", shown(name))),
@@ -453,6 +475,10 @@ fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     }
     if parts.is_empty() {
         return no("an entry has no name");
+    }
+    let length = parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1;
+    if length > PATH_LIMIT || parts.iter().any(|part| part.len() > PART_LIMIT) {
+        return no(format!("{} is longer than a name on a host can be", shown(name)));
     }
     Ok(parts)
 }
