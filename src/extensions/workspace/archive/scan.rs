@@ -5,13 +5,16 @@
 //! the headers that say more than the first 512 bytes can. So what a header and its extensions say of one entry must both
 //! be harmless, sizes must agree, and what is not known here is refused.
 
+mod paths;
+
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
-use crate::domain::text::{clean_line, hex};
+use crate::domain::text::hex;
+use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, parts, shown, tree_of};
 
 /// Bytes of a block.
 const BLOCK: usize = 512;
@@ -19,10 +22,6 @@ const BLOCK: usize = 512;
 const EXTENSION_LIMIT: u64 = 1024 * 1024;
 /// How many places of links are kept.
 const LINKS_LIMIT: usize = 500_000;
-/// How long a part of a path may be; bytes. No file system of a host has longer ones.
-const PART_LIMIT: usize = 255;
-/// How long a path, or what a link says, may be; bytes. The kernel takes no longer one.
-const PATH_LIMIT: usize = 4095;
 /// The largest size that a header can say in octal; bytes.
 const OCTAL_LIMIT: u64 = 0o777_7777_7777;
 
@@ -461,34 +460,6 @@ fn shorter(bytes: &[u8], limit: u64) -> usize {
     bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// A path's parts, without those that say nothing.
-fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
-    if name.first() == Some(&b'/') {
-        return no(format!("{} is absolute", shown(name)));
-    }
-    if name.contains(&0) {
-        return no(format!("{} has a zero byte in it", shown(name)));
-    }
-    let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
-    if parts.contains(&b"..".as_slice()) {
-        return no(format!("{} leads upwards", shown(name)));
-    }
-    if parts.is_empty() {
-        return no("an entry has no name");
-    }
-    let length = parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1;
-    if length > PATH_LIMIT || parts.iter().any(|part| part.len() > PART_LIMIT) {
-        return no(format!("{} is longer than a name on a host can be", shown(name)));
-    }
-    Ok(parts)
-}
-
-/// What a hard link must not leave: the workspace, or its volume. Each is unpacked by itself.
-fn tree_of<'a>(parts: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    let depth = if parts[0] == b"volumes" { 2 } else { 1 };
-    parts.iter().take(depth).copied().collect()
-}
-
 /// Key and value.
 type Record<'a> = (&'a [u8], &'a [u8]);
 
@@ -510,11 +481,6 @@ fn pax_record(data: &[u8]) -> Option<(usize, &[u8], &[u8])> {
     let body = data.get(blank + 1..length)?.strip_suffix(b"\n")?;
     let equals = body.iter().position(|byte| *byte == b'=')?;
     Some((length, &body[..equals], &body[equals + 1..]))
-}
-
-/// A name for a sentence.
-fn shown(name: &[u8]) -> String {
-    clean_line(&String::from_utf8_lossy(name), 120)
 }
 
 #[cfg(test)]

@@ -84,8 +84,8 @@ fn scan_in(tar: &[u8], promise: Promise, piece: usize) -> Result<Scanned, Refusa
 fn scan(entries: &[Entry]) -> Result<Scanned, String> {
     let tar = tar(entries);
     let has_volume = entries.iter().any(|entry| entry.name.starts_with(b"volumes/data"));
-    let promise =
-        |tar: &[u8]| Promise { volumes: if has_volume { vec!["data".to_owned()] } else { Vec::new() }, ..promise(tar) };
+    let volumes = if has_volume { vec!["data".to_owned()] } else { Vec::new() };
+    let promise = |tar: &[u8]| Promise { volumes: volumes.clone(), ..promise(tar) };
     let whole = scan_in(&tar, promise(&tar), usize::MAX).map_err(|refusal| refusal.to_string());
     for piece in [1, 511, 513] {
         assert_eq!(scan_in(&tar, promise(&tar), piece).map_err(|refusal| refusal.to_string()), whole);
@@ -164,7 +164,8 @@ fn volumes_are_those_of_the_manifest_and_come_first() {
     refused(&[folder("workspace/"), file("volumes/data/x", "")], "after the workspace");
     refused(&[folder("volumes/"), folder("volumes/data/")], "no workspace");
     let without = tar(&[folder("volumes/"), folder("workspace/")]);
-    let told = scan_in(&without, promise(&without), usize::MAX).unwrap_err().to_string();
+    let promise = Promise { volumes: vec!["data".to_owned()], ..promise(&without) };
+    let told = scan_in(&without, promise, usize::MAX).unwrap_err().to_string();
     assert!(told.contains("the volume data is not in it"), "{told}");
 }
 
@@ -197,7 +198,7 @@ fn a_size_near_the_end_of_numbers_is_refused() {
     tar.truncate(512);
     tar.extend_from_slice(header.as_bytes());
     tar.resize(tar.len() + 2 * BLOCK, 0);
-    let told = scan_in(&tar, Promise { volumes: Vec::new(), ..promise(&tar) }, usize::MAX).unwrap_err().to_string();
+    let told = scan_in(&tar, promise(&tar), usize::MAX).unwrap_err().to_string();
     assert!(told.contains("larger than the archive"), "{told}");
 }
 
