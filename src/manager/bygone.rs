@@ -38,7 +38,7 @@ impl SandboxManager {
 
 /// Those of `records` (oldest first) that go.
 fn bygone(mut records: Vec<SnapshotRecord>, now: Time) -> Vec<SnapshotRecord> {
-    records.retain(|record| record.came_to_nothing());
+    records.retain(SnapshotRecord::came_to_nothing);
     let newer_of =
         |at: usize| records[at + 1..].iter().filter(|other| other.sandbox_id == records[at].sandbox_id).count();
     let goes = |at: usize| newer_of(at) >= KEPT || now.since(records[at].created_at).as_secs() > KEPT_S;

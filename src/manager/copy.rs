@@ -125,7 +125,7 @@ impl SandboxManager {
         if let (Some(manifest), Some(path), Some(identity)) = (seen.manifest, seen.path.clone(), seen.identity) {
             let archive = manifest.snapshot.archive;
             let (format, bytes) = (archive.format.clone(), archive.bytes);
-            let sound = archive == ArchiveFacts { format, bytes, ..record.archive.clone() }
+            let sound = archive == ArchiveFacts { bytes, format, ..record.archive.clone() }
                 && archives.verify(&to, &archive, reporter).await.is_ok();
             if sound {
                 return Ok(Arrived { path, identity, archive });
