@@ -77,6 +77,24 @@ fn the_tree() {
 }
 
 #[test]
+fn one_that_came_to_nothing_is_not_in_the_tree() {
+    let mut scenario = lineage_world(now());
+    let at = scenario.snapshots.iter().position(|record| record.state == SnapshotState::Failed).unwrap();
+    scenario.snapshots[at].unremoved = false;
+    let mut model = model_of(scenario);
+    press(&mut model, "2");
+    let shown = screen(&mut model, (120, 36));
+    let named = |model: &Model| model.snapshots.rows().iter().any(|row| row.view.record.title() == "nightly");
+    assert!(!named(&model) && shown.contains("Snapshots 4 "), "{shown}");
+    press(&mut model, "/");
+    type_text(&mut model, "nightly");
+    press(&mut model, "enter");
+    assert!(screen(&mut model, (120, 36)).contains("nothing matches 'nightly'"));
+    // While something of it may be there it is shown.
+    assert!(named(&lineage_model()));
+}
+
+#[test]
 fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
     let mut scenario = lineage_world(now());
     let message = "the archive of snapshot snap-0000000a on coulombcore was cut short".to_owned();

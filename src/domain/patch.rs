@@ -15,6 +15,9 @@ use crate::domain::words::string_enum;
 /// The largest script that is taken; bytes. It travels as one argument of a program, and Linux takes 128 KiB there.
 pub const MAX_SCRIPT_BYTES: usize = 96 * 1024;
 
+/// The highest number that a patch gets. A manifest from outside says what the next one on its snapshot is.
+pub const MAX_SEQUENCE: u64 = 1_000_000;
+
 /// What of a script's output is kept: its last bytes.
 pub const KEPT_OUTPUT: usize = 64 * 1024;
 

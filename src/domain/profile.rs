@@ -8,6 +8,7 @@ mod check;
 mod inputs;
 mod quantity;
 mod read;
+mod widening;
 
 pub use check::FieldProblem;
 pub(crate) use check::is_recipe_id;

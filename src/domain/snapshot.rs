@@ -272,6 +272,11 @@ impl SnapshotRecord {
         std::iter::once(&self.host).chain(self.replicas.iter().map(|replica| &replica.host))
     }
 
+    /// Whether it failed, nobody works on it, and nothing of it is left on a host: a record and no more.
+    pub fn came_to_nothing(&self) -> bool {
+        self.state == SnapshotState::Failed && !self.unremoved && self.operation.is_none()
+    }
+
     /// What was found wrong with its archive on this host.
     pub fn damage_on(&self, host: &HostName) -> Option<&Damage> {
         self.damage.iter().find(|damage| damage.host.same(host.as_str()))

@@ -10,9 +10,8 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind, OperationState};
 use crate::domain::request::SnapshotStarted;
-use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, Damage, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
-use crate::manager::damage::{clear_damage, proven, set_damage};
 use crate::manager::record::{JobReporter, running};
 use crate::store::Held;
 
@@ -65,25 +64,7 @@ impl SandboxManager {
                 return Err(error.fault);
             }
         };
-        let now = self.now();
-        let found: Vec<Damage> = wrong.iter().filter_map(|(host, fault)| proven(host, fault, now)).collect();
-        // What proves nothing, of a host that is away, is in words only.
-        let rest = wrong.iter().filter(|(host, fault)| proven(host, fault, now).is_none());
-        let rest: Vec<String> = rest.map(|(_, fault)| fault.message.clone()).collect();
-        let (all, good) = (wrong.is_empty(), sound.clone());
-        self.free_snapshot(&record.id, move |record| {
-            for host in &good {
-                clear_damage(record, host);
-            }
-            for damage in found {
-                set_damage(record, damage);
-            }
-            if all {
-                record.verified_at = Some(now);
-            }
-            record.message = (!rest.is_empty()).then(|| rest.join("; "));
-        })
-        .await?;
+        self.note_reading(&record.id, &sound, &wrong).await?;
         match wrong.into_iter().next() {
             None => Ok(()),
             Some((host, fault)) => Err(advised(record, &host, &sound, fault)),

@@ -290,6 +290,7 @@ impl SandboxManager {
         .await?;
         let seen = self.after_stop(extension, target, request).await;
         self.free(operation, &target.id, Some(told), seen).await?;
+        self.drop_bygone().await;
         Ok(fault)
     }
 }

@@ -7,6 +7,41 @@ use crate::domain::time::Time;
 use crate::manager::SandboxManager;
 
 impl SandboxManager {
+    /// Writes down what a reading of all of a snapshot's archives found: on which hosts they are sound, and what is wrong on
+    /// the others. The snapshot is nobody's again.
+    pub(super) async fn note_reading(
+        &self,
+        id: &SnapshotId,
+        sound: &[HostName],
+        wrong: &[(HostName, Fault)],
+    ) -> Result<(), Fault> {
+        let now = self.now();
+        let (mut found, mut unsaid) = (Vec::new(), Vec::new());
+        for (host, fault) in wrong {
+            match proven(host, fault, now) {
+                Some(damage) => found.push(damage),
+                // Of a host that is away nothing is known: that is in words only.
+                None => unsaid.push(fault.message.as_str()),
+            }
+        }
+        let message = (!unsaid.is_empty()).then(|| unsaid.join("; "));
+        let (all, sound) = (wrong.is_empty(), sound.to_vec());
+        self.free_snapshot(id, move |record| {
+            for host in &sound {
+                clear_damage(record, host);
+            }
+            for damage in found {
+                set_damage(record, damage);
+            }
+            if all {
+                record.verified_at = Some(now);
+            }
+            record.message = message;
+        })
+        .await
+        .map(|_| ())
+    }
+
     /// Writes down what a fault proves of a snapshot's archive on a host, if it proves anything.
     pub(super) async fn note_damage(&self, id: &SnapshotId, host: &HostName, fault: &Fault) {
         let Some(damage) = proven(host, fault, self.now()) else { return };

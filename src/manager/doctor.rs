@@ -1,5 +1,6 @@
 //! What somebody should look at: the stores, the installation, what dead processes left, the hosts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -46,7 +47,16 @@ impl SandboxManager {
             }
             Err(fault) => checks.push(failed("sandboxes", &fault)),
         }
-        checks.push(self.check_snapshots().await);
+        checks.extend(self.check_snapshots().await);
+        checks.push(match self.parts.patches.list().await {
+            Ok(patches) => ok("patches", format!("{} records", patches.len())),
+            Err(fault) => failed("patches", &fault),
+        });
+        checks.push(match self.parts.sandboxes.history().await {
+            Ok(records) => ok("history", format!("{} records", records.len())),
+            Err(fault) => failed("history", &fault),
+        });
+        checks.push(self.check_recipes().await);
         checks.push(self.check_operations().await);
         checks.push(match self.parts.events.last_seq().await {
             Ok(last) => ok("events", format!("{last} so far")),
@@ -127,11 +137,11 @@ impl SandboxManager {
         lists.into_iter().map(check).collect()
     }
 
-    /// Snapshots over which a process died.
-    async fn check_snapshots(&self) -> Check {
+    /// Snapshots over which a process died, and those whose archives are known to be damaged.
+    async fn check_snapshots(&self) -> Vec<Check> {
         let records = match self.parts.snapshots.list().await {
             Ok(records) => records,
-            Err(fault) => return failed("snapshots", &fault),
+            Err(fault) => return vec![failed("snapshots", &fault)],
         };
         let mut stuck = Vec::new();
         for record in records.iter().filter(|record| is_left(record)) {
@@ -139,11 +149,35 @@ impl SandboxManager {
                 stuck.push(record.id.to_string());
             }
         }
-        match stuck.as_slice() {
+        let left = match stuck.as_slice() {
             [] => ok("snapshots", format!("{} records", records.len())),
             stuck => warning("snapshots", format!("left unfinished: {}", stuck.join(", ")))
                 .hint("`sandboxer recover` finishes them or takes them away"),
+        };
+        let damaged = records.iter().filter(|record| !record.damage.is_empty());
+        let damaged: Vec<String> =
+            damaged.map(|record| format!("{} ({})", record.id, record.damage_words().join(", "))).collect();
+        let damaged = match damaged.as_slice() {
+            [] => ok("damaged archives", "none known".to_owned()),
+            damaged => warning("damaged archives", damaged.join(", "))
+                .hint("`sandboxer snapshots verify ID` looks again; `snapshots get ID` says what was found"),
+        };
+        vec![left, damaged]
+    }
+
+    /// The recipes that sandboxes and snapshots are made again with.
+    async fn check_recipes(&self) -> Check {
+        let records = async { tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list()) };
+        // Said already.
+        let (sandboxes, snapshots) = records.await.unwrap_or_default();
+        let hashes = sandboxes.iter().filter(|record| !record.state.is_over()).map(|record| &record.profile.hash);
+        let hashes: BTreeSet<&String> = hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
+        for hash in &hashes {
+            if let Err(fault) = self.parts.recipes.get(hash).await {
+                return failed("recipes", &fault);
+            }
         }
+        ok("recipes", format!("{} in use", hashes.len()))
     }
 
     async fn check_operations(&self) -> Check {

@@ -60,18 +60,16 @@ impl SandboxManager {
         if known.is_some_and(|known| known.hash() == recipe.hash()) {
             return Ok(());
         }
-        let allowed = known.map(|known| known.compose.allow.clone()).unwrap_or_default();
-        let more: Vec<String> =
-            recipe.compose.allow.iter().filter(|word| !allowed.contains(word)).map(ToString::to_string).collect();
-        let other_config = recipe.config.as_object().is_some_and(|config| !config.is_empty())
-            && known.is_none_or(|known| known.config != recipe.config);
-        let what = match (more.is_empty(), other_config) {
-            (true, false) => return Ok(()),
-            (false, _) => format!("allows {}", more.join(", ")),
-            (true, true) => format!("has the config {}", recipe.config),
-        };
-        let message =
-            format!("the snapshot's recipe, {} {}, {what}, and the catalogue's does not", recipe.id, recipe.version);
+        let more = recipe.widens(known);
+        if more.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "the snapshot's recipe, {} {}, {}, and the catalogue's does not",
+            recipe.id,
+            recipe.version,
+            more.join(", ")
+        );
         Err(Fault::invalid_input("file", message)
             .hint("look at the recipe in the file's manifest.json; if you want it, make it a profile of yours first")
             .detail("kind", "recipe"))

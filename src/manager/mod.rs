@@ -3,6 +3,7 @@
 
 mod archives;
 mod attend;
+mod bygone;
 mod checkpoint;
 mod compare;
 mod copy;

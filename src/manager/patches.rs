@@ -1,6 +1,7 @@
 //! The patches of a snapshot: adding and removing them, and which sandbox has which (semantics 7). Running them is
 //! `patch_pass`'s.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
@@ -8,11 +9,12 @@ use crate::domain::extension::Capability;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::patch::{
-    AppliedPatch, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find, owed, settled_state,
+    AppliedPatch, MAX_SEQUENCE, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find, owed, settled_state,
 };
 use crate::domain::request::{PatchRequest, PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::text::nearest;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::Guard;
@@ -37,12 +39,15 @@ impl SandboxManager {
         let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
         self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
         patchable(&snapshot)?;
+        if run_in != RUN_IN_WORKSPACE {
+            self.ensure_service(&snapshot, run_in).await?;
+        }
         let _held = self.wait_for_snapshot(&snapshot.id).await?;
         // The number first: a process that dies before the patch is written has used it up, and nobody gets it again.
         let snapshot = self
             .transition_snapshot(&snapshot.id, None, Vec::new(), |record| {
                 patchable(record)?;
-                record.next_patch_sequence += 1;
+                record.next_patch_sequence = number_after(record)?;
                 Ok(())
             })
             .await?;
@@ -56,6 +61,29 @@ impl SandboxManager {
         self.note_owed(&snapshot.id).await;
         self.jobs.publish(Update::Snapshots);
         Ok(Patch { pending: Vec::new(), ..patch })
+    }
+
+    /// Refuses a service that no sandbox of this snapshot can have, where it is known which it has.
+    async fn ensure_service(&self, snapshot: &SnapshotRecord, service: &str) -> Result<(), Fault> {
+        if snapshot.archive.images.is_empty() {
+            return Ok(());
+        }
+        let mut known: BTreeSet<String> = snapshot.archive.images.keys().cloned().collect();
+        // A service may have had no container when the snapshot was taken.
+        let source = self.parts.sandboxes.get(&snapshot.sandbox_id).await?;
+        let based = self.based_on(&snapshot.id).await?;
+        let seen = source.iter().chain(&based).flat_map(|record| &record.services);
+        known.extend(seen.map(|service| service.name.clone()));
+        if known.contains(service) {
+            return Ok(());
+        }
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message = format!("snapshot {} has no service {service}", snapshot.title());
+        let hint = match nearest(service, names.iter().copied()) {
+            Some(near) => format!("did you mean {near}? it has {}", names.join(", ")),
+            None => format!("it has {}; without --run-in a patch runs in the workspace", names.join(", ")),
+        };
+        Err(Fault::invalid_input("run_in", message).hint(hint))
     }
 
     async fn insert_patch(
@@ -197,6 +225,18 @@ fn patchable(snapshot: &SnapshotRecord) -> Result<(), Fault> {
     Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
         .hint("only a snapshot that is ready can get patches")
         .detail("state", snapshot.state.as_str()))
+}
+
+/// The number of the patch after the next one.
+fn number_after(snapshot: &SnapshotRecord) -> Result<u64, Fault> {
+    match snapshot.next_patch_sequence.checked_add(1).filter(|after| *after <= MAX_SEQUENCE + 1) {
+        Some(after) => Ok(after),
+        None => Err(Fault::new(
+            Code::Conflict,
+            format!("snapshot {} has no number left for a patch; {MAX_SEQUENCE} is the last one", snapshot.title()),
+        )
+        .hint("restore it and take a new snapshot, which begins with 1")),
+    }
 }
 
 fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Fault {

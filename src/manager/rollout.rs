@@ -18,7 +18,8 @@ impl SandboxManager {
     /// failure: what runs then comes to its end, and no other is begun. An item for each sandbox, oldest first.
     pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Fault> {
         if request.canary == Some(0) {
-            return Err(Fault::invalid_input("canary", "the first ones are one sandbox or more"));
+            return Err(Fault::invalid_input("canary", "--canary is 1 or more: the sandboxes that come first")
+                .hint("without --canary all of them come at once"));
         }
         let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
         self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;

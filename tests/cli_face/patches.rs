@@ -178,6 +178,9 @@ async fn a_rollout_ends_like_a_bulk_verb() {
     let fake = patched();
     fake.lock().shelf.rollout = vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
     assert_snapshot!("rollout", run(&fake, "patches apply --all base --canary 1").await);
+    let ran = run(&fake, "patches apply --all base --canary 0").await;
+    assert_eq!(ran.status, 2, "{ran}");
+    assert!(ran.stderr.contains("--canary"), "{ran}");
     for wrong in ["", "one --all base", "one --canary 1", "--all base --retry", "--canary 1", "--all base --canary x"] {
         let fake = patched();
         assert_eq!(run(&fake, &format!("patches apply {wrong}")).await.status, 2, "{wrong}");

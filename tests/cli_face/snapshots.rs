@@ -168,6 +168,15 @@ fn old() -> FakeClient {
 }
 
 #[tokio::test]
+async fn prune_names_both_ways_to_say_what_is_old() {
+    let ran = run(&old(), "snapshots prune").await;
+    assert_eq!(ran.status, 2, "{ran}");
+    assert!(ran.stderr.contains("--keep <N>") && ran.stderr.contains("--older-than <D>"), "{ran}");
+    assert_eq!(run(&old(), "snapshots prune --older-than 1d --dry-run").await.status, 0);
+    assert_eq!(run(&old(), "snapshots prune --older-than 1d --keep 1 --dry-run").await.status, 0);
+}
+
+#[tokio::test]
 async fn prune_deletes_what_it_showed_and_nothing_else() {
     let fake = old();
     assert_snapshot!("prune_dry_run", run(&fake, "snapshots prune --keep 1 --dry-run").await);
@@ -302,8 +311,14 @@ async fn export_writes_a_whole_file_or_none() {
     std::fs::write(folder.path().join("base.sbx.partial"), "").unwrap();
     let ran = run(&fake, &line).await;
     assert_eq!((ran.status, names()), (4, 1), "{ran}");
-    let ran = run(&fake, "snapshots export base /nowhere/file").await;
-    assert_eq!(ran.status, 1, "{ran}");
+    // A path that cannot be written is the caller's, and no host is asked.
+    let asked = fake.calls().len();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for path in ["/nowhere/file".to_owned(), format!("{}/file/x", folder.path().display()), "/proc/x".to_owned()] {
+        let ran = run(&fake, &format!("snapshots export base {path} --json")).await;
+        assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("invalid_input")), "{path}: {ran}");
+    }
+    assert_eq!(fake.calls().len(), asked);
 }
 
 #[tokio::test]

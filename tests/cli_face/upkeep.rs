@@ -215,6 +215,25 @@ fn doctor_looks_on_where_a_store_is_broken_and_makes_nothing() {
     assert_eq!(state(&checks(&output), "sandboxes"), "failed");
     assert_eq!(state(&checks(&output), "events"), "ok");
     assert_eq!(std::fs::read(data.join("sandboxes.json")).unwrap(), b"{");
+    std::fs::remove_file(data.join("sandboxes.json")).unwrap();
+    // Each of the files (contract, section 1) has a check.
+    for (file, check) in [
+        ("snapshots.json", "snapshots"),
+        ("patches.json", "patches"),
+        ("operations.json", "operations"),
+        ("owner", "installation"),
+    ] {
+        std::fs::write(data.join(file), "{").unwrap();
+        let output = program(&["doctor", "--json"], &environment);
+        assert_eq!((output.status.code(), state(&checks(&output), check)), (Some(1), json!("failed")), "{output:?}");
+        std::fs::remove_file(data.join(file)).unwrap();
+    }
+    for (file, check) in [("history.jsonl", "history"), ("events.jsonl", "events")] {
+        std::fs::create_dir(data.join(file)).unwrap();
+        let output = program(&["doctor", "--json"], &environment);
+        assert_eq!((output.status.code(), state(&checks(&output), check)), (Some(1), json!("failed")), "{output:?}");
+        std::fs::remove_dir(data.join(file)).unwrap();
+    }
 }
 
 #[tokio::test]

@@ -134,7 +134,9 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
     bench.run(["snapshots", "verify", "hostile"]).ok();
     bench.run(["snapshots", "delete", "hostile"]).ok();
 
-    let hostile: [(&str, &str, Vec<Entry>); 18] = [
+    let long: &str = Box::leak(format!("workspace/{}", "x".repeat(256)).into_boxed_str());
+    let hostile: [(&str, &str, Vec<Entry>); 19] = [
+        ("longer than a name", "longer than a name on a host", vec![top(), pax("path", long), file("workspace/a")]),
         ("absolute", "is absolute", vec![top(), file("/workspace/a")]),
         ("upwards", "leads upwards", vec![top(), file("workspace/../../a")]),
         ("outside", "neither in workspace/", vec![top(), file("elsewhere/a")]),
@@ -197,13 +199,13 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     let before = bench.snapshot(PODMAN);
     let listed = bench.run(["snapshots", "list", "--all"]).ok();
     let path = bench.path("liar.tar");
-    let content = tar(&[folder("workspace/"), file("workspace/a")]);
+    let content = tar(&[folder("volumes/kept/"), folder("workspace/"), file("workspace/a")]);
     let mut files: Vec<(&str, &str, Vec<u8>)> = Vec::new();
     let mut lie = |what, why, change: fn(&mut Value)| files.push((what, why, export(&manifest, &content, change)));
     lie("another hash", "its SHA-256 is", |manifest| manifest["snapshot"]["sha256"] = json!("0".repeat(64)));
     lie("fewer bytes", "there is more in it", |manifest| manifest["snapshot"]["content_bytes"] = json!(512));
     lie("more bytes", "it ends after", |manifest| manifest["snapshot"]["content_bytes"] = json!(1 << 20));
-    lie("more entries", "it has 2 entries", |manifest| manifest["snapshot"]["files"] = json!(100));
+    lie("more entries", "it has 3 entries", |manifest| manifest["snapshot"]["files"] = json!(100));
     lie("another size", "not as long as", |manifest| manifest["snapshot"]["bytes"] = json!(1));
     lie("a schema of tomorrow", "of the schema 2", |manifest| manifest["schema"] = json!(2));
     lie("an id that is a path", "its id is none", |manifest| {
@@ -214,6 +216,12 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     lie("a volume that is a path", "one of its volumes", |manifest| {
         manifest["snapshot"]["captured_volumes"] = json!([{"name": "../x"}]);
     });
+    lie("a volume that is not in it", "the volume more is not in it", |manifest| {
+        manifest["snapshot"]["captured_volumes"] = json!([{"name": "kept"}, {"name": "more"}]);
+    });
+    lie("patches without end", "more patches than there can be", |manifest| {
+        manifest["snapshot"]["next_patch_sequence"] = json!(u64::MAX);
+    });
     lie("a name that is none", "its name is none", |manifest| manifest["snapshot"]["name"] = json!("$(reboot)"));
     lie("a recipe that puts things elsewhere", "has the config", |manifest| {
         manifest["recipe"]["config"] = json!({"root": "/root/.ssh"});
@@ -221,6 +229,15 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     });
     lie("a recipe that allows more", "allows ", |manifest| {
         manifest["recipe"]["compose"]["allow"] = json!(["privileged"]);
+        vouch(manifest);
+    });
+    lie("a recipe that opens its ports", "has the ports public", |manifest| {
+        manifest["recipe"]["compose"]["ports"] = json!("public");
+        vouch(manifest);
+    });
+    lie("a recipe that lives for ever", "is longer than ten years", |manifest| {
+        manifest["recipe"]["ttl_s"] = json!(10_u64.pow(17));
+        manifest["recipe"]["max_ttl_s"] = Value::Null;
         vouch(manifest);
     });
     lie("a recipe that nobody vouches for", "its recipe is not the one", |manifest| {

@@ -52,6 +52,7 @@ fn facts() -> ArchiveFacts {
         files: Some(3),
         sha256: Some("00".into()),
         format: Some(ArchiveFormat::TarZst),
+        images: BTreeMap::from([("web".to_owned(), "sha256:00".to_owned())]),
         ..ArchiveFacts::default()
     }
 }

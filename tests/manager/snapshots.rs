@@ -99,6 +99,32 @@ async fn a_snapshot_that_fails_leaves_its_reason_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn of_snapshots_that_came_to_nothing_the_newest_ten_are_told_of() {
+    let house = house();
+    let id = source(&house).await;
+    let fail = |name: String| {
+        house
+            .script
+            .shelf
+            .capture
+            .lock()
+            .unwrap()
+            .push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
+        let (house, id) = (&house, id.as_str());
+        async move { house.snapshot(id, &name).await.unwrap_err() }
+    };
+    // Something of the first may still be there: its record stays.
+    house.script.shelf.remove.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
+    fail("stays".to_owned()).await;
+    for n in 0..12 {
+        fail(format!("n{n}")).await;
+    }
+    let names: Vec<String> = house.listed().await.into_iter().map(|(name, _)| name).collect();
+    let newest = (2..12).map(|n| format!("n{n}"));
+    assert_eq!(names, std::iter::once("stays".to_owned()).chain(newest).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn what_could_not_be_taken_away_is_said_and_taken_away_by_recover() {
     let house = house();
     let id = source(&house).await;

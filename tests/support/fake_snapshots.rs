@@ -428,7 +428,7 @@ pub fn lineage_world(now: Time) -> Scenario {
     let mut three = made("00000003", "three", 2000);
     three.based_on_snapshot = Some(b.id.clone());
     let mut broken = snapshot_of(&source, "snap-0000000c", Some("nightly"), now.minus_seconds(1800));
-    broken.state = SnapshotState::Failed;
+    (broken.state, broken.unremoved) = (SnapshotState::Failed, true);
     broken.archive = ArchiveFacts::default();
     broken.message = Some("no space left on coulombcore".to_owned());
     let mut fuzzy = snapshot_of(&source, "snap-0000000d", None, now.minus_seconds(600));

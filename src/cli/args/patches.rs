@@ -76,6 +76,6 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "S")]
     pub all: Option<String>,
     /// So many first; the rest only when all of them went well
-    #[arg(long, value_name = "N", requires = "all")]
+    #[arg(long, value_name = "N", requires = "all", value_parser = clap::value_parser!(u32).range(1..))]
     pub canary: Option<u32>,
 }

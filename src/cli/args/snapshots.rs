@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::super::values::{mode, seconds};
 use crate::domain::profile::{Seconds, SnapshotMode};
@@ -193,10 +193,11 @@ or that sandboxes are based on, stays.
 
 Examples:
   sandboxer snapshots prune --keep 5 --dry-run
-  sandboxer snapshots prune --keep 1 --older-than 30d --yes")]
+  sandboxer snapshots prune --keep 1 --older-than 30d --yes",
+    group = ArgGroup::new("old").args(["keep", "older_than"]).required(true).multiple(true))]
 pub struct PruneArgs {
     /// Keep the newest N of each sandbox
-    #[arg(long, value_name = "N", required_unless_present = "older_than")]
+    #[arg(long, value_name = "N")]
     pub keep: Option<u32>,
     /// Only those older than this, such as 12h or 30d
     #[arg(long, value_name = "D", value_parser = seconds)]

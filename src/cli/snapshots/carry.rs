@@ -44,11 +44,13 @@ pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
         refuse_existing(&args.file, &partial)?;
     }
     let record = face.client.snapshot_view(&args.snapshot).await?.record;
-    let pieces = face.client.export_snapshot(record.id.as_str()).await?;
     if to_stdout {
+        let pieces = face.client.export_snapshot(record.id.as_str()).await?;
         return to_pipe(face, pieces).await;
     }
-    let written = match to_file(face, &record, pieces, &partial).await {
+    // Before any host is asked: that is where most of the time goes.
+    let file = File::create_new(&partial).await.map_err(|error| unwritable(&partial, &error))?;
+    let written = match to_file(face, &record, file, &partial).await {
         Ok(written) => written,
         Err(stop) => {
             // Nothing of an export that did not come to its end stays.
@@ -110,9 +112,9 @@ fn cut_off() -> Problem {
 }
 
 /// Writes the bytes to a new file and to its disk; how many there were.
-async fn to_file(face: &mut Face<'_>, record: &SnapshotRecord, mut pieces: Pieces, path: &Path) -> Result<u64, Stop> {
+async fn to_file(face: &mut Face<'_>, record: &SnapshotRecord, mut file: File, path: &Path) -> Result<u64, Stop> {
     let failed = |error: io::Error| unwritable(path, &error);
-    let mut file = File::create_new(path).await.map_err(failed)?;
+    let mut pieces = face.client.export_snapshot(record.id.as_str()).await?;
     let mut meter = Meter::new(face);
     let mut written = 0;
     loop {
@@ -149,7 +151,12 @@ async fn settle(partial: &Path, file: &Path) -> io::Result<()> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Problem {
-    let mut problem = Problem::new(Code::Internal, format!("{} cannot be written", path.display()));
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    // A path that was ill chosen, or a disk that gave up on the way.
+    let gave_up = matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+    let code = if gave_up { Code::OperationFailed } else { Code::InvalidInput };
+    let mut problem = Problem::new(code, format!("{} cannot be written", path.display()));
     problem.causes.push(error.to_string());
     problem
 }

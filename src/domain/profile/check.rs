@@ -73,6 +73,12 @@ impl Profile {
         if self.ttl == Some(Seconds(0)) {
             refuse("ttl", "'ttl' must be above 0; write none for a sandbox without end".to_owned());
         }
+        // A text cannot say more; a manifest can.
+        for (key, time) in [("ttl", self.ttl), ("max_ttl", self.max_ttl)] {
+            if time > Some(Seconds::MAX) {
+                refuse(key, format!("'{key}' is longer than ten years"));
+            }
+        }
         match (self.ttl, self.max_ttl) {
             (_, Some(Seconds(0))) => refuse("max_ttl", "'max_ttl' must be above 0".to_owned()),
             (Some(ttl), Some(max)) if ttl > max => refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})")),

@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use crate::domain::recipe_yaml::{FromYaml, Kind, Node, Reader, shown};
 
-/// The longest duration: ten years.
-const MAX_SECONDS: u64 = 10 * 366 * 86_400;
-
 /// A duration in whole seconds: a text such as `1h30m` in YAML and on the command line, an integer in JSON.
 #[derive(
     Debug,
@@ -50,6 +47,9 @@ pub struct Bytes(pub u64);
 pub struct QuantityError(String);
 
 impl Seconds {
+    /// The longest: ten years.
+    pub const MAX: Self = Self(10 * 366 * 86_400);
+
     /// The whole seconds.
     pub const fn get(self) -> u64 {
         self.0
@@ -109,7 +109,7 @@ impl FromStr for Seconds {
             return Err(QuantityError(format!("{}: a duration is whole seconds", shown(text))));
         }
         match total.and_then(|total| u64::try_from(total).ok()) {
-            Some(total) if total <= MAX_SECONDS => Ok(Self(total)),
+            Some(total) if total <= Self::MAX.get() => Ok(Self(total)),
             Some(_) => Err(QuantityError(format!("{} is longer than ten years", shown(text)))),
             None => Err(refused()),
         }

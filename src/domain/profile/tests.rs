@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bytes, InputKind, Profile, Seconds};
+use super::{Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds};
 use crate::domain::fault::Code;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
@@ -259,4 +259,67 @@ fn a_time_to_live_is_refused_by_rule() {
         assert_eq!(fault.details["field"], "ttl");
     }
     assert_eq!(profile("").parse_ttl(Some("none")).unwrap(), None);
+}
+
+#[test]
+fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
+    let known = "ttl: 4h\nmax_ttl: 1d\nundo: true\nstop_grace: 2s\ncompose: {allow: [devices]}\n\
+        snapshot: {keep: 5, exclude: [secrets]}\nconfig: {root: /build}\n";
+    let known = profile(known);
+    // As it is, and with less.
+    let less = [
+        known.clone(),
+        Profile { ttl: Some(Seconds::hours(1)), max_ttl: Some(Seconds::hours(1)), ..known.clone() },
+        Profile { compose: Compose::default(), config: serde_json::json!({}), ..known.clone() },
+    ];
+    for recipe in less {
+        assert_eq!(recipe.widens(Some(&known)), Vec::<String>::new());
+    }
+    let with = |change: &dyn Fn(&mut Profile)| {
+        let mut recipe = known.clone();
+        change(&mut recipe);
+        recipe.widens(Some(&known))
+    };
+    let ports = |ports: PortPolicy| with(&|recipe| recipe.compose.ports = ports.clone());
+    assert_eq!(ports(PortPolicy::Public), ["has the ports public"]);
+    assert_eq!(ports(PortPolicy::Keep), ["has the ports keep"]);
+    assert_eq!(
+        with(&|recipe| recipe.compose.allow = vec![Allowance::Devices, Allowance::Privileged]),
+        ["allows privileged"]
+    );
+    assert_eq!(with(&|recipe| recipe.ttl = Some(Seconds::hours(5))), ["has the ttl 5h"]);
+    assert_eq!(with(&|recipe| recipe.ttl = None), ["has the ttl none"]);
+    assert_eq!(with(&|recipe| recipe.max_ttl = None), ["has the max_ttl none"]);
+    assert_eq!(with(&|recipe| recipe.ready_timeout = Seconds(7200)), ["has the ready_timeout 2h"]);
+    assert_eq!(with(&|recipe| recipe.stop_grace = Seconds(600)), ["has the stop_grace 10m"]);
+    assert_eq!(with(&|recipe| recipe.patches.timeout = Seconds(600)), ["has the patches.timeout 10m"]);
+    assert_eq!(with(&|recipe| recipe.patches.pass_timeout = Seconds(3600)), ["has the patches.pass_timeout 1h"]);
+    assert_eq!(with(&|recipe| recipe.undo = false), ["has undo: false"]);
+    assert_eq!(with(&|recipe| recipe.snapshot.keep = Some(1)), ["keeps 1 snapshots"]);
+    assert_eq!(with(&|recipe| recipe.snapshot.keep = None), ["keeps all snapshots"]);
+    assert_eq!(with(&|recipe| recipe.snapshot.exclude.clear()), ["leaves 'secrets' in snapshots"]);
+    assert_eq!(with(&|recipe| recipe.extension = "ext.other".into()), ["is for the extension 'ext.other'"]);
+    let root = serde_json::json!({"root": "/x"});
+    assert_eq!(with(&|recipe| recipe.config = root.clone()), ["has the config {\"root\":\"/x\"}"]);
+    assert_eq!(
+        with(&|recipe| recipe.routing.max_cost_usd = serde_json::from_value(serde_json::json!(9)).unwrap()),
+        ["has other routes"]
+    );
+
+    // Of a name that nobody here knows: nothing that must be asked for.
+    assert_eq!(profile("ttl: 30d\nsnapshot: {keep: 2}\n").widens(None), Vec::<String>::new());
+    let wide = profile("ttl: none\ncompose: {ports: public, allow: [privileged]}\nconfig: {root: /build}\n");
+    let told = wide.widens(None);
+    let all = ["allows privileged", "has the ports public", "has the config {\"root\":\"/build\"}"];
+    assert_eq!(told[..3], all);
+    assert_eq!(told[3..], ["lets a sandbox live without end"]);
+}
+
+#[test]
+fn a_time_that_no_text_can_say_is_refused() {
+    let longer = Seconds(Seconds::MAX.get() + 1);
+    let recipe = Profile { ttl: Some(longer), max_ttl: Some(longer), ..profile("") };
+    let problems: Vec<String> = recipe.validate().into_iter().map(|problem| problem.message).collect();
+    assert_eq!(problems, ["'ttl' is longer than ten years", "'max_ttl' is longer than ten years"]);
+    assert!(Profile { ttl: Some(Seconds::MAX), ..profile("") }.validate().is_empty());
 }

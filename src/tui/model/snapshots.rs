@@ -87,7 +87,9 @@ impl Snapshots {
         let mut matcher = Filter::matcher();
         let filter = &self.filter;
         self.rows = tree::rows(&self.views, &mut |view, sandbox| {
-            filter.is_empty() || passes(filter, view, sandbox, &mut matcher)
+            // A record and no more: the list of a command leaves it out too.
+            let bygone = sandbox.is_none() && view.record.came_to_nothing();
+            !bygone && (filter.is_empty() || passes(filter, view, sandbox, &mut matcher))
         });
         self.settle();
     }
@@ -120,6 +122,11 @@ impl Snapshots {
     /// All of them, oldest first.
     pub fn all(&self) -> &[Arc<SnapshotView>] {
         &self.views
+    }
+
+    /// How many there are, those that came to nothing left out.
+    pub fn count(&self) -> usize {
+        self.views.iter().filter(|view| !view.record.came_to_nothing()).count()
     }
 
     /// The snapshot of an id.

@@ -1,6 +1,7 @@
 //! An exported snapshot: one plain tar with `manifest.json` first and the archive behind it, so that what follows is known
 //! before it comes. It can be opened with any tar.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::Arc;
 
@@ -16,8 +17,9 @@ use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::output::{OutputSink, Source};
+use crate::domain::patch::MAX_SEQUENCE;
 use crate::domain::profile::MAX_INPUT_BYTES;
-use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest};
+use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest, CapturedVolume};
 use crate::extensions::workspace::archive::reading;
 use crate::extensions::workspace::archive::shelf::{self, altered};
 use crate::transport::Transport;
@@ -28,6 +30,8 @@ const MANIFEST: &str = "manifest.json";
 const BLOCK: usize = 512;
 /// How large a manifest may be; bytes.
 const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
+/// How large an archive, or what is in it, may be said to be; bytes. Hosts reckon with signed numbers.
+const SIZE_LIMIT: u64 = 1 << 60;
 /// What may follow the archive: the end of a tar, up to a whole record of GNU tar's; bytes.
 const END_LIMIT: usize = 20 * BLOCK;
 /// Pieces that wait for a slow reader.
@@ -176,7 +180,11 @@ impl Reader {
         if !sound || header.entry_type() != EntryType::Regular || header.path_bytes() != name.as_bytes() {
             return Err(no_export(format!("{name} is not where it should be")));
         }
-        header.entry_size().map_err(|error| no_export(caused(format!("{name} has no size"), error)))
+        match header.entry_size() {
+            Ok(size) if size > SIZE_LIMIT => Err(no_export(format!("{name} has {size} bytes"))),
+            Ok(size) => Ok(size),
+            Err(error) => Err(no_export(caused(format!("{name} has no size"), error))),
+        }
     }
 
     /// The bytes of the archive; an error where there are fewer, or more than the end of a tar.
@@ -225,10 +233,19 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Fault> {
     let hashed = facts.sha256.as_deref().is_some_and(|text| {
         text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     });
-    let sized = facts.content_bytes.is_some_and(|content| content > 0 && facts.volumes_bytes <= content)
-        && facts.bytes.is_some_and(|bytes| bytes > 0);
+    let content = facts.content_bytes.filter(|content| (1..=SIZE_LIMIT).contains(content));
+    let sized =
+        content.is_some_and(|content| facts.volumes_bytes <= content) && facts.bytes.is_some_and(|bytes| bytes > 0);
     if !known || !hashed || !sized {
         return refuse("its manifest does not say what its archive is");
+    }
+    // Each entry takes a block.
+    let most = content.unwrap_or_default() / BLOCK as u64;
+    if facts.foreign_owners > most {
+        return refuse("its manifest counts more entries than its archive has room for");
+    }
+    if snapshot.next_patch_sequence > MAX_SEQUENCE + 1 || snapshot.patch_level > MAX_SEQUENCE {
+        return refuse("its manifest counts more patches than there can be");
     }
     if let Some(problem) = manifest.recipe.validate().into_iter().next() {
         return Err(no_export(format!("its recipe is refused: {}: {}", problem.path, problem.message)));
@@ -260,10 +277,16 @@ fn odd_names(manifest: &ArchiveManifest) -> Option<&'static str> {
             snapshot.archive.captured_volumes.iter().all(|volume| plain(&volume.name, 255)),
             "one of its volumes has no name",
         ),
+        (once_each(&snapshot.archive.captured_volumes), "one of its volumes is named twice"),
         (snapshot.inputs.keys().all(|key| plain(key, 63)), "one of its inputs has no name"),
         (snapshot.inputs.values().all(|value| value.len() <= MAX_INPUT_BYTES), "one of its inputs is too long"),
     ];
     rules.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
+}
+
+fn once_each(volumes: &[CapturedVolume]) -> bool {
+    let names: BTreeSet<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+    names.len() == volumes.len()
 }
 
 #[cfg(test)]

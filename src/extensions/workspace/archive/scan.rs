@@ -5,13 +5,16 @@
 //! the headers that say more than the first 512 bytes can. So what a header and its extensions say of one entry must both
 //! be harmless, sizes must agree, and what is not known here is refused.
 
-use std::collections::HashSet;
+mod paths;
+
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
-use crate::domain::text::{clean_line, hex};
+use crate::domain::text::hex;
+use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, parts, shown, tree_of};
 
 /// Bytes of a block.
 const BLOCK: usize = 512;
@@ -119,6 +122,8 @@ pub(super) struct Scan {
     workspace_at: Option<u64>,
     needs_gnu_tar: bool,
     links: HashSet<u64>,
+    /// The promised volumes that are in it.
+    volumes: BTreeSet<String>,
     hasher: RandomState,
 }
 
@@ -137,6 +142,7 @@ impl Scan {
             workspace_at: None,
             needs_gnu_tar: false,
             links: HashSet::new(),
+            volumes: BTreeSet::new(),
             hasher: RandomState::new(),
         }
     }
@@ -168,6 +174,9 @@ impl Scan {
             return no(format!("it ends after {} of {content_bytes} bytes", self.seen));
         }
         let Some(volumes_bytes) = self.workspace_at else { return no("there is no workspace in it") };
+        if let Some(volume) = self.promise.volumes.iter().find(|volume| !self.volumes.contains(*volume)) {
+            return no(format!("the volume {volume} is not in it, and its manifest says so"));
+        }
         // A capture counts what tar lists of the workspace.
         if let Some(promised) = files.filter(|promised| ![self.files, self.in_workspace].contains(promised)) {
             return no(format!("it has {} entries, and its manifest says {promised}", self.files));
@@ -275,6 +284,9 @@ impl Scan {
             return no("an entry has no name");
         };
         let (size, larger) = agreed(&name, said.size, size)?;
+        if size > self.promise.content_bytes {
+            return no(format!("{} is larger than the archive", shown(&name.meant)));
+        }
         let mut is_link = kind == EntryType::Symlink;
         match kind {
             EntryType::Regular if name.meant.ends_with(b"/") => {
@@ -282,13 +294,18 @@ impl Scan {
             }
             EntryType::Regular | EntryType::GNUSparse => {}
             _ if size > 0 => return no(format!("{} has content and is no file", shown(&name.meant))),
-            EntryType::Directory | EntryType::Symlink | EntryType::Fifo => {}
-            EntryType::Link => {
+            EntryType::Directory | EntryType::Fifo => {}
+            EntryType::Symlink | EntryType::Link => {
                 let own = header.link_name_bytes().map(std::borrow::Cow::into_owned);
-                let Some(target) = Readings::of([said.pax.target, said.long.target, own]) else {
+                let target = Readings::of([said.pax.target, said.long.target, own]);
+                let Some(target) = target.filter(|target| !target.meant.is_empty()) else {
                     return no(format!("{} links to nothing", shown(&name.meant)));
                 };
-                is_link = self.hard_link(&name.meant, &target)?;
+                if kind == EntryType::Link {
+                    is_link = self.hard_link(&name.meant, &target)?;
+                } else if target.meant.len() > PATH_LIMIT {
+                    return no(format!("the link {} says more than a host can keep", shown(&name.meant)));
+                }
             }
             EntryType::Char | EntryType::Block => return no(format!("{} is a device", shown(&name.meant))),
             other => {
@@ -344,9 +361,13 @@ impl Scan {
             }
             [b"volumes", ..] if self.workspace_at.is_some() => no(format!("{} comes after the workspace", shown(name))),
             [b"volumes"] if folder => Ok(()),
-            [b"volumes", volume, rest @ ..]
-                if (folder || !rest.is_empty()) && self.promise.volumes.iter().any(|one| one.as_bytes() == *volume) =>
-            {
+            [b"volumes", volume, rest @ ..] if folder || !rest.is_empty() => {
+                let Some(promised) = self.promise.volumes.iter().find(|one| one.as_bytes() == *volume) else {
+                    return no(format!("{} is in no volume that its manifest names", shown(name)));
+                };
+                if !self.volumes.contains(promised) {
+                    self.volumes.insert(promised.clone());
+                }
                 Ok(())
             }
             [b"volumes", ..] => no(format!("{} is in no volume that its manifest names", shown(name))),
@@ -439,30 +460,6 @@ fn shorter(bytes: &[u8], limit: u64) -> usize {
     bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// A path's parts, without those that say nothing.
-fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
-    if name.first() == Some(&b'/') {
-        return no(format!("{} is absolute", shown(name)));
-    }
-    if name.contains(&0) {
-        return no(format!("{} has a zero byte in it", shown(name)));
-    }
-    let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
-    if parts.contains(&b"..".as_slice()) {
-        return no(format!("{} leads upwards", shown(name)));
-    }
-    if parts.is_empty() {
-        return no("an entry has no name");
-    }
-    Ok(parts)
-}
-
-/// What a hard link must not leave: the workspace, or its volume. Each is unpacked by itself.
-fn tree_of<'a>(parts: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    let depth = if parts[0] == b"volumes" { 2 } else { 1 };
-    parts.iter().take(depth).copied().collect()
-}
-
 /// Key and value.
 type Record<'a> = (&'a [u8], &'a [u8]);
 
@@ -484,11 +481,6 @@ fn pax_record(data: &[u8]) -> Option<(usize, &[u8], &[u8])> {
     let body = data.get(blank + 1..length)?.strip_suffix(b"\n")?;
     let equals = body.iter().position(|byte| *byte == b'=')?;
     Some((length, &body[..equals], &body[equals + 1..]))
-}
-
-/// A name for a sentence.
-fn shown(name: &[u8]) -> String {
-    clean_line(&String::from_utf8_lossy(name), 120)
 }
 
 #[cfg(test)]

@@ -95,6 +95,37 @@ async fn what_is_no_bundle_is_refused_in_words() {
     }
 }
 
+#[tokio::test]
+async fn an_archive_that_is_said_to_have_no_end_is_refused() {
+    let mut manifest = manifest();
+    manifest["snapshot"]["bytes"] = serde_json::json!(u64::MAX);
+    let text = serde_json::to_vec_pretty(&manifest).unwrap();
+    let mut whole = bundle(&text, "archive.tar.gz", ARCHIVE);
+    let at = BLOCK + text.len().next_multiple_of(BLOCK);
+    let mut header = Header::from_byte_slice(&whole[at..at + BLOCK]).clone();
+    // GNU's way to say what octal digits cannot.
+    header.as_old_mut().size = [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    header.set_cksum();
+    whole[at..at + BLOCK].copy_from_slice(header.as_bytes());
+    let fault = opened(&whole, 4096).await.unwrap_err();
+    assert!(causes(&fault).contains("archive.tar.gz has 18446744073709551615 bytes"), "{}", causes(&fault));
+}
+
+#[test]
+fn a_recipe_from_outside_lives_no_longer_than_one_that_is_written() {
+    let mut value = manifest();
+    for key in ["ttl_s", "max_ttl_s"] {
+        let mut recipe = value["recipe"].clone();
+        recipe["max_ttl_s"] = serde_json::json!(10_u64.pow(17));
+        recipe[key] = serde_json::json!(10_u64.pow(17));
+        let profile: crate::domain::profile::Profile = serde_json::from_value(recipe.clone()).unwrap();
+        value["snapshot"]["profile"]["hash"] = serde_json::json!(profile.hash());
+        value["recipe"] = recipe;
+        let fault = check(&read(&value)).unwrap_err();
+        assert!(causes(&fault).contains("is longer than ten years"), "{}", causes(&fault));
+    }
+}
+
 #[test]
 fn a_manifest_from_outside_names_nothing_that_could_be_a_path() {
     assert!(check(&read(&manifest())).is_ok());
@@ -122,6 +153,12 @@ fn a_manifest_from_outside_names_nothing_that_could_be_a_path() {
         ("/snapshot/content_bytes", serde_json::Value::Null),
         ("/snapshot/volumes_bytes", serde_json::json!(20_000)),
         ("/snapshot/bytes", serde_json::json!(0)),
+        ("/snapshot/content_bytes", serde_json::json!(u64::MAX)),
+        ("/snapshot/foreign_owners", serde_json::json!(u64::MAX)),
+        ("/snapshot/next_patch_sequence", serde_json::json!(u64::MAX)),
+        ("/snapshot/next_patch_sequence", serde_json::json!(1_000_002)),
+        ("/snapshot/patch_level", serde_json::json!(u64::MAX)),
+        ("/snapshot/captured_volumes", serde_json::json!([{"name": "data"}, {"name": "data"}])),
         ("/snapshot/profile/hash", serde_json::json!("x")),
         ("/snapshot/extension", serde_json::json!("ext.other")),
         ("/recipe/id", serde_json::json!("profile.../x")),

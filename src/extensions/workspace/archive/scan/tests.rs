@@ -71,12 +71,7 @@ fn tar(entries: &[Entry]) -> Vec<u8> {
 }
 
 fn promise(tar: &[u8]) -> Promise {
-    Promise {
-        content_bytes: tar.len() as u64,
-        files: None,
-        sha256: hex(&Sha256::digest(tar)),
-        volumes: vec!["data".to_owned()],
-    }
+    Promise { content_bytes: tar.len() as u64, files: None, sha256: hex(&Sha256::digest(tar)), volumes: Vec::new() }
 }
 
 /// In pieces of so many bytes.
@@ -88,6 +83,9 @@ fn scan_in(tar: &[u8], promise: Promise, piece: usize) -> Result<Scanned, Refusa
 
 fn scan(entries: &[Entry]) -> Result<Scanned, String> {
     let tar = tar(entries);
+    let has_volume = entries.iter().any(|entry| entry.name.starts_with(b"volumes/data"));
+    let volumes = if has_volume { vec!["data".to_owned()] } else { Vec::new() };
+    let promise = |tar: &[u8]| Promise { volumes: volumes.clone(), ..promise(tar) };
     let whole = scan_in(&tar, promise(&tar), usize::MAX).map_err(|refusal| refusal.to_string());
     for piece in [1, 511, 513] {
         assert_eq!(scan_in(&tar, promise(&tar), piece).map_err(|refusal| refusal.to_string()), whole);
@@ -165,6 +163,43 @@ fn volumes_are_those_of_the_manifest_and_come_first() {
     refused(&[link("volumes/data", "/etc"), folder("workspace/")], "no volume");
     refused(&[folder("workspace/"), file("volumes/data/x", "")], "after the workspace");
     refused(&[folder("volumes/"), folder("volumes/data/")], "no workspace");
+    let without = tar(&[folder("volumes/"), folder("workspace/")]);
+    let promise = Promise { volumes: vec!["data".to_owned()], ..promise(&without) };
+    let told = scan_in(&without, promise, usize::MAX).unwrap_err().to_string();
+    assert!(told.contains("the volume data is not in it"), "{told}");
+}
+
+#[test]
+fn what_no_host_can_make_is_refused() {
+    let named = |name: &str| scan(&behind_workspace(vec![pax(&[("path", name)]), file("workspace/x", "")]));
+    let part = |length: usize| "p".repeat(length);
+    assert!(named(&format!("workspace/{}/a", part(255))).is_ok());
+    let told = named(&format!("workspace/{}/a", part(256))).unwrap_err();
+    assert!(told.contains("longer than a name on a host"), "{told}");
+    // 10 bytes and 4085; what says nothing does not count.
+    let deep = |rest: usize| format!("workspace//./{}{}", "d/".repeat(2000), "e".repeat(rest));
+    assert!(named(&deep(85)).is_ok());
+    let told = named(&deep(86)).unwrap_err();
+    assert!(told.contains("longer than a name on a host"), "{told}");
+    let points = |target: &str| scan(&behind_workspace(vec![pax(&[("linkpath", target)]), link("workspace/l", "x")]));
+    assert!(points(&"../".repeat(1365)).is_ok());
+    let told = points(&"../".repeat(1366)).unwrap_err();
+    assert!(told.contains("more than a host can keep"), "{told}");
+    refused(&behind_workspace(vec![link("workspace/l", "")]), "links to nothing");
+}
+
+#[test]
+fn a_size_near_the_end_of_numbers_is_refused() {
+    let mut header = file("workspace/x", "").header();
+    // GNU's way to say what octal digits cannot.
+    header.as_old_mut().size = [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    header.set_cksum();
+    let mut tar = tar(&[folder("workspace/")]);
+    tar.truncate(512);
+    tar.extend_from_slice(header.as_bytes());
+    tar.resize(tar.len() + 2 * BLOCK, 0);
+    let told = scan_in(&tar, promise(&tar), usize::MAX).unwrap_err().to_string();
+    assert!(told.contains("larger than the archive"), "{told}");
 }
 
 #[test]
