@@ -4,6 +4,7 @@
 mod archives;
 mod attend;
 mod checkpoint;
+mod claim;
 mod compare;
 mod copy;
 mod create;

@@ -13,6 +13,7 @@ use crate::domain::sandbox::State;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::claim::in_memory_of;
 use crate::manager::record::{JobReporter, running};
 use crate::store::Held;
 
@@ -112,7 +113,8 @@ impl SandboxManager {
                 None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
             });
         }
-        let news = vec![(EventKind::SnapshotDeleted, serde_json::json!({}))];
+        let record = self.exact_snapshot(id.as_str(), None).await?;
+        let news = vec![(EventKind::SnapshotDeleted, in_memory_of(&record))];
         let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
         self.parts.patches.remove_all(id).await?;
         failpoint::reached("delete.told");
