@@ -24,6 +24,7 @@ mod patch_pass;
 mod patches;
 mod placement;
 mod prune;
+mod recipe;
 mod record;
 mod recover;
 mod recreate;

@@ -10,7 +10,7 @@ use crate::house::{House, house};
 use crate::snapshots::source;
 
 impl House {
-    async fn export(&self, id: &str) -> ArchiveManifest {
+    pub(crate) async fn export(&self, id: &str) -> ArchiveManifest {
         let pieces: Vec<_> = self.manager.export_snapshot(id).await.unwrap().collect().await;
         serde_json::from_slice(pieces[0].as_ref().unwrap()).unwrap()
     }

@@ -5,6 +5,7 @@
 mod house;
 mod imports;
 mod patches;
+mod recipes;
 mod recover;
 mod scripted;
 mod shelf;

@@ -69,6 +69,15 @@ impl Shelf {
         kept.iter().map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_)))).collect()
     }
 
+    /// Somebody changes the manifests beside the archives.
+    pub(crate) fn alter(&self, change: impl Fn(&mut ArchiveManifest)) {
+        for kept in self.kept.lock().unwrap().values_mut() {
+            if let Kept::Sealed(manifest) = kept {
+                change(manifest);
+            }
+        }
+    }
+
     fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
         queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
     }
