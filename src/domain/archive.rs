@@ -27,8 +27,8 @@ pub struct ArchivePlace {
     pub owners: Vec<OwnerId>,
     /// The host.
     pub host: HostName,
-    /// The snapshot's recipe: its `config.root` says where archives are, where it has one.
-    pub profile: Profile,
+    /// The snapshot's recipe, where the folder is not known: its `config.root` says where archives are, where it has one.
+    pub profile: Option<Profile>,
     /// The folder, if it is known.
     pub path: Option<String>,
     /// What the host proved to be. A different one is `host_changed`.

@@ -91,7 +91,8 @@ impl SandboxManager {
         };
         let now = self.now();
         let from = &manifest.snapshot;
-        let fresh = !ours || self.parts.snapshots.get(&manifest.id).await?.is_some();
+        let claim = self.weigh_claim(manifest, ours).await?;
+        let fresh = claim.refused.is_some();
         Ok(SnapshotRecord {
             id: if fresh { SnapshotId::from_random((self.parts.dice)()) } else { manifest.id.clone() },
             name: request.name.clone().or_else(|| from.name.clone()),
@@ -100,7 +101,7 @@ impl SandboxManager {
             host_identity: None,
             path: None,
             state: SnapshotState::Creating,
-            message: None,
+            message: claim.refused.map(|why| format!("it has an id of its own here: {} is not kept, {why}", from.id)),
             failure: None,
             unremoved: false,
             created_at: from.created_at.min(now),
@@ -108,7 +109,7 @@ impl SandboxManager {
             // Another installation's ids mean nothing here.
             parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),
             patch_level: if ours { from.patch_level } else { 0 },
-            next_patch_sequence: if ours { from.next_patch_sequence.max(1) } else { 1 },
+            next_patch_sequence: claim.next_patch_sequence,
             replicas: Vec::new(),
             copying_to: None,
             verified_at: None,
@@ -130,7 +131,7 @@ impl SandboxManager {
         for _ in 0..ID_TRIES {
             let fresh = SnapshotId::from_random((self.parts.dice)());
             let Some(held) = self.parts.locks.try_lock_snapshot(&draft.id).await? else {
-                draft.id = fresh;
+                renew(&mut draft, fresh);
                 continue;
             };
             let operation = self.new_snapshot_operation(OperationKind::Import, &draft.id);
@@ -145,7 +146,7 @@ impl SandboxManager {
                     let told = Fault::new(fault.code.clone(), fault.message.clone());
                     self.end_operation(operation, Err(told)).await;
                     match fault.details["field"].as_str() {
-                        Some("id") => draft.id = fresh,
+                        Some("id") => renew(&mut draft, fresh),
                         Some("name") => return Err(fault.hint("give it another one with --name")),
                         _ => return Err(fault),
                     }
@@ -226,4 +227,11 @@ impl SandboxManager {
             format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
         Ok(fault.hint(hint).detail("unremoved", true))
     }
+}
+
+/// Gives it another id: somebody has this one by now. Patches and their numbers are that one's.
+fn renew(draft: &mut SnapshotRecord, id: SnapshotId) {
+    draft.next_patch_sequence = 1;
+    draft.message.get_or_insert_with(|| format!("it has an id of its own here: {} was taken meanwhile", draft.id));
+    draft.id = id;
 }

@@ -13,6 +13,8 @@ use crate::domain::sandbox::State;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::claim::in_memory_of;
+use crate::manager::recipe::is_lost;
 use crate::manager::record::{JobReporter, running};
 use crate::store::Held;
 
@@ -112,7 +114,8 @@ impl SandboxManager {
                 None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
             });
         }
-        let news = vec![(EventKind::SnapshotDeleted, serde_json::json!({}))];
+        let record = self.exact_snapshot(id.as_str(), None).await?;
+        let news = vec![(EventKind::SnapshotDeleted, in_memory_of(&record))];
         let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
         self.parts.patches.remove_all(id).await?;
         failpoint::reached("delete.told");
@@ -132,7 +135,13 @@ impl SandboxManager {
         let Some(archives) = extension.archives() else { return Ok(()) };
         let hosts: Vec<_> = record.hosts().cloned().collect();
         for host in hosts.iter().rev() {
-            let place = self.archive_place(&record, host).await?;
+            let place = match self.archive_place(&record, host).await {
+                // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
+                Err(fault) if is_lost(&fault) && record.state == SnapshotState::Deleting && !record.unremoved => {
+                    continue;
+                }
+                place => place?,
+            };
             let report = archives.remove(&place, reporter).await.map_err(|error| error.fault)?;
             if !report.is_clean() {
                 return Err(left_over(id, &report));

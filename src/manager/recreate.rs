@@ -31,6 +31,8 @@ impl SandboxManager {
         check_protection(&record, request.force_protected)?;
         self.ensure_own().await?;
         let extension = self.extension(&record.extension)?;
+        // Nothing is removed for a recreate that would be refused.
+        let from = self.base_of(&record).await?;
         let target = self.target(&record).await?;
         let draft = ProvisionRequest {
             id: record.id.clone(),
@@ -46,8 +48,6 @@ impl SandboxManager {
             expires_at: None,
             allow_large: true,
         };
-        // Nothing is removed for a recreate that would be refused.
-        let from = self.base_of(&record).await?;
         if from.is_none() {
             let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
             if let Some(refusal) = preview.refusals.first() {

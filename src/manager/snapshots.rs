@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::domain::archive::ArchivePlace;
 use crate::domain::event::{PendingEvent, Update, derived_event_id};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{HostName, OperationId, SnapshotId};
+use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
-use crate::domain::profile::Profile;
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{Lineage, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
@@ -66,38 +64,6 @@ impl SandboxManager {
     pub async fn lineage(&self, id: &str) -> Result<Lineage, Fault> {
         let record = self.get(id).await?;
         Ok(Lineage::of(&record, &self.parts.snapshots.list().await?))
-    }
-
-    /// The recipe that a snapshot's sandbox was made from. It is kept by its hash.
-    ///
-    /// Errors: `not_found` when it is lost and the catalogue has no such profile any more.
-    pub(super) async fn snapshot_recipe(&self, record: &SnapshotRecord) -> Result<Profile, Fault> {
-        match self.parts.recipes.get(&record.profile.hash).await? {
-            Some(profile) => Ok(profile),
-            None => Ok(self.parts.catalogue.profile(record.profile.id.as_str())?.definition()?.clone()),
-        }
-    }
-
-    /// The place of a snapshot's archive: on its own host, or a replica's.
-    pub(super) async fn archive_place(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchivePlace, Fault> {
-        let mut owners = self.parts.installation.owners().await?;
-        owners.retain(|owner| *owner != record.owner);
-        owners.push(record.owner.clone());
-        let replica = record.replicas.iter().find(|replica| replica.host.same(host.as_str()));
-        let own = record.host.same(host.as_str());
-        let (path, host_identity) = match replica {
-            Some(replica) => (Some(replica.path.clone()), replica.host_identity.clone()),
-            None if own => (record.path.clone(), record.host_identity.clone()),
-            None => (None, None),
-        };
-        Ok(ArchivePlace {
-            id: record.id.clone(),
-            owners,
-            host: host.clone(),
-            profile: self.snapshot_recipe(record).await?,
-            path,
-            host_identity,
-        })
     }
 
     /// Changes a snapshot's record and appends the events that this causes, as `transition` does for a sandbox.

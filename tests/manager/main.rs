@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod house;
+mod imports;
 mod patches;
+mod recipes;
 mod recover;
 mod scripted;
 mod shelf;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
 
 use sandboxer::domain::archive::{ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry};
 use sandboxer::domain::extension::{
@@ -67,6 +68,15 @@ impl Shelf {
     pub(crate) fn there(&self) -> Vec<(String, bool)> {
         let kept = self.kept.lock().unwrap();
         kept.iter().map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_)))).collect()
+    }
+
+    /// Somebody changes the manifests beside the archives.
+    pub(crate) fn alter(&self, change: impl Fn(&mut ArchiveManifest)) {
+        for kept in self.kept.lock().unwrap().values_mut() {
+            if let Kept::Sealed(manifest) = kept {
+                change(manifest);
+            }
+        }
     }
 
     fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
@@ -153,21 +163,27 @@ impl SnapshotArchives for Archives {
         Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
     }
 
-    async fn export(&self, _: &ArchivePlace, _: &ArchiveManifest) -> Result<ByteStream, ExtensionError> {
-        Err(Fault::new(Code::Unsupported, "the shelf exports nothing").into())
+    async fn export(&self, _: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError> {
+        let text = serde_json::to_vec(manifest).unwrap();
+        Ok(stream::iter([Ok(text)]).boxed())
     }
 
-    async fn open_export(&self, _: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
-        Err(Fault::new(Code::Unsupported, "the shelf imports nothing").into())
+    async fn open_export(&self, mut source: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
+        let text = source.next().await.unwrap()?;
+        Ok((serde_json::from_slice(&text).unwrap(), source))
     }
 
     async fn import(
         &self,
-        _: &ArchivePlace,
-        _: &ArchiveManifest,
+        to: &ArchivePlace,
+        manifest: &ArchiveManifest,
         _: ByteStream,
         _: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
-        Err(Fault::new(Code::Unsupported, "the shelf imports nothing").into())
+        self.0.note(format!("import {} to {}", to.id, to.host));
+        let key = (to.host.to_string(), to.id.to_string());
+        self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
+        let archive = manifest.snapshot.archive.clone();
+        Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive })
     }
 }

@@ -38,18 +38,18 @@ impl House {
         (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
     }
 
-    async fn delete(&self, id: &str, force: bool) -> Result<SnapshotRecord, Fault> {
+    pub(crate) async fn delete(&self, id: &str, force: bool) -> Result<SnapshotRecord, Fault> {
         let request = SnapshotDeleteRequest { id: id.to_owned(), force, ..SnapshotDeleteRequest::default() };
         let started = self.manager.delete_snapshot(&request).await?;
         self.manager.finish_snapshot(&started.operation.unwrap()).await
     }
 
-    async fn listed(&self) -> Vec<(String, SnapshotState)> {
+    pub(crate) async fn listed(&self) -> Vec<(String, SnapshotState)> {
         let views = self.manager.snapshots(&SnapshotQuery { all: true }).await.unwrap();
         views.iter().map(|view| (view.record.title().to_owned(), view.record.state.clone())).collect()
     }
 
-    fn there(&self) -> Vec<(String, bool)> {
+    pub(crate) fn there(&self) -> Vec<(String, bool)> {
         self.script.shelf.there()
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Arrival<'a> {
         let facts = &manifest.snapshot.archive;
         let from = shelf::format(facts)?;
         let command = about(PREPARE_SH, transport.as_ref(), place)
-            .arg(if configured_root(&place.profile).is_some() { "given" } else { "made" })
+            .arg(if place.profile.as_ref().and_then(configured_root).is_some() { "given" } else { "made" })
             .arg(facts.bytes.unwrap_or_default().to_string());
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();

@@ -48,7 +48,8 @@ pub(super) fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) ->
     let recorded = place.path.as_deref().and_then(|path| path.strip_suffix(place.id.as_str()));
     let recorded = recorded.and_then(|shelf| shelf.strip_suffix("/snapshots/"));
     let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
-    recorded.or_else(|| configured_root(&place.profile)).unwrap_or(&transport.spec().workspace_root)
+    let configured = || place.profile.as_ref().and_then(configured_root);
+    recorded.or_else(configured).unwrap_or(&transport.spec().workspace_root)
 }
 
 /// What the host proved to be; with its engine, where that is known from before.

@@ -1,0 +1,88 @@
+//! Whether a file that says that it is a snapshot of ours is believed. Sandboxes here may still be based on the one that it
+//! names, and would be made again from what is in it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::event::EventKind;
+use crate::domain::fault::Fault;
+use crate::domain::name::SnapshotId;
+use crate::domain::request::EventQuery;
+use crate::domain::snapshot::{ArchiveManifest, SnapshotRecord};
+use crate::manager::SandboxManager;
+
+/// The most that the number of a next patch is believed to be; a file may say anything.
+const MOST_PATCHES: u64 = 1 << 32;
+
+/// What is believed of an import.
+pub(super) struct Claim {
+    /// Why its id cannot be its id here; `None` when it can.
+    pub(super) refused: Option<String>,
+    /// The sequence of its next patch.
+    pub(super) next_patch_sequence: u64,
+}
+
+/// What the event of a deletion keeps of a snapshot, for an import that says that it is this one.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    sha256: Option<String>,
+    recipe: String,
+    next_patch_sequence: u64,
+}
+
+/// The particulars of the event of a deletion.
+pub(super) fn in_memory_of(record: &SnapshotRecord) -> serde_json::Value {
+    let memory = Memory {
+        sha256: record.archive.sha256.clone(),
+        recipe: record.profile.hash.clone(),
+        next_patch_sequence: record.next_patch_sequence,
+    };
+    serde_json::to_value(memory).unwrap_or_default()
+}
+
+impl SandboxManager {
+    /// An id is kept where this installation made it, has it no more, and either nothing here refers to it, or the content is
+    /// what was deleted.
+    pub(super) async fn weigh_claim(&self, manifest: &ArchiveManifest, ours: bool) -> Result<Claim, Fault> {
+        let refused = |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1 });
+        if !ours {
+            return refused("another installation made it".to_owned());
+        }
+        if self.parts.snapshots.get(&manifest.id).await?.is_some() {
+            return refused("that one is here".to_owned());
+        }
+        let memory = self.memory_of(&manifest.id).await?;
+        let same = memory.as_ref().is_some_and(|memory| {
+            memory.sha256.is_some()
+                && memory.sha256 == manifest.snapshot.archive.sha256
+                && memory.recipe == manifest.recipe.hash()
+        });
+        let refers = self.that_refer_to(&manifest.id).await?;
+        if !same && !refers.is_empty() {
+            return refused(format!("since this is not known to be what it was for {}", refers.join(", ")));
+        }
+        // Numbers are never used again, whatever the file says.
+        let said = manifest.snapshot.next_patch_sequence.clamp(1, MOST_PATCHES);
+        let next_patch_sequence = memory.map_or(said, |memory| memory.next_patch_sequence.max(said));
+        Ok(Claim { refused: None, next_patch_sequence })
+    }
+
+    /// What was deleted under this id last.
+    async fn memory_of(&self, id: &SnapshotId) -> Result<Option<Memory>, Fault> {
+        let query = EventQuery { kinds: vec![EventKind::SnapshotDeleted], ..EventQuery::default() };
+        let deletions = self.events(&query).await?;
+        let last = deletions.into_iter().rev().find(|event| event.data["snapshot_id"] == id.as_str());
+        Ok(last.and_then(|event| serde_json::from_value(event.data).ok()))
+    }
+
+    /// What here is based on the snapshot with this id, or belongs to it, though it is gone.
+    async fn that_refer_to(&self, id: &SnapshotId) -> Result<Vec<String>, Fault> {
+        let sandboxes = self.based_on(id).await?;
+        let patches = self.patches_of(id).await?;
+        let snapshots = self.parts.snapshots.list().await?;
+        let children = snapshots.iter().filter(|other| other.parent_snapshot.as_ref() == Some(id));
+        let sandboxes = sandboxes.iter().map(|sandbox| format!("sandbox {}", sandbox.id));
+        let children = children.map(|child| format!("snapshot {}", child.id));
+        let patches = patches.iter().map(|patch| format!("patch {}", patch.id));
+        Ok(sandboxes.chain(children).chain(patches).collect())
+    }
+}

@@ -1,0 +1,99 @@
+//! The recipe that a snapshot's sandbox was made from, and where its archives are.
+
+use crate::domain::archive::ArchivePlace;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::HostName;
+use crate::domain::profile::Profile;
+use crate::domain::snapshot::SnapshotRecord;
+use crate::manager::SandboxManager;
+use crate::manager::archives::archives_of;
+
+/// `details.kind` of a recipe that is lost.
+const LOST: &str = "recipe_lost";
+
+impl SandboxManager {
+    /// The recipe that is recorded, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
+    /// lies beside an archive. Never another one.
+    ///
+    /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
+    pub(super) async fn snapshot_recipe(&self, record: &SnapshotRecord) -> Result<Profile, Fault> {
+        if let Some(kept) = self.parts.recipes.get(&record.profile.hash).await? {
+            return Ok(kept);
+        }
+        let today = self.parts.catalogue.profile(record.profile.id.as_str()).and_then(|entry| entry.definition());
+        if let Some(same) = today.ok().filter(|today| today.hash() == record.profile.hash) {
+            return Ok(same.clone());
+        }
+        let mut unasked = None;
+        for host in record.hosts() {
+            match self.recipe_beside(record, host).await {
+                Ok(None) => {}
+                Ok(Some(recipe)) => {
+                    if let Err(fault) = self.parts.recipes.put(&recipe).await {
+                        tracing::warn!(snapshot = %record.id, %fault, "its recipe could not be kept");
+                    }
+                    return Ok(recipe);
+                }
+                Err(fault) => {
+                    unasked.get_or_insert(fault);
+                }
+            }
+        }
+        Err(match unasked {
+            Some(fault) => fault.hint(format!("the recipe of snapshot {} is beside its archive only", record.id)),
+            None => lost(record),
+        })
+    }
+
+    /// The recipe in the manifest of an archive, if it is the one that is recorded.
+    async fn recipe_beside(&self, record: &SnapshotRecord, host: &HostName) -> Result<Option<Profile>, Fault> {
+        let place = self.place_without_recipe(record, host).await?;
+        if place.path.is_none() {
+            return Ok(None);
+        }
+        let extension = self.extension(&record.extension)?;
+        let seen = archives_of(extension.as_ref())?.look(&place).await.map_err(|error| error.fault)?;
+        let recipe = seen.manifest.map(|manifest| manifest.recipe);
+        Ok(recipe.filter(|recipe| recipe.hash() == record.profile.hash))
+    }
+
+    /// The place of a snapshot's archive: on its own host, or a replica's. It takes the recipe only where the folder is not
+    /// known.
+    pub(super) async fn archive_place(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchivePlace, Fault> {
+        let mut place = self.place_without_recipe(record, host).await?;
+        if place.path.is_none() {
+            place.profile = Some(self.snapshot_recipe(record).await?);
+        }
+        Ok(place)
+    }
+
+    async fn place_without_recipe(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchivePlace, Fault> {
+        let mut owners = self.parts.installation.owners().await?;
+        owners.retain(|owner| *owner != record.owner);
+        owners.push(record.owner.clone());
+        let replica = record.replicas.iter().find(|replica| replica.host.same(host.as_str()));
+        let own = record.host.same(host.as_str());
+        let (path, host_identity) = match replica {
+            Some(replica) => (Some(replica.path.clone()), replica.host_identity.clone()),
+            None if own => (record.path.clone(), record.host_identity.clone()),
+            None => (None, None),
+        };
+        Ok(ArchivePlace { id: record.id.clone(), owners, host: host.clone(), profile: None, path, host_identity })
+    }
+}
+
+/// Whether a fault says that a recipe is lost.
+pub(super) fn is_lost(fault: &Fault) -> bool {
+    fault.details["kind"] == LOST
+}
+
+fn lost(record: &SnapshotRecord) -> Fault {
+    let recipe = &record.profile;
+    let message = format!("the recipe of snapshot {}, {} {}, is lost", record.title(), recipe.id, recipe.version);
+    let why = "it is neither in the data directory nor beside an archive, and the catalogue has it no more";
+    Fault::new(Code::NotFound, message)
+        .because(why)
+        .hint(format!("put recipes/{}.json back into the data directory", recipe.hash))
+        .detail("kind", LOST)
+        .detail("hash", recipe.hash.as_str())
+}

@@ -1,0 +1,111 @@
+//! Snapshots that come from a file: whose they are, and what a file is not believed.
+
+use futures_util::stream::{self, StreamExt as _};
+
+use sandboxer::domain::request::{PatchRequest, SnapshotImportRequest};
+use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState};
+use sandboxer::domain::{Code, Fault};
+
+use crate::house::{House, house};
+use crate::snapshots::source;
+
+impl House {
+    pub(crate) async fn export(&self, id: &str) -> ArchiveManifest {
+        let pieces: Vec<_> = self.manager.export_snapshot(id).await.unwrap().collect().await;
+        serde_json::from_slice(pieces[0].as_ref().unwrap()).unwrap()
+    }
+
+    async fn import(&self, file: &ArchiveManifest, name: Option<&str>) -> Result<SnapshotRecord, Fault> {
+        let request = SnapshotImportRequest { host: "local".to_owned(), name: name.map(str::to_owned) };
+        let pieces = stream::iter([Ok(serde_json::to_vec(file).unwrap())]).boxed();
+        let started = self.manager.import_snapshot(&request, pieces).await?;
+        self.manager.finish_snapshot(&started.operation.unwrap()).await
+    }
+
+    async fn patch(&self, snapshot: &str) -> u64 {
+        let request =
+            PatchRequest { snapshot: snapshot.to_owned(), script: "true".to_owned(), ..PatchRequest::default() };
+        self.manager.add_patch(&request).await.unwrap().sequence
+    }
+}
+
+/// The same file with another content.
+fn forged(file: &ArchiveManifest) -> ArchiveManifest {
+    let mut file = file.clone();
+    file.snapshot.archive.sha256 = Some("11".to_owned());
+    file
+}
+
+#[tokio::test]
+async fn a_changed_export_is_not_taken_for_the_snapshot_that_it_names() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    let (based, _) = house.restore(snapshot.id.as_str()).await;
+    let file = house.export(snapshot.id.as_str()).await;
+    house.delete(snapshot.id.as_str(), true).await.unwrap();
+
+    let foreign = house.import(&forged(&file), Some("foreign")).await.unwrap();
+    assert_ne!(foreign.id, snapshot.id);
+    let said = foreign.message.unwrap();
+    assert!(said.contains(snapshot.id.as_str()) && said.contains(based.id.as_str()), "{said}");
+    let view = house.manager.snapshot_view("foreign").await.unwrap();
+    assert_eq!((view.sandboxes, view.record.next_patch_sequence), (Vec::new(), 1));
+    // Another recipe is another content, too.
+    let mut other = file.clone();
+    other.recipe.summary.push_str(", and more");
+    other.snapshot.profile.hash = other.recipe.hash();
+    assert_ne!(house.import(&other, Some("other")).await.unwrap().id, snapshot.id);
+
+    // What was deleted comes back to those that are based on it.
+    let back = house.import(&file, None).await.unwrap();
+    assert_eq!((&back.id, back.message), (&snapshot.id, None));
+    let view = house.manager.snapshot_view("my-env").await.unwrap();
+    assert_eq!(view.sandboxes.iter().map(|s| &s.id).collect::<Vec<_>>(), [&based.id]);
+}
+
+#[tokio::test]
+async fn an_id_that_a_child_names_is_not_given_to_a_changed_export() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "a").await.unwrap();
+    let (based, _) = house.restore(snapshot.id.as_str()).await;
+    let child = house.snapshot(based.id.as_str(), "b").await.unwrap();
+    let file = house.export(snapshot.id.as_str()).await;
+    house.destroy(based.id.as_str()).await.1.unwrap();
+    house.delete(snapshot.id.as_str(), false).await.unwrap();
+    let foreign = house.import(&forged(&file), None).await.unwrap();
+    assert_ne!(foreign.id, snapshot.id);
+    assert!(foreign.message.unwrap().contains(child.id.as_str()));
+}
+
+#[tokio::test]
+async fn an_export_that_nothing_refers_to_comes_back_and_uses_no_patchs_number_again() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    let file = house.export(snapshot.id.as_str()).await;
+    let twin = house.import(&file, Some("twin")).await.unwrap();
+    assert_ne!(twin.id, snapshot.id);
+    assert!(twin.message.unwrap().contains("is here"));
+    assert_eq!((house.patch(snapshot.id.as_str()).await, house.patch(snapshot.id.as_str()).await), (1, 2));
+    house.delete(snapshot.id.as_str(), true).await.unwrap();
+    let back = house.import(&file, None).await.unwrap();
+    assert_eq!((back.id.clone(), back.state, back.message), (snapshot.id, SnapshotState::Ready, None));
+    assert_eq!(house.patch(back.id.as_str()).await, 3, "1 and 2 are used up");
+    assert_eq!(house.import(&file, None).await.unwrap_err().code, Code::Conflict, "its name is taken");
+}
+
+#[tokio::test]
+async fn an_export_of_another_installation_has_an_id_and_numbers_of_its_own() {
+    let (from, to) = (house(), house());
+    let id = source(&from).await;
+    let snapshot = from.snapshot(&id, "my-env").await.unwrap();
+    from.patch(snapshot.id.as_str()).await;
+    let mut file = from.export(snapshot.id.as_str()).await;
+    file.snapshot.next_patch_sequence = u64::MAX;
+    let imported = to.import(&file, None).await.unwrap();
+    assert_ne!((&imported.id, &imported.owner), (&snapshot.id, &snapshot.owner));
+    assert!(imported.message.unwrap().contains("another installation"));
+    assert_eq!(to.patch(imported.id.as_str()).await, 1);
+}
