@@ -92,7 +92,7 @@ impl SandboxManager {
         // Two files, and each waits for the disk.
         (work.provision.owner, _) = tokio::try_join!(self.parts.installation.next_stamp(), provisioning)?;
         failpoint::reached("create.provisioning");
-        match self.attempt(operation, &work, cancel, &reporter).await {
+        match Box::pin(self.attempt(operation, &work, cancel, &reporter)).await {
             Ok(record) => Ok(record),
             Err(error) => self.compensate(operation, &work, error, &reporter).await,
         }
