@@ -210,11 +210,7 @@ impl SandboxManager {
         if mode != Some(&SnapshotMode::Stop) {
             return None;
         }
-        let mut seen = self.inspect(extension, target).await.ok().filter(|seen| seen.ready)?;
-        if let Some(there) = &mut seen.reachability {
-            self.attach(&target.id, there).await;
-        }
-        Some(seen)
+        self.seen_now(extension, target).await.filter(|seen| seen.ready)
     }
 
     /// The sandbox is nobody's again; what came of it is a message at most.

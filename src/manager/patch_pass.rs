@@ -7,10 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{
-    Capability, ExtensionError, Inspection, PatchOutcome, PatchRun, Readiness, Report, Reporter, SandboxExtension,
-    Target,
-};
+use crate::domain::extension::{Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::patch::{AppliedPatch, Blocked, Patch, PatchState, owed, settled_state};
@@ -87,7 +84,12 @@ impl SandboxManager {
         let reporter = JobReporter::new(&self.jobs, operation);
         let outcome = self.patch_pass(operation, record, retry, cancel, &reporter).await;
         let ran = outcome.as_ref().map_or(true, |after| after.applied_patches != record.applied_patches);
-        let seen = if ran { self.seen_now(record).await } else { None };
+        let seen = if ran {
+            let extension = self.extension(&record.extension)?;
+            self.seen_now(extension.as_ref(), &self.target(record).await?).await
+        } else {
+            None
+        };
         let free = self.transition(&record.id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
             record.operation = None;
             if let Some(seen) = seen {
@@ -100,28 +102,6 @@ impl SandboxManager {
         match &record.patch_error {
             Some(why) => Err(Fault::new(Code::OperationFailed, why.clone()).detail("step", "patch")),
             None => Ok(()),
-        }
-    }
-
-    /// What its host says now; `None` when nobody could look.
-    async fn seen_now(&self, record: &SandboxRecord) -> Option<Inspection> {
-        let extension = self.extension(&record.extension).ok()?;
-        let target = self.target(record).await.ok()?;
-        let mut seen = self.inspect(extension.as_ref(), &target).await.ok()?;
-        if let Some(there) = &mut seen.reachability {
-            self.attach(&record.id, there).await;
-        }
-        Some(seen)
-    }
-
-    /// A patch may have restarted services, or ended them: what is told of them is what runs after it. Where nobody can
-    /// look it stays as it was.
-    pub(super) async fn look_again(&self, extension: &dyn SandboxExtension, target: &Target, ready: &mut Readiness) {
-        let Ok(seen) = self.inspect(extension, target).await else { return };
-        ready.services = seen.services;
-        if let Some(mut there) = seen.reachability {
-            self.attach(&target.id, &mut there).await;
-            ready.reachability = there;
         }
     }
 

@@ -1,25 +1,21 @@
 //! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
 //! when its process dies: an operation on a record whose lock is free has nobody who works on it.
 
+mod observe;
 pub(super) mod snapshots;
 
 use futures_util::stream::{self, StreamExt};
-use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
-use crate::domain::patch::owed;
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
-use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, not_clean, note_teardown};
-use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, running};
-use crate::manager::services::{lose, lost_news};
 use crate::store::Held;
 
 /// Sandboxes that are worked on at a time.
@@ -168,104 +164,6 @@ impl SandboxManager {
         .map(|_| ())
     }
 
-    /// Asks the host. What runs as it should is ready again; a recreate that died half-way is a failed one, of which
-    /// nothing stays; everything else keeps its state.
-    async fn back_to_observed(
-        &self,
-        operation: &Operation,
-        before: &SandboxRecord,
-        cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
-        let id = &before.id;
-        let mark = running(operation);
-        let record = self
-            .transition(id, Guard::Any, Vec::new(), |record| {
-                record.operation = Some(mark);
-                settle_applying(record);
-            })
-            .await?;
-        let extension = self.extension(&record.extension)?;
-        let target = self.target(&record).await?;
-        let dead = before.operation.as_ref().map(|dead| &dead.kind);
-        let reporter = JobReporter::new(&self.jobs, operation);
-        let look = async {
-            let seen = self.inspect(extension.as_ref(), &target).await?;
-            // The host is proved by now. What it has may run again, or sleep, after this.
-            match dead {
-                Some(OperationKind::Snapshot) => extension.resume(&target).await,
-                Some(turn) if self.is_half_turned(turn, &record, &seen).await? => {
-                    extension.sleep(&target, &reporter).await
-                }
-                _ => return Ok(seen),
-            }
-            .map_err(|error| error.fault)?;
-            self.inspect(extension.as_ref(), &target).await
-        };
-        let seen = tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: not looked at yet"))),
-            seen = look => seen,
-        };
-        failpoint::reached("recover.inspected");
-        match seen {
-            // A failed one stays failed: it is made again, or destroyed, by whoever asks for it.
-            Ok(seen) if seen.ready && record.state.may_become(&State::Ready) => {
-                self.ready_again(operation, &record, extension.as_ref(), &target, seen).await
-            }
-            Ok(_) if record.state == State::Provisioning => self.remake_failed(operation, &record).await,
-            Ok(seen) => {
-                let now = self.now();
-                let gone = seen.resources.is_empty() && record.state.may_become(&State::Lost);
-                let asleep = seen.asleep && record.state == State::Ready;
-                let news = match (gone, asleep) {
-                    (true, _) => lost_news(&record),
-                    (false, true) => vec![(EventKind::SandboxSleeping, serde_json::json!({"host": record.host}))],
-                    (false, false) => Vec::new(),
-                };
-                self.transition(id, Guard::Operation(operation.id.clone()), news, move |record| {
-                    record.services = seen.services;
-                    record.observed_at = Some(now);
-                    record.message = Some(BACK.to_owned());
-                    record.operation = None;
-                    if gone {
-                        lose(record);
-                    } else if asleep {
-                        record.state = State::Sleeping;
-                        record.reason = Some(Reason::CrashRecovered);
-                        record.reachability = None;
-                    }
-                })
-                .await
-                .map(|_| ())
-            }
-            Err(fault) => {
-                // Nobody could look: it stays as the dead process left it, for the next time.
-                let dead = before.operation.clone();
-                let mine = Guard::Operation(operation.id.clone());
-                self.transition(id, mine, host_news(&record, &fault), move |record| record.operation = dead).await?;
-                Err(fault)
-            }
-        }
-    }
-
-    /// Whether a sleep or a wake was cut off in the middle: neither awake, with its patches, nor asleep. It is put to sleep,
-    /// from where a wake does all of it.
-    async fn is_half_turned(
-        &self,
-        dead: &OperationKind,
-        record: &SandboxRecord,
-        seen: &Inspection,
-    ) -> Result<bool, Fault> {
-        let patches = match (dead, &record.based_on_snapshot) {
-            (OperationKind::Wake, Some(base)) if record.state == State::Sleeping => self.patches_of(base).await?,
-            (OperationKind::Wake | OperationKind::Sleep, _) => Vec::new(),
-            _ => return Ok(false),
-        };
-        let owes = owed(record, &patches, false);
-        let awake = seen.ready && (owes.run.is_empty() || owes.blocked.is_some());
-        Ok(!awake && !seen.asleep && !seen.resources.is_empty())
-    }
-
     /// Asks the host whether it has seen a later state than our records. Nothing is written or removed.
     async fn prove_current(&self, record: &SandboxRecord) -> Result<(), Fault> {
         let extension = self.extension(&record.extension)?;
@@ -283,77 +181,6 @@ impl SandboxManager {
             self.ensure_own().await?;
         }
         Ok(seen)
-    }
-
-    async fn ready_again(
-        &self,
-        operation: &Operation,
-        record: &SandboxRecord,
-        extension: &dyn SandboxExtension,
-        target: &Target,
-        seen: Inspection,
-    ) -> Result<(), Fault> {
-        let now = self.now();
-        // A recreate starts the time to live again; whatever else died leaves the deadline as it was.
-        let remade = record.state == State::Provisioning;
-        let ready_at = if remade { now } else { record.ready_at.unwrap_or(now) };
-        let expires_at = if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
-        if expires_at != record.expires_at {
-            extension.set_deadline(target, expires_at).await.map_err(|error| error.fault)?;
-        }
-        let mut seen = seen;
-        let alone = match &mut seen.reachability {
-            Some(there) => self.attach(&record.id, there).await,
-            None => None,
-        };
-        let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
-        let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});
-        let news = vec![(EventKind::SandboxReady, data)];
-        self.transition(&record.id, Guard::Operation(operation.id.clone()), news, move |record| {
-            record.state = State::Ready;
-            record.reason = Some(Reason::CrashRecovered);
-            record.message = Some(alone.map_or_else(|| BACK.to_owned(), |why| format!("{BACK}; {why}")));
-            record.observed_at = Some(now);
-            record.ready_at = Some(ready_at);
-            record.expires_at = expires_at;
-            record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
-            record.services = seen.services;
-            record.reachability = seen.reachability.or(record.reachability.take());
-            record.operation = None;
-        })
-        .await
-        .map(|_| ())
-    }
-
-    /// Removes what a recreate that died had removed or made in part, and leaves `failed`: it can be recreated.
-    async fn remake_failed(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
-        let reporter = JobReporter::new(&self.jobs, operation);
-        let mine = Guard::Operation(operation.id.clone());
-        let report = match self.tear_down_checked(record, &reporter).await {
-            Ok(report) => report,
-            Err(fault) => {
-                let news = host_news(record, &fault);
-                let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
-                self.transition(&record.id, mine, news, move |record| record.operation = Some(mark)).await?;
-                return Err(fault);
-            }
-        };
-        let clean = report.is_clean();
-        let id = record.id.clone();
-        let message = format!("the process that made it again died; `sandboxer recreate {id}` makes it again");
-        let data = serde_json::json!({"code": Code::OperationFailed, "step": "recreate", "message": message});
-        self.transition(&record.id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
-            record.state = State::Failed;
-            record.reason = Some(Reason::CrashRecovered);
-            record.message = Some(message);
-            record.expires_at = None;
-            record.operation = None;
-            record.reachability = None;
-            record.services.clear();
-            note_teardown(record, Some(report));
-        })
-        .await?;
-        if clean { Ok(()) } else { Err(Fault::new(Code::OperationFailed, format!("sandbox {id}: something is left"))) }
     }
 
     /// Ends operations that no record knows any more: their process died between two writes.
@@ -414,8 +241,6 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         error: Some(OperationError::from(fault)),
     }
 }
-
-const BACK: &str = "the process that worked on it died; this is what its host says";
 
 pub(super) fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
     format!("{kind} by process {pid} on {host}")

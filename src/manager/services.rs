@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::{Inspection, SandboxExtension, Target};
+use crate::domain::extension::{Inspection, Readiness, SandboxExtension, Target};
 use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::sandbox::{Reason, SandboxRecord, Service, State};
@@ -95,6 +95,25 @@ impl SandboxManager {
         match write.await {
             Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
             Err(fault) => tracing::debug!(sandbox = %record.id, %fault, "what was seen of it was not written down"),
+        }
+    }
+
+    /// What its host says of a sandbox now, with its tunnels; `None` when nobody could look.
+    pub(super) async fn seen_now(&self, extension: &dyn SandboxExtension, target: &Target) -> Option<Inspection> {
+        let mut seen = self.inspect(extension, target).await.ok()?;
+        if let Some(there) = &mut seen.reachability {
+            self.attach(&target.id, there).await;
+        }
+        Some(seen)
+    }
+
+    /// A patch may have restarted services, or ended them: what is told of them is what runs after it. Where nobody can
+    /// look it stays as it was.
+    pub(super) async fn look_again(&self, extension: &dyn SandboxExtension, target: &Target, ready: &mut Readiness) {
+        let Some(seen) = self.seen_now(extension, target).await else { return };
+        ready.services = seen.services;
+        if let Some(there) = seen.reachability {
+            ready.reachability = there;
         }
     }
 }

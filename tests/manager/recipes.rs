@@ -83,7 +83,7 @@ async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
         }
         let again = |house: &House| {
             if lost {
-                house.lose_recipes()
+                house.lose_recipes();
             }
         };
         again(&house);
