@@ -230,7 +230,9 @@ impl SandboxManager {
             if of.is_some_and(|of| record.sandbox_id != *of) {
                 continue;
             }
-            let newer = views[at + 1..].iter().filter(|other| other.record.sandbox_id == record.sandbox_id).count();
+            // One from which nothing can be restored stands in for nobody.
+            let stands_in = |other: &SnapshotRecord| other.sandbox_id == record.sandbox_id && !other.is_lost();
+            let newer = views[at + 1..].iter().filter(|other| stands_in(&other.record)).count();
             let age_s = now.since(record.created_at).as_secs();
             if keep.is_none_or(|keep| newer >= keep as usize) && older_than_s.is_none_or(|least| age_s > least) {
                 let why = match (keep, older_than_s) {

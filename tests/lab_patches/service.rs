@@ -63,11 +63,17 @@ fn in_a_service(host: &'static str) {
         assert_eq!((&run["state"], &run["output"]), (&json!("applied"), &json!("started\n")));
         assert!(took < Duration::from_secs(8), "{took:?}");
 
-        for (service, words) in [("nosuch", "no service nosuch"), ("ended", "service ended")] {
-            let (run, _) = runs(bench, service, "true");
-            assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(125)), "{run:#}");
-            assert!(text(&run["output"]).contains(words), "{run:#}");
-        }
+        // It has a container, and that does not run.
+        let (run, _) = runs(bench, "ended", "true");
+        assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(125)), "{run:#}");
+        assert!(text(&run["output"]).contains("service ended"), "{run:#}");
+        // One that no sandbox of the snapshot can have is not even added.
+        let file = bench.path("nosuch.sh");
+        std::fs::write(&file, "true").unwrap();
+        let asked = ["patches", "add", "base", "--script-file", file.to_str().unwrap(), "--run-in", "nosuch"];
+        let error = bench.run(asked).error_with_hint("invalid_input");
+        assert_eq!(error["details"]["field"], "run_in", "{error:#}");
+        assert!(error["hint"].as_str().unwrap().contains("app, ended"), "{error:#}");
     });
 }
 

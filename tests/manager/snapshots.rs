@@ -358,6 +358,22 @@ async fn prune_keeps_the_newest_and_what_is_in_use() {
 }
 
 #[tokio::test]
+async fn one_whose_archive_is_lost_does_not_count_as_a_newer_one() {
+    let house = house();
+    let id = source(&house).await;
+    for name in ["one", "two"] {
+        house.snapshot(&id, name).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let two = house.manager.snapshot_view("two").await.unwrap().record.id;
+    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+    let started = house.manager.verify_snapshot(two.as_str()).await.unwrap();
+    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
+    let plan = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
+    assert_eq!(house.manager.prune_snapshots(&plan).await.unwrap(), [], "the only sound one stays");
+}
+
+#[tokio::test]
 async fn what_cannot_be_snapshotted_is_refused_before_anything_happens() {
     let house = house();
     house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
