@@ -197,6 +197,9 @@ pub struct SnapshotRecord {
     pub profile: ProfileRef,
     /// The backend.
     pub extension: ExtensionId,
+    /// The version of that backend that made its archive; null on one of an earlier sandboxer.
+    #[serde(default)]
+    pub extension_version: Option<String>,
     /// Where its archive was made.
     pub host: HostName,
     /// What that host proved to be.

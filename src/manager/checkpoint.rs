@@ -81,6 +81,7 @@ impl SandboxManager {
             sandbox_name: sandbox.name.clone(),
             profile: sandbox.profile.clone(),
             extension: sandbox.extension.clone(),
+            extension_version: self.extension_version(&sandbox.extension),
             host: sandbox.host.clone(),
             host_identity: sandbox.host_identity.clone(),
             path: None,

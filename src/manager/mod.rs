@@ -290,6 +290,12 @@ impl SandboxManager {
         })
     }
 
+    /// What the manifest of an extension says of its version.
+    fn extension_version(&self, id: &ExtensionId) -> Option<String> {
+        let manifest = self.parts.catalogue.extension(id.as_str()).and_then(|entry| entry.definition());
+        manifest.ok().map(|manifest| manifest.version.to_string())
+    }
+
     async fn target(&self, record: &SandboxRecord) -> Result<Target, Fault> {
         let profile = match self.parts.recipes.get(&record.profile.hash).await? {
             Some(profile) => profile,

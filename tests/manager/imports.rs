@@ -60,6 +60,11 @@ async fn a_changed_export_is_not_taken_for_the_snapshot_that_it_names() {
     // What was deleted comes back to those that are based on it.
     let back = house.import(&file, None).await.unwrap();
     assert_eq!((&back.id, back.message), (&snapshot.id, None));
+    assert_eq!(
+        (&file.snapshot.extension, file.snapshot.extension_version),
+        (&snapshot.extension, Some("1.0.0".into()))
+    );
+    assert_eq!(back.extension_version, snapshot.extension_version);
     let view = house.manager.snapshot_view("my-env").await.unwrap();
     assert_eq!(view.sandboxes.iter().map(|s| &s.id).collect::<Vec<_>>(), [&based.id]);
 }

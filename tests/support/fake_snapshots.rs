@@ -302,6 +302,7 @@ pub fn snapshot_of(source: &SandboxRecord, id: &str, name: Option<&str>, now: Ti
         sandbox_name: source.name.clone(),
         profile: source.profile.clone(),
         extension: source.extension.clone(),
+        extension_version: Some("1.0.0".into()),
         host: source.host.clone(),
         host_identity: None,
         path: Some(format!("/home/ops/sandboxes/.snapshots/{id}")),

@@ -272,6 +272,10 @@ fn odd_names(manifest: &ArchiveManifest) -> Option<&'static str> {
         (snapshot.sandbox_name.as_deref().is_none_or(|name| check_name(name).is_ok()), "its sandbox's name is none"),
         (snapshot.parent_snapshot.as_ref().is_none_or(|id| SnapshotId::is_one(id.as_str())), "its parent has no id"),
         (snapshot.labels.iter().all(|(key, value)| check_label(key, value).is_ok()), "one of its labels is none"),
+        (
+            snapshot.extension_version.as_deref().is_none_or(|text| semver::Version::parse(text).is_ok()),
+            "its extension's version is none",
+        ),
         (host(snapshot.host.as_str()), "its host has no name"),
         (
             snapshot.archive.captured_volumes.iter().all(|volume| plain(&volume.name, 255)),

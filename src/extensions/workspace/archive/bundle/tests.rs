@@ -142,6 +142,7 @@ fn a_manifest_from_outside_names_nothing_that_could_be_a_path() {
         ("/snapshot/parent_snapshot", serde_json::json!("..")),
         ("/snapshot/host", serde_json::json!("a\nb")),
         ("/snapshot/labels", serde_json::json!({"sandboxer.id": "x"})),
+        ("/snapshot/extension_version", serde_json::json!("one")),
         ("/snapshot/inputs", serde_json::json!({"a b": "x"})),
         ("/snapshot/inputs", serde_json::json!({"repo": "x".repeat(5000)})),
         ("/snapshot/captured_volumes", serde_json::json!([{"name": "../x"}])),
