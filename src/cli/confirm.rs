@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use super::output::{Face, Stop};
 use super::table::{age, size};
 use crate::client::Problem;
+use crate::domain::patch::Patch;
 use crate::domain::snapshot::SnapshotView;
 use crate::domain::{Code, SandboxRecord, Time};
 
@@ -20,7 +21,7 @@ pub(super) struct Question<'a> {
     pub verb: &'a str,
     /// What has to be known before that is answered.
     pub note: Option<String>,
-    /// To what, as [`sandboxes`] or [`snapshots`] tell it.
+    /// To what, as [`sandboxes`], [`snapshots`] or [`patch`] tells it.
     pub about: Subjects,
     /// `--yes`.
     pub yes: bool,
@@ -67,6 +68,18 @@ pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
         format!("{}  ({about}{depends})", record.id)
     };
     Subjects { nouns: ["snapshot", "snapshots"], lines: views.iter().map(line).collect() }
+}
+
+/// The subject of a question about a patch of a snapshot: who waits for it is said too.
+pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
+    let record = &view.record;
+    let named = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
+    let text = patch.description.as_deref().map(|text| format!(", {text}")).unwrap_or_default();
+    let waiting = view.sandboxes.iter().filter(|sandbox| sandbox.owes.contains(&patch.sequence));
+    let waiting: Vec<_> = waiting.map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
+    let owed = if waiting.is_empty() { String::new() } else { format!(", OWED by {}", waiting.join(", ")) };
+    let about = format!("{} of {named}{}, {} old{text}{owed}", patch.sequence, record.id, age(patch.created_at, now));
+    Subjects { nouns: ["patch", "patches"], lines: vec![format!("{}  ({about})", patch.id)] }
 }
 
 #[derive(Debug, PartialEq, Eq)]

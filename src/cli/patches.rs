@@ -8,13 +8,15 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::args::{AddArgs, PatchesCommand, RemoveArgs, SnapshotRef};
+use super::confirm::{self, Question, allow};
 use super::output::Tone;
 use super::output::{Face, Outcome, Stop};
 use super::record;
 use super::table::{self, Line, age, size};
 use crate::client::{PatchRequest, Problem};
 use crate::domain::Code;
-use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch};
+use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
+use crate::domain::snapshot::SnapshotView;
 
 pub(super) async fn patches(face: &mut Face<'_>, command: &PatchesCommand) -> Outcome {
     match command {
@@ -126,8 +128,17 @@ fn read(source: impl Read) -> io::Result<Vec<u8>> {
 }
 
 async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
-    let record = face.client.snapshot_view(&args.snapshot).await?.record;
-    let patch = face.client.remove_patch(record.id.as_str(), &args.patch).await?;
+    let view = face.client.snapshot_view(&args.snapshot).await?;
+    // The id of what was shown. One that is not there any more is the manager's to refuse.
+    let reference = match find(&view.patches, &args.patch) {
+        Some(patch) => {
+            agree(face, args, &view, patch).await?;
+            patch.id.to_string()
+        }
+        None => args.patch.clone(),
+    };
+    let record = view.record;
+    let patch = face.client.remove_patch(record.id.as_str(), &reference).await?;
     if face.look.json {
         face.document(&patch)?;
     } else {
@@ -135,4 +146,14 @@ async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
         face.line(&face.look.clean(&text, 1000))?;
     }
     Ok(0)
+}
+
+async fn agree(face: &mut Face<'_>, args: &RemoveArgs, view: &SnapshotView, patch: &Patch) -> Result<(), Stop> {
+    let record = &view.record;
+    let typed = &args.snapshot;
+    let exact = typed == record.id.as_str() || record.name.as_ref() == Some(typed);
+    let needs_yes = (!exact).then(|| format!("'{typed}', the beginning of {},", record.id));
+    let note = "Sandboxes that have it keep it; those that owe it never get it.".to_owned();
+    let about = confirm::patch(patch, view, face.now());
+    allow(face, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes }).await.map(drop)
 }

@@ -91,9 +91,40 @@ async fn removing_says_what_and_the_second_time_not_found() {
     let fake = patched();
     let ran = run(&fake, "patches remove base 2").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "removed patch 2 (pat-00000002) from base\n"));
-    assert_eq!(last(&fake), json!([A, "2"]));
+    assert_eq!(last(&fake), json!([A, "pat-00000002"]));
     assert_eq!(run(&fake, "patches remove base 2 --json").await.error()["code"], "not_found");
     assert_eq!(run(&fake, "patches remove base pat-00000001 --json").await.json()["sequence"], 1);
+}
+
+#[tokio::test]
+async fn removing_asks_on_a_terminal_and_a_script_must_be_exact() {
+    let fake = patched();
+    let ran = run_in(on_terminal("n\n"), &fake, "patches remove base 1 --no-color").await;
+    assert_snapshot!("patches_remove_asks", ran);
+    for (types, line, status) in [
+        ("y\n", "patches remove base 2", 0),
+        ("\n", "patches remove base 2", 130),
+        ("n\n", "patches remove base pat-00000002", 130),
+        ("", "patches remove base 2 --yes", 0),
+        ("y\n", "patches remove base 7", 3),
+    ] {
+        let fake = patched();
+        let ran = run_in(on_terminal(types), &fake, line).await;
+        assert_eq!(
+            (ran.status, fake.lock().shelf.patches.len()),
+            (status, 2 - usize::from(status == 0)),
+            "{line}: {ran}"
+        );
+    }
+    for (line, status) in [
+        ("patches remove base 2", 0),
+        ("patches remove snap-0000000a 2", 0),
+        ("patches remove snap-0000 2", 2),
+        ("patches remove snap-0000 2 --yes", 0),
+    ] {
+        assert_eq!(run(&patched(), line).await.status, status, "{line}");
+        assert_eq!(run(&patched(), &format!("{line} --json")).await.status, status, "{line}");
+    }
 }
 
 fn standing(id: &str, name: Option<&str>, state: &str, blocked: bool, exit: Option<i32>) -> Value {

@@ -56,6 +56,9 @@ pub struct RemoveArgs {
     /// The patch: its id, or its number
     #[arg(value_name = "PATCH")]
     pub patch: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// Flags of `patches apply`.
