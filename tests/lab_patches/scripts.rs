@@ -16,9 +16,16 @@ struct Patched {
 
 impl Patched {
     fn new(host: &'static str) -> Self {
+        Self::within(host, "3s")
+    }
+
+    /// With so much time for a script.
+    fn within(host: &'static str, limit: &str) -> Self {
         let bench = Bench::new();
-        let lines = "placement: {hosts: []}\ninputs: {}\npatches: {timeout: 3s, pass_timeout: 10s}\nconfig: {workspace_only: true}\n";
-        let profile = bench.profile("quick", lines);
+        let lines = format!(
+            "placement: {{hosts: []}}\ninputs: {{}}\npatches: {{timeout: {limit}, pass_timeout: 60s}}\nconfig: {{workspace_only: true}}\n"
+        );
+        let profile = bench.profile("quick", &lines);
         canary_base(&bench, host, &profile);
         bench.run(["restore", "base", "--name", "box"]).ok();
         Self { bench, host }
@@ -116,7 +123,7 @@ fn a_script_that_hangs_is_ended_with_all_that_it_began() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_flood_costs_64_kib() {
-    let on = Patched::new(DOCKER);
+    let on = Patched::within(DOCKER, "60s");
     let before = on_host(DOCKER, &["df -Pk \"$1\" | tail -n 1 | tr -s ' ' | cut -d' ' -f3", "/tmp"]);
     let (run, _) = on.runs("head -c 400000000 /dev/zero | tr '\\0' x; echo; echo last");
     let output = text(&run["output"]);
@@ -158,17 +165,21 @@ fn what_a_script_leaves_running_keeps_nobody_waiting() {
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn a_patch_after_the_passs_time_waits() {
+fn a_pass_ends_in_its_time_with_the_patch_that_runs_then() {
     let bench = Bench::new();
-    let lines = "placement: {hosts: []}\ninputs: {}\npatches: {timeout: 3s, pass_timeout: 3s}\nconfig: {workspace_only: true}\n";
+    let lines = "placement: {hosts: []}\ninputs: {}\npatches: {timeout: 8s, pass_timeout: 8s}\nconfig: {workspace_only: true}\n";
     let profile = bench.profile("short", lines);
     canary_base(&bench, DOCKER, &profile);
-    for n in 1..=3 {
-        add(&bench, "base", &format!("echo {n} >>marks; sleep 2"), &[]);
+    for (n, nap) in [(1, 3), (2, 47), (3, 0)] {
+        add(&bench, "base", &format!("echo {n} >>marks; sleep {nap}"), &[]);
     }
+    let began = Instant::now();
     let record = bench.run(["restore", "base", "--name", "box"]).ok();
-    assert_eq!((patches_of(&record).len(), &record["patch_state"]), (2, &json!("pending")), "{record:#}");
-    assert!(text(&record["patch_error"]).contains("patch 3"));
+    assert!(began.elapsed() < Duration::from_secs(40), "nobody waited for the script");
+    assert_eq!((patches_of(&record).len(), &record["patch_state"]), (2, &json!("failed")), "{record:#}");
+    assert!(text(&record["patch_error"]).contains("patch 2"), "{record:#}");
+    assert_eq!(read(&bench, "box", "marks"), "1\n2\n");
+    bench.run(["patches", "remove", "base", "2"]).ok();
     bench.run(["patches", "apply", "box"]).ok();
     assert_eq!(read(&bench, "box", "marks"), "1\n2\n3\n");
 }
