@@ -272,9 +272,6 @@ fn outcome(record: &SandboxRecord) -> String {
     match &record.state {
         State::Destroyed => "removed".to_owned(),
         State::Ready => "ready, as its host says".to_owned(),
-        State::Failed if record.leftovers.is_empty() => {
-            "failed as before; nothing of it is left on its host".to_owned()
-        }
         state => match &record.message {
             Some(message) => message.clone(),
             None => state.to_string(),
