@@ -45,16 +45,15 @@ impl SandboxManager {
     /// Writes down what a fault proves of a snapshot's archive on a host, if it proves anything.
     pub(super) async fn note_damage(&self, id: &SnapshotId, host: &HostName, fault: &Fault) {
         let Some(damage) = proven(host, fault, self.now()) else { return };
-        let noted = self
-            .transition_snapshot(id, None, Vec::new(), move |record| {
-                // A copy may be taken off the record meanwhile.
-                if record.hosts().any(|known| known.same(damage.host.as_str())) {
-                    set_damage(record, damage);
-                }
-                Ok(())
-            })
-            .await;
-        if let Err(fault) = noted {
+        let noting = self.transition_snapshot(id, None, Vec::new(), move |record| {
+            // A copy may be taken off the record meanwhile.
+            if record.hosts().any(|known| known.same(damage.host.as_str())) {
+                set_damage(record, damage);
+            }
+            Ok(())
+        });
+        // Boxed: it is large, seldom needed, and a part of every restore.
+        if let Err(fault) = Box::pin(noting).await {
             tracing::warn!(snapshot = %id, %host, %fault, "a damaged archive could not be written down");
         }
     }
