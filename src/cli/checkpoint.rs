@@ -31,8 +31,13 @@ pub(super) async fn snapshot(face: &mut Face<'_>, args: &SnapshotArgs) -> Outcom
         running.finish_snapshot(started).await.map_err(|problem| (problem, Some(id)))
     });
     match Box::pin(made).await? {
-        Ok(ready) => {
+        Ok(mut ready) => {
+            // What went for it, by the profile's `keep`.
+            let told = ready.message.take_if(|_| !face.look.json);
             snapshots::show(face, &ready)?;
+            if let Some(told) = told {
+                face.remark(&face.look.clean(&told, 1000));
+            }
             caveats(face, &ready);
             Ok(0)
         }

@@ -221,6 +221,9 @@ pub struct SnapshotRecord {
     pub unremoved: bool,
     /// When it was written down.
     pub created_at: Time,
+    /// When it came here from a file; null on one that was taken here. A profile's `keep` leaves those alone.
+    #[serde(default)]
+    pub imported_at: Option<Time>,
     /// When it goes by itself (undo snapshots); null means never.
     pub expires_at: Option<Time>,
     /// What is known of its archive.
@@ -268,6 +271,11 @@ impl SnapshotRecord {
     /// The name, or the id where it has none.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())
+    }
+
+    /// Whether it is labelled `protect=true`: then no sweep and no bulk touches it.
+    pub fn is_protected(&self) -> bool {
+        self.labels.get("protect").is_some_and(|value| value == "true")
     }
 
     /// The archives that are to be there: the first, and the copies.

@@ -37,6 +37,7 @@ impl SandboxManager {
             check_name(name)?;
         }
         let mode = request.mode.as_deref().map(parse_mode).transpose()?;
+        self.ensure_no_sandbox_is(request.name.as_deref()).await?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(busy(&self.get(record.id.as_str()).await?));
         };
@@ -90,6 +91,7 @@ impl SandboxManager {
             failure: None,
             unremoved: false,
             created_at: self.now(),
+            imported_at: None,
             expires_at: None,
             archive: ArchiveFacts::default(),
             parent_snapshot: sandbox.based_on_snapshot.clone(),
@@ -166,7 +168,7 @@ impl SandboxManager {
                 let seen = self.after_stop(extension, target, &request).await;
                 self.free(operation, &target.id, None, seen).await?;
                 if let Some(keep) = target.profile.snapshot.keep {
-                    self.keep_newest(&record.sandbox_id, keep).await;
+                    self.keep_newest(&record, keep, &reporter).await;
                 }
                 Ok(())
             }

@@ -190,6 +190,7 @@ impl SandboxManager {
             (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
             (None, None) => None,
         };
+        self.ensure_no_snapshot_is(id.as_ref()).await?;
         if let Some(name) = &request.name {
             check_name(name)?;
         }

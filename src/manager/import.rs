@@ -41,6 +41,7 @@ impl SandboxManager {
         self.trust(&manifest.recipe)?;
         self.parts.recipes.put(&manifest.recipe).await?;
         let draft = self.draft_import(request, &manifest, &host).await?;
+        self.ensure_no_sandbox_is(draft.name.as_deref()).await?;
         let (snapshot, operation, held) = self.write_import_ahead(draft).await?;
         let manifest = ArchiveManifest {
             id: snapshot.id.clone(),
@@ -105,6 +106,7 @@ impl SandboxManager {
             failure: None,
             unremoved: false,
             created_at: from.created_at.min(now),
+            imported_at: Some(now),
             expires_at: None,
             // Another installation's ids mean nothing here.
             parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),

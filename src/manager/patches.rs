@@ -139,15 +139,33 @@ impl SandboxManager {
         let mine = self.patches_of(&snapshot.id).await?;
         let missing = || no_such_patch(&snapshot, &mine, patch);
         let found = find(&mine, patch).ok_or_else(missing)?;
+        let gone = self.take_away(found).await?.ok_or_else(missing)?;
+        self.note_owed(&snapshot.id).await;
+        Ok(Patch { pending: Vec::new(), ..gone })
+    }
+
+    /// Takes away all patches of a snapshot that goes.
+    pub(super) async fn remove_patches_of(&self, snapshot: &SnapshotId) -> Result<(), Fault> {
+        let mine = self.patches_of(snapshot).await?;
+        for patch in &mine {
+            self.take_away(patch).await?;
+        }
+        if !mine.is_empty() {
+            self.note_owed(snapshot).await;
+        }
+        Ok(())
+    }
+
+    /// Takes one away and tells of it; `None` if it is not there any more. The snapshot's lock is the caller's.
+    async fn take_away(&self, patch: &Patch) -> Result<Option<Patch>, Fault> {
         // What was caused before comes before what this causes.
-        self.append_pending_of(&found.pending).await;
-        let gone = self.parts.patches.remove(&found.id).await?.ok_or_else(missing)?;
+        self.append_pending_of(&patch.pending).await;
+        let Some(gone) = self.parts.patches.remove(&patch.id).await? else { return Ok(None) };
         let data = serde_json::json!({
             "patch_id": gone.id, "sequence": gone.sequence, "run_in": gone.run_in, "description": gone.description,
         });
-        self.transition_snapshot(&snapshot.id, None, vec![(EventKind::PatchRemoved, data)], |_| Ok(())).await?;
-        self.note_owed(&snapshot.id).await;
-        Ok(Patch { pending: Vec::new(), ..gone })
+        self.transition_snapshot(&gone.snapshot_id, None, vec![(EventKind::PatchRemoved, data)], |_| Ok(())).await?;
+        Ok(Some(gone))
     }
 
     /// Which sandboxes have each patch of a snapshot, will get it, or failed.

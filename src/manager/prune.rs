@@ -4,7 +4,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::TeardownReport;
+use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind};
@@ -23,6 +23,7 @@ impl SandboxManager {
     pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
+        refuse_protected(&record, request.force_protected)?;
         refuse_in_use(&self.snapshot_view(record.id.as_str()).await?, request.force)?;
         let held = self.hold_snapshot(&record.id).await?;
         let record = self.exact_snapshot(&request.id, request.revision).await?;
@@ -114,10 +115,10 @@ impl SandboxManager {
                 None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
             });
         }
+        self.remove_patches_of(id).await?;
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let news = vec![(EventKind::SnapshotDeleted, in_memory_of(&record))];
         let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
-        self.parts.patches.remove_all(id).await?;
         failpoint::reached("delete.told");
         self.parts.snapshots.remove(id, None).await?;
         self.jobs.publish(Update::Snapshots);
@@ -167,19 +168,20 @@ impl SandboxManager {
         for (view, why) in self.old_snapshots(request.keep, request.older_than_s, None).await? {
             let record = &view.record;
             let depends = view.dependants();
-            let reason = if depends.is_empty() { why } else { format!("kept, in use by {}", depends.join(", ")) };
+            let stays = match record.is_protected() {
+                true => Some("kept, labelled protect=true".to_owned()),
+                false => (!depends.is_empty()).then(|| format!("kept, in use by {}", depends.join(", "))),
+            };
             let mut item = PruneItem {
                 id: record.id.clone(),
                 name: record.name.clone(),
-                ok: depends.is_empty(),
+                ok: stays.is_none(),
                 bytes: record.archive.bytes,
-                reason,
+                reason: stays.unwrap_or(why),
                 error: None,
             };
             if item.ok && !request.dry_run {
-                let asked =
-                    SnapshotDeleteRequest { id: record.id.to_string(), revision: Some(record.revision), force: false };
-                if let Err(fault) = self.delete_now(&asked).await {
+                if let Err(fault) = self.delete_as_seen(record).await {
                     item.ok = false;
                     item.error = Some(OperationError::from(fault));
                 }
@@ -189,32 +191,55 @@ impl SandboxManager {
         Ok(items)
     }
 
-    async fn delete_now(&self, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
-        let started = self.delete_snapshot(request).await?;
+    /// Deletes one, unless it changed, or something depends on it by now.
+    async fn delete_as_seen(&self, record: &SnapshotRecord) -> Result<(), Fault> {
+        let request = SnapshotDeleteRequest {
+            id: record.id.to_string(),
+            revision: Some(record.revision),
+            ..SnapshotDeleteRequest::default()
+        };
+        let started = self.delete_snapshot(&request).await?;
         match started.operation {
             Some(operation) => self.finish_snapshot(&operation).await.map(|_| ()),
             None => Ok(()),
         }
     }
 
-    /// A profile's `keep`, after a snapshot that went well. What cannot be deleted stays, and is no failure.
-    pub(super) async fn keep_newest(&self, sandbox: &SandboxId, keep: u32) {
-        let old = match self.old_snapshots(Some(keep), None, Some(sandbox)).await {
+    /// A profile's `keep`, after a snapshot that went well: what it deleted is in the message of that one. What cannot be
+    /// deleted stays, and is no failure.
+    pub(super) async fn keep_newest(&self, newest: &SnapshotRecord, keep: u32, reporter: &JobReporter) {
+        let sandbox = &newest.sandbox_id;
+        let mut old = match self.old_snapshots(Some(keep), None, Some(sandbox)).await {
             Ok(old) => old,
             Err(fault) => return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for"),
         };
-        for (view, _) in old.into_iter().filter(|(view, _)| view.dependants().is_empty()) {
-            let id = view.record.id.to_string();
-            let asked = SnapshotDeleteRequest { id, revision: Some(view.record.revision), force: false };
+        old.retain(|(view, _)| !view.record.is_protected() && view.dependants().is_empty());
+        let mut gone = Vec::new();
+        for (at, (view, _)) in old.iter().enumerate() {
+            let (done, of) = (Some(at as u64), Some(old.len() as u64));
+            reporter.report(Report { stage: "keep", done, of, ..Report::default() });
+            let record = &view.record;
             // Boxed: it starts operations of this very kind.
-            if let Err(fault) = Box::pin(self.delete_now(&asked)).await {
-                tracing::warn!(snapshot = %asked.id, %fault, "an old snapshot could not be deleted");
+            match Box::pin(self.delete_as_seen(record)).await {
+                Ok(()) => gone.push(record.title()),
+                Err(fault) => tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted"),
             }
+        }
+        if gone.is_empty() {
+            return;
+        }
+        let message = format!("the profile keeps {keep} of a sandbox: deleted {}", gone.join(", "));
+        let told = self.transition_snapshot(&newest.id, None, Vec::new(), move |record| {
+            record.message = Some(message);
+            Ok(())
+        });
+        if let Err(fault) = told.await {
+            tracing::warn!(snapshot = %newest.id, %fault, "what was deleted for it is not on its record");
         }
     }
 
-    /// Ready snapshots that are beyond the newest `keep` of their sandbox and older than so many seconds, with why; of one
-    /// sandbox, or of all. What nobody asked about counts as said.
+    /// Ready snapshots that are beyond the newest `keep` of their sandbox and older than so many seconds, with why: those that
+    /// were taken of one sandbox, or all. What nobody asked about counts as said.
     async fn old_snapshots(
         &self,
         keep: Option<u32>,
@@ -224,12 +249,12 @@ impl SandboxManager {
         let now = self.now();
         let mut views = self.snapshots(&SnapshotQuery::default()).await?;
         views.retain(|view| view.record.state == SnapshotState::Ready && view.record.kind == SnapshotKind::User);
+        // What somebody brought here on purpose is not one of those that come by themselves.
+        let counts = |record: &SnapshotRecord, of: &SandboxId| record.sandbox_id == *of && record.imported_at.is_none();
+        views.retain(|view| of.is_none_or(|of| counts(&view.record, of)));
         let mut old = Vec::new();
         for (at, view) in views.iter().enumerate() {
             let record = &view.record;
-            if of.is_some_and(|of| record.sandbox_id != *of) {
-                continue;
-            }
             // One from which nothing can be restored stands in for nobody.
             let stands_in = |other: &SnapshotRecord| other.sandbox_id == record.sandbox_id && !other.is_lost();
             let newer = views[at + 1..].iter().filter(|other| stands_in(&other.record)).count();
@@ -244,6 +269,15 @@ impl SandboxManager {
         }
         Ok(old)
     }
+}
+
+/// A protected one is deleted only by who says that he means it.
+fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Fault> {
+    if record.is_protected() && !forced {
+        return Err(Fault::new(Code::Conflict, format!("snapshot {} is labelled protect=true", record.title()))
+            .hint("--force-protected does it all the same"));
+    }
+    Ok(())
 }
 
 /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from

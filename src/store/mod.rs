@@ -161,9 +161,6 @@ pub trait PatchStore: Send + Sync {
     /// Takes it out; `None` if it is not there.
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault>;
 
-    /// Takes all of a snapshot's out.
-    async fn remove_all(&self, snapshot: &SnapshotId) -> Result<(), Fault>;
-
     /// A number that changes whenever any of them changed, by whichever process; cheap.
     async fn version(&self) -> Result<u64, Fault>;
 }

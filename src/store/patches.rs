@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{EventId, PatchId, SnapshotId};
+use crate::domain::name::{EventId, PatchId};
 use crate::domain::patch::Patch;
 use crate::store::PatchStore;
 use crate::store::document::Document;
@@ -72,20 +72,6 @@ impl PatchStore for PatchFile {
         entries.remove(index);
         self.document.commit(writing, entries).await?;
         Ok(Some(gone))
-    }
-
-    async fn remove_all(&self, snapshot: &SnapshotId) -> Result<(), Fault> {
-        if !self.list().await?.iter().any(|patch| patch.snapshot_id == *snapshot) {
-            return Ok(());
-        }
-        let writing = self.document.write().await?;
-        let mut entries = Vec::with_capacity(writing.content.entries.len());
-        for entry in &writing.content.entries {
-            if writing.content.meaning(entry)?.snapshot_id != *snapshot {
-                entries.push(Arc::clone(entry));
-            }
-        }
-        self.document.commit(writing, entries).await
     }
 
     async fn version(&self) -> Result<u64, Fault> {

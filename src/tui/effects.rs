@@ -235,7 +235,9 @@ impl Effects {
 /// Writes a log into a file that is not there yet, the service before each line.
 fn save_log(path: &std::path::Path, lines: &[Arc<LogText>]) -> std::io::Result<()> {
     use std::io::Write as _;
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // What services write may be secret.
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut out = std::io::BufWriter::new(file);
     for line in lines {
         let mark = if line.stderr { '!' } else { '|' };

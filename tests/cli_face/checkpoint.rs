@@ -40,6 +40,20 @@ async fn what_a_snapshot_is_less_than_hoped_is_said() {
 }
 
 #[tokio::test]
+async fn what_a_profiles_keep_deleted_is_told() {
+    let mut newest = snapshot("snap-0000000f", None, "a1b2c3d4");
+    newest.message = Some("the profile keeps 1 of a sandbox: deleted old\u{1b}[2J".to_owned());
+    let fake = family();
+    fake.lock().shelf.ends.clear();
+    fake.lock().shelf.becomes = Some(newest);
+    let ran = run(&fake, "snapshot my-env").await;
+    let told = ran.stderr.lines().find(|line| line.contains("keeps 1")).unwrap();
+    assert!(told.contains("deleted old") && !told.contains('\u{1b}') && !ran.stdout.contains("keeps"), "{ran}");
+    assert!(run(&fake, "snapshot my-env --json").await.json()["message"].as_str().unwrap().contains("deleted old"));
+    assert_eq!(run(&fake, "snapshot my-env --quiet").await.stderr, "");
+}
+
+#[tokio::test]
 async fn a_failed_snapshot_shows_why_and_what_remains() {
     let problem = Problem::new(Code::OperationFailed, "the archive could not be written");
     for (unremoved, name) in [(false, "snapshot_failed"), (true, "snapshot_failed_with_rest")] {

@@ -123,6 +123,7 @@ async fn delete_prints_an_array_in_the_order_given() {
         ("snapshots delete base snap-0000000b", 4),
         ("snapshots delete base --force", 2),
         ("snapshots delete base --force --yes", 0),
+        ("snapshots delete base --force-protected", 2),
         ("snapshots delete snap-0000", 2),
         ("snapshots delete snap-0000000b --force --yes", 0),
     ] {
@@ -144,7 +145,10 @@ async fn delete_asks_and_shows_what_depends_on_it() {
     // Whoever was shown a record agreed to that revision.
     let fake = family();
     run_in(on_terminal("y\n"), &fake, "snapshots delete base --force").await;
-    assert_eq!(last(&fake), ("delete".to_owned(), json!({"id": A, "revision": 3, "force": true})));
+    assert_eq!(
+        last(&fake),
+        ("delete".to_owned(), json!({"id": A, "revision": 3, "force": true, "force_protected": false}))
+    );
     // Under --json nobody can be asked.
     let ran = run_in(on_terminal("y\n"), &family(), "snapshots delete base --force --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));
@@ -184,7 +188,8 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
     assert_eq!(last(&fake).1, json!({"keep": 1, "older_than_s": null, "dry_run": true}));
     let ran = run(&fake, "snapshots prune --keep 1 --older-than 30d --json").await;
     assert_eq!((ran.status, ran.json()[0]["ok"].clone(), ran.json()[1]["ok"].clone()), (0, json!(true), json!(false)));
-    assert_eq!(last(&fake), ("delete".to_owned(), json!({"id": "snap-0000000c", "revision": null, "force": false})));
+    let asked = json!({"id": "snap-0000000c", "revision": null, "force": false, "force_protected": false});
+    assert_eq!(last(&fake), ("delete".to_owned(), asked));
     assert_snapshot!("prune_asks", run_in(on_terminal("n\n"), &old(), "snapshots prune --keep 1 --no-color").await);
     assert_snapshot!("prune", run(&old(), "snapshots prune --keep 1").await);
     for wrong in ["", "--keep -1", "--keep many", "--older-than yesterday"] {
@@ -319,6 +324,26 @@ async fn export_writes_a_whole_file_or_none() {
         assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("invalid_input")), "{path}: {ran}");
     }
     assert_eq!(fake.calls().len(), asked);
+}
+
+#[tokio::test]
+async fn of_two_exports_to_one_file_one_is_whole_and_the_other_says_conflict() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("base.sbx");
+    let line = format!("snapshots export base {} --json", file.display());
+    let fake = family();
+    fake.lock().shelf.exported = vec![Ok(vec![b'x'; 100_000]), Ok(b"end".to_vec())];
+    let (one, two) = tokio::join!(run(&fake, &line), run(&fake, &line));
+    let (won, lost) = if one.status == 0 { (one, two) } else { (two, one) };
+    assert_eq!((won.status, lost.status, &lost.error()["code"]), (0, 4, &json!("conflict")), "{won}\n{lost}");
+    assert_eq!(std::fs::read(&file).unwrap().len(), 100_003);
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(
+        (mode & 0o777, std::fs::read_dir(folder.path()).unwrap().count()),
+        (0o600, 1),
+        "it has all of a workspace"
+    );
 }
 
 #[tokio::test]

@@ -22,6 +22,29 @@ fn a_diff_says_what_changed_on_docker() {
     a_diff_says_what_changed(DOCKER);
 }
 
+/// What this account cannot read is listed as a snapshot reads it: here through a container.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_diff_lists_what_the_account_alone_cannot_read() {
+    for host in ["sandboxer01-dev", "sandboxer01-sudo"] {
+        let bench = Bench::with(&[host]);
+        let before = bench.snapshot(host);
+        snapshot(&bench, host, "closed-source");
+        let work = "mkdir shut && echo secret >shut/in && : >none && chmod 000 shut none";
+        bench.run(["exec", "closed-source", "--", "sh", "-ec", work]).ok();
+        let now = bench.run(["snapshots", "diff", "base"]).ok();
+        let mut found = changes(&now);
+        found.remove("workspace");
+        let expected = ["workspace/none", "workspace/shut", "workspace/shut/in"];
+        assert_eq!(found, expected.map(|path| (path.to_owned(), "added".to_owned())).into(), "{host}");
+        bench.run(["snapshot", "closed-source", "--name", "later"]).ok();
+        let same = bench.run(["snapshots", "diff", "later", "closed-source"]).ok();
+        assert_eq!(same["changes"], json!([]), "{host}: as the snapshot lists it");
+        clear(&bench);
+        bench.assert_unchanged(host, &before);
+    }
+}
+
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_diff_says_what_changed_on_podman() {

@@ -15,7 +15,7 @@ impl House {
         serde_json::from_slice(pieces[0].as_ref().unwrap()).unwrap()
     }
 
-    async fn import(&self, file: &ArchiveManifest, name: Option<&str>) -> Result<SnapshotRecord, Fault> {
+    pub(crate) async fn import(&self, file: &ArchiveManifest, name: Option<&str>) -> Result<SnapshotRecord, Fault> {
         let request = SnapshotImportRequest { host: "local".to_owned(), name: name.map(str::to_owned) };
         let pieces = stream::iter([Ok(serde_json::to_vec(file).unwrap())]).boxed();
         let started = self.manager.import_snapshot(&request, pieces).await?;

@@ -4,6 +4,7 @@
 
 mod house;
 mod imports;
+mod keeping;
 mod patches;
 mod recipes;
 mod recover;

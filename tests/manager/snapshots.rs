@@ -277,7 +277,11 @@ async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
     assert_eq!(
         house
             .other
-            .delete_snapshot(&SnapshotDeleteRequest { id: snapshot.clone(), force: true, revision: None })
+            .delete_snapshot(&SnapshotDeleteRequest {
+                id: snapshot.clone(),
+                force: true,
+                ..SnapshotDeleteRequest::default()
+            })
             .await
             .unwrap_err()
             .code,

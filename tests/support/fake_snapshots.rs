@@ -310,6 +310,7 @@ pub fn snapshot_of(source: &SandboxRecord, id: &str, name: Option<&str>, now: Ti
         message: None,
         failure: None,
         created_at: now,
+        imported_at: None,
         expires_at: None,
         archive: ArchiveFacts {
             bytes: Some(120_000_000),

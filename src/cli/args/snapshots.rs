@@ -116,6 +116,9 @@ pub struct DeleteArgs {
     /// Although something depends on it
     #[arg(long)]
     pub force: bool,
+    /// Although it is labelled protect=true
+    #[arg(long)]
+    pub force_protected: bool,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,

@@ -49,8 +49,13 @@ pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
         return to_pipe(face, pieces).await;
     }
     // Before any host is asked: that is where most of the time goes.
-    let file = File::create_new(&partial).await.map_err(|error| unwritable(&partial, &error))?;
-    let written = match to_file(face, &record, file, &partial).await {
+    let file = begin(&partial).await?;
+    // From here on the partial file is this export's.
+    let named = match to_file(face, &record, file, &partial).await {
+        Ok(written) => name(&partial, &args.file).await.map(|()| written).map_err(Stop::from),
+        Err(stop) => Err(stop),
+    };
+    let written = match named {
         Ok(written) => written,
         Err(stop) => {
             // Nothing of an export that did not come to its end stays.
@@ -58,7 +63,7 @@ pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
             return Err(stop);
         }
     };
-    settle(&partial, &args.file).await.map_err(|error| unwritable(&args.file, &error))?;
+    settle(&args.file).await.map_err(|error| unwritable(&args.file, &error))?;
     if face.look.json {
         face.document(&record)?;
     } else {
@@ -77,13 +82,30 @@ fn partial(file: &Path) -> PathBuf {
 
 fn refuse_existing(file: &Path, partial: &Path) -> Result<(), Problem> {
     if file.symlink_metadata().is_ok() {
-        return Err(Problem::new(Code::Conflict, format!("{} exists", file.display())).hint("name another file"));
+        return Err(exists(file));
     }
     if partial.symlink_metadata().is_ok() {
-        let message = format!("{} exists: another export is writing it, or was killed", partial.display());
-        return Err(Problem::new(Code::Conflict, message).hint("if it was killed, remove that file"));
+        return Err(begun(partial));
     }
     Ok(())
+}
+
+fn exists(file: &Path) -> Problem {
+    Problem::new(Code::Conflict, format!("{} exists", file.display())).hint("name another file")
+}
+
+fn begun(partial: &Path) -> Problem {
+    let message = format!("{} exists: another export is writing it, or was killed", partial.display());
+    Problem::new(Code::Conflict, message).hint("if it was killed, remove that file")
+}
+
+/// A new file that nobody else reads: what is in a workspace may be secret.
+async fn begin(partial: &Path) -> Result<File, Problem> {
+    match File::options().write(true).create_new(true).mode(0o600).open(partial).await {
+        // Somebody else's, who began since it was looked for.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(begun(partial)),
+        opened => opened.map_err(|error| unwritable(partial, &error)),
+    }
 }
 
 async fn to_pipe(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
@@ -111,7 +133,7 @@ fn cut_off() -> Problem {
     Problem::new(Code::Cancelled, "cut off: what was written is no whole archive")
 }
 
-/// Writes the bytes to a new file and to its disk; how many there were.
+/// Writes the bytes to the file and to its disk; how many there were.
 async fn to_file(face: &mut Face<'_>, record: &SnapshotRecord, mut file: File, path: &Path) -> Result<u64, Stop> {
     let failed = |error: io::Error| unwritable(path, &error);
     let mut pieces = face.client.export_snapshot(record.id.as_str()).await?;
@@ -138,14 +160,21 @@ async fn to_file(face: &mut Face<'_>, record: &SnapshotRecord, mut file: File, p
     Ok(written)
 }
 
-/// Gives the whole file its name, unless something has it by now, and writes that down too.
-async fn settle(partial: &Path, file: &Path) -> io::Result<()> {
-    match renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE) {
-        Ok(()) => {}
-        // Not every file system can refuse; there the look at the beginning must do.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => tokio::fs::rename(partial, file).await?,
-        Err(error) => return Err(error.into()),
-    }
+/// Gives the whole file its name, unless something has it by now.
+async fn name(partial: &Path, file: &Path) -> Result<(), Problem> {
+    use rustix::io::Errno;
+    let named = match renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE) {
+        Err(Errno::EXIST) => return Err(exists(file)),
+        // Not every file system can refuse; there another look must do.
+        Err(Errno::INVAL | Errno::NOSYS) if file.symlink_metadata().is_ok() => return Err(exists(file)),
+        Err(Errno::INVAL | Errno::NOSYS) => tokio::fs::rename(partial, file).await,
+        named => named.map_err(io::Error::from),
+    };
+    named.map_err(|error| unwritable(file, &error))
+}
+
+/// Writes down on the disk that it has its name.
+async fn settle(file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).await?.sync_all().await
 }

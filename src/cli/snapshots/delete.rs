@@ -37,6 +37,7 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
                     // Only somebody who was shown the record agreed to that revision.
                     revision: asked.then_some(record.revision),
                     force: args.force,
+                    force_protected: args.force_protected,
                 };
                 BulkItem::new(record.id.as_str(), delete_one(client, running, request).await)
             }
@@ -83,6 +84,7 @@ async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Re
     });
     let needs_yes = match prefix {
         _ if args.force => Some("--force".to_owned()),
+        _ if args.force_protected => Some("--force-protected".to_owned()),
         Some((typed, view)) => Some(format!("'{typed}', the beginning of {},", view.record.id)),
         None => None,
     };

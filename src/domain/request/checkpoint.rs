@@ -80,6 +80,8 @@ pub struct SnapshotDeleteRequest {
     pub revision: Option<u64>,
     /// Although patches or sandboxes depend on it.
     pub force: bool,
+    /// Although it is labelled `protect=true`.
+    pub force_protected: bool,
 }
 
 /// What a copy asks for.

@@ -123,7 +123,7 @@ impl SnapshotTarget {
     }
 
     fn is_protected(&self) -> bool {
-        self.view.record.labels.get("protect").is_some_and(|value| value == "true")
+        self.view.record.is_protected()
     }
 }
 

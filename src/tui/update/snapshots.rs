@@ -175,7 +175,9 @@ pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
         let (id, now) = (record.id.clone(), model.now);
         let job = model.jobs.start_on(OperationKind::Delete, id.clone(), target.title(), now);
         let force = !target.dependants.is_empty();
-        let request = SnapshotDeleteRequest { id: id.to_string(), revision: Some(record.revision), force };
+        // One that is taken has been named by its id.
+        let (revision, force_protected) = (Some(record.revision), record.is_protected());
+        let request = SnapshotDeleteRequest { id: id.to_string(), revision, force, force_protected };
         let dependants = Some(target.dependants.clone());
         let frozen = FrozenSnapshot { id, revision: record.revision, dependants };
         effects.push(Effect::DeleteSnapshot(job, frozen, request));

@@ -59,6 +59,16 @@ sbx_also() {
   fi
 }
 
+# sbx_closed: the first in `workspace` that this account cannot read.
+sbx_closed() {
+  if find . -prune -readable >/dev/null 2>&1; then
+    find workspace \( ! -readable -o -type d ! -executable \) ! -type l -print -quit 2>&1
+  else
+    # busybox's cannot tell; where it cannot go in, it says so.
+    find workspace ! -type l -exec sh -c 'for sbx_one; do [ -r "$sbx_one" ] || echo "$sbx_one"; done' sh {} + 2>&1
+  fi | head -n 1
+}
+
 # sbx_images_of: images of this sandbox's containers that are here, by id.
 sbx_images_of() {
   sbx_all=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>/dev/null </dev/null)

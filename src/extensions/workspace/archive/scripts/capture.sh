@@ -42,14 +42,6 @@ sbx_at=$sbx_shelf/$sbx_snapshot
 # As whom it can be read: what a container wrote belongs to others.
 sbx_rung=plain sbx_more='' sbx_image='' sbx_here_is=,readonly sbx_at_is=''
 [ -z "$sbx_engine" ] || sbx_image=$(sbx_images_of | head -n 1)
-sbx_closed() {
-  if find . -prune -readable >/dev/null 2>&1; then
-    find workspace \( ! -readable -o -type d ! -executable \) ! -type l -print -quit 2>&1
-  else
-    # busybox's cannot tell; where it cannot go in, it says so.
-    find workspace ! -type l -exec sh -c 'for sbx_one; do [ -r "$sbx_one" ] || echo "$sbx_one"; done' sh {} + 2>&1
-  fi | head -n 1
-}
 if [ "$(id -u)" != 0 ]; then
   if [ "$sbx_engine" = podman ]; then
     sbx_rung=unshare

@@ -1,10 +1,31 @@
 # Lists a workspace as an archive of it would be listed; no content is read. Parameters: the sandbox's directory, the
 # engine's program, then patterns to leave out. runtime.sh, says.sh and as.sh stand before it.
 cd -P -- "$1" || exit 72
-sbx_rung=plain
-if [ "$2" = podman ] && [ "$(id -u)" != 0 ]; then sbx_rung=unshare; fi
+sbx_here=$(env pwd -P)
+sbx_project=${sbx_here##*/} sbx_engine=$2
+sbx_id=${sbx_project#sbx-}
 shift 2
 sbx_gnu_tar || { echo "this host's tar cannot list it; it takes GNU tar" >&2; exit 69; }
+# As whom: as for a snapshot.
+sbx_rung=plain sbx_more='' sbx_image='' sbx_here_is=,readonly sbx_at_is=,readonly
+if [ "$(id -u)" != 0 ]; then
+  if [ "$sbx_engine" = podman ]; then
+    sbx_rung=unshare
+  else
+    sbx_shut=$(sbx_closed)
+    if [ -z "$sbx_shut" ]; then
+      :
+    elif sbx_has sudo && sudo -n tar --version >/dev/null 2>&1 </dev/null; then
+      sbx_rung=sudo
+    else
+      [ -z "$sbx_engine" ] || sbx_image=$(sbx_images_of | head -n 1)
+      [ -n "$sbx_image" ] || { echo "$sbx_shut cannot be read by this account" >&2; exit 77; }
+      sbx_rung=container
+      # A name of its own: a snapshot may be taken meanwhile.
+      sbx_project=$sbx_project-list-$$
+    fi
+  fi
+fi
 sbx_count=$#
 while [ "$sbx_count" -gt 0 ]; do
   sbx_pattern=${1%/}
@@ -20,9 +41,10 @@ done
 sbx_uid=$(id -u) sbx_gid=$(id -g)
 [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
 sbx_maps=$(mktemp -d) || exit 73
+sbx_at=$sbx_maps
 trap 'rm -rf "$sbx_maps"' EXIT HUP INT TERM
 printf '+%s self:0\n' "$sbx_uid" >"$sbx_maps/users"
 printf '+%s self:0\n' "$sbx_gid" >"$sbx_maps/groups"
 # A listing of an archive that goes nowhere: tar knows /dev/null and reads no file for it.
 sbx_as tar --format=pax --owner-map="$sbx_maps/users" --group-map="$sbx_maps/groups" -cvv --index-file=/dev/fd/1 --full-time --quoting-style=escape '--quote-chars= ' \
-  "$@" -f /dev/null workspace
+  "$@" -f /dev/null workspace </dev/null

@@ -1,0 +1,135 @@
+//! What goes by itself, what does not, and what is told of it; and names that would mean two things.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sandboxer::domain::Code;
+use sandboxer::domain::event::EventKind;
+use sandboxer::domain::request::{
+    CreateRequest, EventQuery, PatchRequest, PruneRequest, SnapshotDeleteRequest, SnapshotRequest,
+};
+
+use crate::house::{House, house};
+use crate::snapshots::source;
+
+/// A house whose profile `profile.few` keeps one snapshot, and a sandbox of it.
+async fn few(labels: &[(&str, &str)]) -> (House, String) {
+    let house = house();
+    let folder = house.folder.path().join("profiles");
+    std::fs::create_dir(&folder).unwrap();
+    let text = include_str!("../../profiles/sandbox-canary.yaml").replace("profile.sandbox-canary", "profile.few");
+    std::fs::write(folder.join("few.yaml"), text.replace("{mode: live}", "{mode: live, keep: 1}")).unwrap();
+    let labels: BTreeMap<_, _> = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let request = CreateRequest { profile: Some("few".to_owned()), labels, ..CreateRequest::default() };
+    let (record, ended) = house.create(request).await;
+    assert_eq!(ended, Ok(()));
+    (house, record.id.to_string())
+}
+
+impl House {
+    /// A moment later than the one before.
+    async fn later(&self, sandbox: &str, name: &str) -> sandboxer::domain::snapshot::SnapshotRecord {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        self.snapshot(sandbox, name).await.unwrap()
+    }
+
+    async fn names(&self) -> Vec<String> {
+        self.listed().await.into_iter().map(|(name, _)| name).collect()
+    }
+
+    async fn told(&self, kind: EventKind) -> Vec<serde_json::Value> {
+        let query = EventQuery { kinds: vec![kind], ..EventQuery::default() };
+        self.manager.events(&query).await.unwrap().into_iter().map(|event| event.data).collect()
+    }
+}
+
+#[tokio::test]
+async fn keep_deletes_the_oldest_and_says_so_and_leaves_what_was_imported() {
+    let (house, id) = few(&[]).await;
+    let first = house.later(&id, "first").await;
+    let file = house.export(first.id.as_str()).await;
+    let second = house.later(&id, "second").await;
+    assert_eq!(house.names().await, ["second"]);
+    let said = second.message.unwrap();
+    assert!(said.contains("keeps 1") && said.contains("first"), "{said}");
+    assert_eq!(house.told(EventKind::SnapshotDeleted).await.len(), 1);
+
+    let back = house.import(&file, None).await.unwrap();
+    assert!(back.imported_at.unwrap() > back.created_at);
+    let third = house.later(&id, "third").await;
+    assert!(third.message.unwrap().contains("second"));
+    assert_eq!(house.names().await, ["first", "third"], "somebody brought it here on purpose");
+    assert_eq!(house.later(&id, "fourth").await.imported_at, None);
+}
+
+#[tokio::test]
+async fn what_is_protected_goes_only_by_name_and_with_its_flag() {
+    let (house, id) = few(&[("protect", "true")]).await;
+    for name in ["one", "two", "three"] {
+        house.later(&id, name).await;
+    }
+    assert_eq!(house.names().await, ["one", "two", "three"], "`keep` leaves them");
+    let prune = PruneRequest { keep: Some(0), ..PruneRequest::default() };
+    let items = house.manager.prune_snapshots(&prune).await.unwrap();
+    assert!(
+        items.iter().all(|item| !item.ok && item.error.is_none() && item.reason.contains("protect=true")),
+        "{items:?}"
+    );
+    assert_eq!((items.len(), house.names().await.len()), (3, 3));
+
+    let one = house.manager.snapshot_view("one").await.unwrap().record.id.to_string();
+    let fault = house.delete(&one, true).await.unwrap_err();
+    assert_eq!((&fault.code, house.names().await.len()), (&Code::Conflict, 3), "{fault}");
+    assert!(fault.hint.unwrap().contains("--force-protected"));
+    let request = SnapshotDeleteRequest { id: one, force_protected: true, ..SnapshotDeleteRequest::default() };
+    let started = house.manager.delete_snapshot(&request).await.unwrap();
+    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(house.names().await, ["two", "three"]);
+}
+
+#[tokio::test]
+async fn a_deletion_tells_of_the_patches_it_takes() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let mut patches = Vec::new();
+    for script in ["one", "two"] {
+        let request = PatchRequest { snapshot: snapshot.clone(), script: script.to_owned(), ..PatchRequest::default() };
+        patches.push(house.manager.add_patch(&request).await.unwrap().id);
+    }
+    house.delete(&snapshot, true).await.unwrap();
+    let told = house.told(EventKind::PatchRemoved).await;
+    let ids: Vec<_> = told.iter().map(|data| data["patch_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, patches.iter().map(|patch| patch.as_str()).collect::<Vec<_>>());
+    assert!(told.iter().all(|data| data["snapshot_id"] == snapshot.as_str() && data["snapshot_name"] == "my-env"));
+    assert_eq!(house.kinds().await.last().unwrap(), "snapshot.deleted");
+}
+
+#[tokio::test]
+async fn a_name_is_never_an_id_nor_an_id_a_name() {
+    let house = house();
+    let chosen = |id: &str| CreateRequest { id: Some(id.to_owned()), ..CreateRequest::default() };
+    house.create(chosen("shop")).await.1.unwrap();
+    let named = |name: &str| SnapshotRequest {
+        id: "shop".to_owned(),
+        name: Some(name.to_owned()),
+        ..SnapshotRequest::default()
+    };
+    let refused = house.manager.snapshot(&named("shop")).await.unwrap_err();
+    assert_eq!((&refused.code, &refused.details["field"]), (&Code::Conflict, &"name".into()), "{refused}");
+    assert!(house.names().await.is_empty() && house.there().is_empty());
+
+    let env = house.snapshot("shop", "env").await.unwrap();
+    for id in ["env", env.id.as_str()] {
+        for refused in
+            [house.manager.create(chosen(id)).await.err(), house.manager.plan_create(&chosen(id)).await.err()]
+        {
+            let refused = refused.unwrap();
+            assert_eq!((&refused.code, &refused.details["field"]), (&Code::Conflict, &"id".into()), "{refused}");
+        }
+    }
+    let file = house.export(env.id.as_str()).await;
+    assert_eq!(house.import(&file, Some("shop")).await.unwrap_err().code, Code::Conflict);
+    house.delete(env.id.as_str(), false).await.unwrap();
+    house.create(chosen("env")).await.1.unwrap();
+}
