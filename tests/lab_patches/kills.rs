@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text};
 use crate::{add, canary_base, patches_of, read};
 
-fn killed(bench: &Bench, point: &str, args: &[&str]) {
+pub(crate) fn killed(bench: &Bench, point: &str, args: &[&str]) {
     let ran = bench.run_failing(&format!("{point}=return"), args);
     assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
 }
 
-fn recovered(bench: &Bench) {
+pub(crate) fn recovered(bench: &Bench) {
     let items = bench.run(["recover"]).ok();
     assert!(items.as_array().unwrap().iter().all(|item| item["ok"] == true), "{items:#}");
     assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
@@ -23,7 +23,7 @@ fn recovered(bench: &Bench) {
 }
 
 /// How often each patch left its mark.
-fn marks(bench: &Bench, id: &str) -> Vec<String> {
+pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
     read(bench, id, "marks").lines().map(str::to_owned).collect()
 }
 

@@ -8,6 +8,7 @@ mod kills;
 #[allow(dead_code, reason = "shared with tests/lab_sandboxes")]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
+mod passes;
 mod scripts;
 mod service;
 mod sleep;

@@ -94,3 +94,37 @@ fn in_a_service_on_podman() {
 fn in_a_service_on_rootless_podman() {
     in_a_service("coulombcore-ops");
 }
+
+/// One service ends when the workspace says so, the other one stays.
+const ENDS: &str = r#"services:
+  app:
+    image: localhost/sbx-lab:1
+    command: ["sh", "-c", "while [ ! -e /flags/end ]; do sleep 0.1; done; exit 3"]
+    stop_signal: SIGKILL
+    volumes: ["./flags:/flags"]
+  stays:
+    image: localhost/sbx-lab:1
+    command: ["sleep", "100000"]
+    stop_signal: SIGKILL
+"#;
+
+/// What runs is looked at again behind the patches: a service that one of them ended is not told of as if it ran.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_service_that_a_patch_ended_is_shown_as_ended() {
+    let bench = Bench::new();
+    let repo = bench.repository("ends", &[("docker-compose.yml", ENDS), ("flags/keep", "")]);
+    bench.create_stack(DOCKER, &repo, &["--name", "source"]);
+    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    bench.run(["restore", "base", "--name", "woken"]).ok();
+    add(&bench, "base", "touch flags/end; sleep 1", &[]);
+    bench.run(["sleep", "woken"]).ok();
+    for record in [bench.run(["wake", "woken"]).ok(), bench.run(["restore", "base", "--name", "restored"]).ok()] {
+        assert_eq!((&record["state"], &record["patch_state"]), (&json!("ready"), &json!("applied")), "{record:#}");
+        let all = record["services"].as_array().unwrap();
+        let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{record:#}"));
+        let app = of("app");
+        assert_eq!((&app["state"], &app["exit_code"]), (&json!("exited"), &json!(3)), "{record:#}");
+        assert_eq!(of("stays")["state"], "running", "{record:#}");
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::checkpoint_kills::statuses;
-use crate::lab::{Bench, DOCKER, PODMAN, signal, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, signal, text};
 
 const CROWD: &str = r#"services:
   web:
@@ -75,4 +75,39 @@ fn containers_run_again_after_a_cancelled_snapshot_on_docker() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn containers_run_again_after_a_cancelled_snapshot_on_podman() {
     run_again(PODMAN);
+}
+
+/// A terminal that is closed says so twice: its shell does, and it does. Neither is a second thought about the rollback.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_snapshot_whose_terminal_is_closed_rolls_back() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let repo = bench.stack("crowd", CROWD);
+    let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
+    let mut command = bench.command(["snapshot", &id, "--name", "hung-up", "--mode", "pause"]);
+    // So that it is in the middle of it, and that the way back takes a while, too.
+    command.env("FAILPOINTS", "snapshot.captured=sleep(1000);snapshot.cleared=sleep(500)");
+    let snapshot = Started::spawn(command);
+    let shelf = bench.workspace_root(DOCKER).join("snapshots");
+    let until = Instant::now() + Duration::from_secs(15);
+    while !shelf.exists() {
+        assert!(Instant::now() < until, "it did not begin");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for _ in 0..2 {
+        snapshot.signal("HUP");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let ran = snapshot.finish();
+    assert_eq!(ran.status, Some(130), "{ran:#?}");
+    let record = bench.run(["snapshots", "get", "hung-up"]).ok();
+    assert_eq!((&record["state"], &record["unremoved"]), (&"failed".into(), &false.into()), "{record:#}");
+    let all = statuses(DOCKER, &id);
+    assert!(all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")), "{all:?}");
+    assert!(!shelf.exists(), "nothing of it is left");
+    assert_eq!(bench.run(["recover"]).ok(), serde_json::json!([]), "there is nothing to bring into order");
+    bench.run(["destroy", &id]).ok();
+    bench.run(["snapshots", "delete", "hung-up"]).ok();
+    bench.assert_unchanged(DOCKER, &before);
 }

@@ -1,10 +1,13 @@
 //! SIGKILL at every step of snapshot, restore and delete, and then `recover`: never a listed snapshot that cannot be
 //! restored, never a source left paused, nothing on the host without a record.
 
+use std::fs;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::kills::{id_of, killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, engine, on_host, text};
 
 /// A stack with a volume, whose content is part of a snapshot.
 const KEEPER: &str = r#"services:
@@ -29,7 +32,7 @@ const SNAPSHOT: [&str; 7] = [
 ];
 
 /// Every step of a restore.
-const RESTORE: [&str; 9] = [
+const RESTORE: [&str; 10] = [
     "restore.requested",
     "create.provisioning",
     "restore.prepared",
@@ -37,6 +40,7 @@ const RESTORE: [&str; 9] = [
     "restore.up",
     "create.provisioned",
     "create.started",
+    "create.patched",
     "create.dated",
     "create.ready",
 ];
@@ -158,4 +162,79 @@ fn deletions_that_are_killed_are_finished() {
     assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
     bench.run(["destroy", "gone-source"]).ok();
     bench.assert_unchanged(DOCKER, &before);
+}
+
+/// One that comes to nothing clears up, and is killed when it has: `recover` writes down what became of it.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn snapshots_that_come_to_nothing_and_are_killed_leave_nothing() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    source(&bench, DOCKER, "void-source");
+    let shelf = bench.workspace_root(DOCKER).join("snapshots");
+    for how in ["cancelled", "failed"] {
+        let mut command = bench.command(["snapshot", "void-source", "--name", how]);
+        // Held before it is sealed, so that there is something to take away.
+        command.env("FAILPOINTS", "snapshot.captured=sleep(2500);snapshot.cleared=return");
+        let snapshot = Started::spawn(command);
+        let whole = || {
+            let folder = fs::read_dir(&shelf).ok()?.flatten().next()?.path();
+            // Its last step is to take its tools away.
+            let left = fs::read_dir(&folder).ok()?.flatten().count();
+            (left == 1 && folder.join("archive.tar.zst.partial").exists()).then_some(folder)
+        };
+        let until = Instant::now() + Duration::from_secs(15);
+        let folder = loop {
+            if let Some(folder) = whole() {
+                break folder;
+            }
+            assert!(Instant::now() < until, "it was not captured");
+        };
+        if how == "cancelled" {
+            snapshot.signal("INT");
+        } else {
+            fs::remove_file(folder.join("archive.tar.zst.partial")).unwrap();
+        }
+        let ran = snapshot.finish();
+        assert_eq!(ran.status, None, "{how}: killed by a signal: {ran:#?}");
+        assert_eq!(bench.run(["snapshots", "get", how]).ok()["state"], "creating", "nobody wrote it down");
+        assert_eq!(recovered(&bench)["void-source"], "ready", "{how}");
+        let record = bench.run(["snapshots", "get", how]).ok();
+        assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(false)), "{record:#}");
+        let stand = statuses(DOCKER, "void-source");
+        assert!(stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"), "{how}: {stand:?}");
+        assert!(!shelf.exists(), "{how}: nothing of it is on the host");
+    }
+    delete_all(&bench);
+    bench.run(["destroy", "void-source"]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+/// A restore onto another host brings the archive there first: the copy is on the record or gone, and the sandbox is gone.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn restores_onto_another_host_that_are_killed_leave_a_whole_copy_or_none() {
+    let bench = Bench::new();
+    let before = bench.snapshot(PODMAN);
+    source(&bench, DOCKER, "far-source");
+    bench.run(["snapshot", "far-source", "--name", "base"]).ok();
+    for (point, stays) in [("copy.received", false), ("copy.sealed", false), ("restore.copied", true)] {
+        let id = id_of(point);
+        killed(&bench, point, &words(&["restore", "base", "--host", PODMAN, "--name", &id]));
+        recovered(&bench);
+        assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
+        let record = bench.run(["snapshots", "get", "base"]).ok();
+        assert_eq!((&record["state"], &record["operation"]), (&json!("ready"), &Value::Null), "{point}: {record:#}");
+        let copies: Vec<String> =
+            record["replicas"].as_array().unwrap().iter().map(|copy| text(&copy["host"])).collect();
+        assert_eq!(copies == [PODMAN], stays, "{point}: {record:#}");
+        assert_eq!(bench.workspace_root(PODMAN).join("snapshots").exists(), stays, "{point}");
+        assert_eq!(statuses(PODMAN, &text(&bench.get(&id)["id"])), Vec::<String>::new(), "{point}");
+    }
+    bench.run(["snapshots", "verify", "base"]).ok();
+    let back = bench.run(["restore", "base", "--host", PODMAN, "--name", "back"]).ok();
+    assert_eq!(back["state"], "ready", "{back:#}");
+    bench.run(["destroy", "back", "far-source"]).ok();
+    delete_all(&bench);
+    bench.assert_unchanged(PODMAN, &before);
 }

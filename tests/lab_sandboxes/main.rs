@@ -8,6 +8,7 @@ mod attend;
 mod bad_days;
 mod bad_input;
 mod broken;
+mod checkpoint_base;
 mod checkpoint_busybox;
 mod checkpoint_cancels;
 mod checkpoint_days;

@@ -23,6 +23,19 @@ impl House {
         self.snapshot(&id, name).await.unwrap().id.to_string()
     }
 
+    /// A snapshot of a sandbox whose recipe gives a patch, and a pass, so much time.
+    async fn base_within(&self, timeout: &str, pass_timeout: &str) -> String {
+        let profile =
+            include_str!("../../profiles/sandbox-canary.yaml").replace("profile.sandbox-canary", "profile.short");
+        std::fs::create_dir(self.folder.path().join("profiles")).unwrap();
+        let limits = format!("patches: {{timeout: {timeout}, pass_timeout: {pass_timeout}}}\n");
+        std::fs::write(self.folder.path().join("profiles/short.yaml"), profile + &limits).unwrap();
+        let request = CreateRequest { profile: Some("profile.short".into()), ..CreateRequest::default() };
+        let (record, ended) = self.create(request).await;
+        assert_eq!(ended, Ok(()));
+        self.snapshot(record.id.as_str(), "my-env").await.unwrap().id.to_string()
+    }
+
     async fn add(&self, snapshot: &str, script: &str) -> Patch {
         self.manager.add_patch(&patch(snapshot, script)).await.unwrap()
     }
@@ -185,14 +198,7 @@ async fn a_script_over_its_time_has_failed() {
 #[tokio::test]
 async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
     let house = house();
-    let profile = include_str!("../../profiles/sandbox-canary.yaml").replace("profile.sandbox-canary", "profile.short");
-    std::fs::create_dir(house.folder.path().join("profiles")).unwrap();
-    let file = house.folder.path().join("profiles/short.yaml");
-    std::fs::write(file, format!("{profile}patches: {{timeout: 1s, pass_timeout: 1s}}\n")).unwrap();
-    let request = CreateRequest { profile: Some("profile.short".into()), ..CreateRequest::default() };
-    let (record, ended) = house.create(request).await;
-    assert_eq!(ended, Ok(()));
-    let base = house.snapshot(record.id.as_str(), "my-env").await.unwrap().id.to_string();
+    let base = house.base_within("1s", "1s").await;
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
     }
@@ -202,6 +208,22 @@ async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
     assert!(record.patch_error.as_ref().unwrap().contains("patch 3 (pat-"), "{:?}", record.patch_error);
     let (record, ended) = house.apply(record.id.as_str(), false).await;
     assert_eq!((ended, has(&record).len(), record.patch_error), (Ok(()), 3, None));
+}
+
+/// The last patch of a pass gets what is left of its time, and not its own whole limit.
+#[tokio::test]
+async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
+    let house = house();
+    let base = house.base_within("2s", "2s").await;
+    house.add(&base, "one").await;
+    house.add(&base, "two").await;
+    house.scripts(&[Script::Works(Duration::from_millis(1500)), Script::Works(Duration::from_millis(1500))]);
+    let began = std::time::Instant::now();
+    let record = house.restored(&base).await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(2600), "{took:?}");
+    assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "failed")], &PatchState::Failed));
+    assert!(record.patch_error.as_ref().unwrap().contains("patch 2 (pat-"), "{:?}", record.patch_error);
 }
 
 #[tokio::test]

@@ -46,6 +46,8 @@ pub(crate) enum Script {
     Hangs,
     /// It takes so long, and exits 0.
     Takes(Duration),
+    /// It takes so long, and is ended when its time is over, as a host does it.
+    Works(Duration),
 }
 
 /// An extension that does as it is told and writes down what it was asked.
@@ -258,6 +260,10 @@ impl SandboxExtension for Shared {
             Script::Takes(time) => {
                 tokio::time::sleep(time).await;
                 (0, false)
+            }
+            Script::Works(time) => {
+                tokio::time::sleep(time.min(run.limit)).await;
+                if time > run.limit { (143, true) } else { (0, false) }
             }
         };
         let output = format!("ran {}\n", run.patch.script);

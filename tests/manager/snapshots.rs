@@ -322,6 +322,33 @@ async fn a_restored_sandbox_is_made_again_from_its_snapshot() {
 }
 
 #[tokio::test]
+async fn a_recreate_from_an_archive_that_is_not_whole_touches_nothing() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    let (before, _) = house.restore(snapshot.id.as_str()).await;
+    let again = RecreateRequest { id: before.id.to_string(), ..RecreateRequest::default() };
+    let count = |what: &str| house.script.asked().iter().filter(|asked| asked.starts_with(what)).count();
+    let removed = count("teardown");
+    for act in
+        [Act::Altered, Act::Fail(Code::NotFound, "the archive is not there"), Act::Untouched(Code::HostUnreachable)]
+    {
+        house.script.shelf.verify.lock().unwrap().push_back(act);
+        let started = house.manager.recreate(&again).await.unwrap();
+        let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+        let (error, record) = (operation.error.unwrap(), record.unwrap());
+        assert!(error.hint.as_ref().unwrap().contains("nothing of the sandbox was touched"), "{error:?}");
+        assert_eq!((&record.state, &record.since, &record.operation), (&State::Ready, &before.since, &None));
+        assert!(record.reachability.is_some());
+        assert_eq!(record.message, Some(format!("it was not made again: {}", error.message)));
+        assert_eq!((count("teardown"), count("restore")), (removed, 1), "{error:?}");
+    }
+    let started = house.manager.recreate(&again).await.unwrap();
+    let (operation, _) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!((operation.state, count("restore")), (OperationState::Succeeded, 2));
+}
+
+#[tokio::test]
 async fn a_deletion_that_finds_nobody_is_finished_later() {
     let house = house();
     let id = source(&house).await;

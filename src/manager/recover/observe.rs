@@ -40,6 +40,9 @@ impl SandboxManager {
         let reporter = JobReporter::new(&self.jobs, operation);
         let look = async {
             let seen = self.inspect(extension.as_ref(), &target).await?;
+            if self.lacks_patches(&record).await? {
+                return Ok(Inspection { ready: false, ..seen });
+            }
             // The host is proved by now. What it has may run again, or sleep, after this.
             match dead {
                 Some(OperationKind::Snapshot) => extension.resume(&target).await,
@@ -114,6 +117,18 @@ impl SandboxManager {
         let owes = owed(record, &patches, false);
         let awake = seen.ready && (owes.run.is_empty() || owes.blocked.is_some());
         Ok(!awake && !seen.asleep && !seen.resources.is_empty())
+    }
+
+    /// Whether a recreate died over a sandbox that stands again and owes patches which could run. One that was not removed
+    /// yet is still reached, and is as it was before.
+    async fn lacks_patches(&self, record: &SandboxRecord) -> Result<bool, Fault> {
+        let Some(base) = &record.based_on_snapshot else { return Ok(false) };
+        if record.state != State::Provisioning || record.reachability.is_some() {
+            return Ok(false);
+        }
+        let patches = self.patches_of(base).await?;
+        let owes = owed(record, &patches, false);
+        Ok(owes.blocked.is_none() && !owes.run.is_empty())
     }
 
     async fn ready_again(
