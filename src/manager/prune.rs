@@ -168,9 +168,10 @@ impl SandboxManager {
         for (view, why) in self.old_snapshots(request.keep, request.older_than_s, None).await? {
             let record = &view.record;
             let depends = view.dependants();
-            let stays = match record.is_protected() {
-                true => Some("kept, labelled protect=true".to_owned()),
-                false => (!depends.is_empty()).then(|| format!("kept, in use by {}", depends.join(", "))),
+            let stays = if record.is_protected() {
+                Some("kept, labelled protect=true".to_owned())
+            } else {
+                (!depends.is_empty()).then(|| format!("kept, in use by {}", depends.join(", ")))
             };
             let mut item = PruneItem {
                 id: record.id.clone(),
@@ -180,11 +181,12 @@ impl SandboxManager {
                 reason: stays.unwrap_or(why),
                 error: None,
             };
-            if item.ok && !request.dry_run {
-                if let Err(fault) = self.delete_as_seen(record).await {
-                    item.ok = false;
-                    item.error = Some(OperationError::from(fault));
-                }
+            if item.ok
+                && !request.dry_run
+                && let Err(fault) = self.delete_as_seen(record).await
+            {
+                item.ok = false;
+                item.error = Some(OperationError::from(fault));
             }
             items.push(item);
         }

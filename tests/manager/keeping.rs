@@ -100,7 +100,7 @@ async fn a_deletion_tells_of_the_patches_it_takes() {
     house.delete(&snapshot, true).await.unwrap();
     let told = house.told(EventKind::PatchRemoved).await;
     let ids: Vec<_> = told.iter().map(|data| data["patch_id"].as_str().unwrap()).collect();
-    assert_eq!(ids, patches.iter().map(|patch| patch.as_str()).collect::<Vec<_>>());
+    assert_eq!(ids, patches.iter().map(sandboxer::domain::PatchId::as_str).collect::<Vec<_>>());
     assert!(told.iter().all(|data| data["snapshot_id"] == snapshot.as_str() && data["snapshot_name"] == "my-env"));
     assert_eq!(house.kinds().await.last().unwrap(), "snapshot.deleted");
 }
