@@ -154,7 +154,7 @@ async fn a_server_is_not_there_yet() {
     let ran = run(&fleet(), "--server http://127.0.0.1:1 list --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
     let ran = run(&fleet(), "hosts check --deep").await;
-    assert_eq!(ran.status, 7);
+    assert_eq!((ran.status, ran.stderr.as_str()), (7, "error: --deep is not in this version yet\n"));
 }
 
 // --- list and get

@@ -253,12 +253,24 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
         ok,
         canary: false,
         applied: if ok { vec![1] } else { Vec::new() },
+        reason: None,
         error: (!ok).then(|| sandboxer::domain::fault::Fault::new(code, "passed over: it is sleeping").into()),
     };
-    let items = vec![item("00000001", true, Code::Internal), item("00000002", false, Code::Conflict)];
+    let asleep = sandboxer::client::RolloutItem {
+        ok: true,
+        reason: Some("it sleeps, and gets them on its next wake".to_owned()),
+        error: None,
+        ..item("00000003", false, Code::Conflict)
+    };
+    let items = vec![item("00000001", true, Code::Internal), item("00000002", false, Code::Conflict), asleep.clone()];
     update(&mut drive.model, Msg::RolledOut(job, Ok(items)));
     assert_eq!(drive.model.jobs.get(job).unwrap().state, JobState::Succeeded);
-    assert!(drive.model.toast.as_ref().unwrap().text.contains("1 sandbox has them; 1 passed over"));
+    assert!(drive.model.toast.as_ref().unwrap().text.contains("1 sandbox has them; 2 passed over"));
+    // One that was cancelled is, and nobody is called failed who was not begun.
+    let job = drive.model.jobs.start(OperationKind::Patch, None, "patches of my-env".to_owned(), real_now());
+    let late = sandboxer::client::RolloutItem { ok: false, ..asleep };
+    update(&mut drive.model, Msg::RolledOut(job, Ok(vec![item("00000001", false, Code::Cancelled), late])));
+    assert_eq!(drive.model.jobs.get(job).unwrap().state, JobState::Cancelled);
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use sandboxer::domain::facts::HostState;
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
+use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::keymap::Mode;
@@ -308,7 +309,7 @@ fn a_service_that_died_marks_its_row_and_the_header() {
     sick.revision += 1;
     sick.services = vec![service("web", "running", None), service("db", "exited", Some(137))];
     sick.services[1].restarts = Some(4);
-    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(sick)))));
+    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(sick.clone())))));
     let shown = screen(&mut model, (100, 30));
     assert!(shown.contains("1 live  1 degraded"), "{shown}");
     let row = shown.lines().find(|line| line.contains("solo")).unwrap();
@@ -316,6 +317,15 @@ fn a_service_that_died_marks_its_row_and_the_header() {
     press(&mut model, "enter");
     let shown = screen(&mut model, (100, 30));
     assert!(shown.contains("exited, exit 137, restarted 4 times"), "{shown}");
+    press(&mut model, "esc");
+    // A patch that failed hides it not, nor is it hidden.
+    sick.revision += 1;
+    sick.patch_state = PatchState::Failed;
+    sick.patch_error = Some("patch 2 (pat-00000002) failed with exit status 1".to_owned());
+    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(sick)))));
+    let shown = screen(&mut model, (120, 36));
+    let row = shown.lines().find(|line| line.contains("solo")).unwrap();
+    assert!(row.contains("⚠✗") && row.contains("db exit 137; a patch failed"), "{row}");
 }
 
 // ---- documentation -------------------------------------------------------------------------------------------------

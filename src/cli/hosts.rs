@@ -22,7 +22,7 @@ pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
 /// Probes hosts. The status is 0 when all answer, that of `host_unreachable` when none does, else of `partial`.
 pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> Outcome {
     if deep {
-        return Err(Problem::new(Code::Unsupported, "--deep comes with snapshots, which this version lacks").into());
+        return Err(Problem::new(Code::Unsupported, "--deep is not in this version yet").into());
     }
     let client = face.client;
     let checked = look_on(face, probe(client, names)).await??;

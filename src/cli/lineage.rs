@@ -42,12 +42,19 @@ pub(super) async fn fields(
         fields.push(("patches", level(record, base.as_ref())));
         fields.extend(patches(record, base.as_ref()));
     }
-    fields.extend(record.patch_error.clone().map(|error| ("patch error", error)));
+    fields.extend(error(record, base.as_ref()).map(|error| ("patch error", error)));
     for id in &lineage.snapshots {
         let named = client.snapshot_view(id.as_str()).await.ok().and_then(|view| view.record.name.clone());
         fields.push(("snapshot", named.map_or_else(|| id.to_string(), |name| format!("{name} ({id})"))));
     }
     fields
+}
+
+/// What keeps patches from it. What the last pass found is over once the snapshot, or the patch, is gone.
+fn error(record: &SandboxRecord, base: Option<&SnapshotView>) -> Option<String> {
+    let mine = base?.sandboxes.iter().find(|one| one.id == record.id);
+    let over = mine.is_some_and(|mine| mine.patch_state != record.patch_state);
+    record.patch_error.clone().filter(|_| !over)
 }
 
 /// `applied, level 2; owes 3, 4`.

@@ -2,7 +2,8 @@
 
 use super::output::{Face, Look, Stop, Tone};
 use super::table::{Line, age, short};
-use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::client::Client;
+use crate::domain::patch::{AppliedPatch, Blocked, PatchState, owed};
 use crate::domain::request::counted;
 use crate::domain::sandbox::{Attachment, Failure, Service};
 use crate::domain::text::{clean_block, clean_line, last_lines};
@@ -175,19 +176,22 @@ pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
     lines
 }
 
-/// What the patch that stands in the way wrote last: one that failed, or of which nobody knows whether it ran. Cleaned.
-pub(super) fn patch_output(record: &SandboxRecord, look: Look) -> Vec<String> {
-    // One that was taken away from the snapshot stays on the list, and stands in nobody's way.
-    if !matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) {
-        return Vec::new();
+/// The run that keeps a sandbox's later patches from it. One that was taken away from the snapshot stays on the record, and
+/// stands in nobody's way.
+pub(super) async fn standing_in_the_way(client: &dyn Client, record: &SandboxRecord) -> Vec<AppliedPatch> {
+    let Some(base) = &record.based_on_snapshot else { return Vec::new() };
+    let Ok(view) = client.snapshot_view(base.as_str()).await else { return Vec::new() };
+    match owed(record, &view.patches, false).blocked {
+        Some(Blocked::Failed(applied) | Blocked::Unknown(applied)) => vec![applied.clone()],
+        None => Vec::new(),
     }
-    let stuck = |applied: &&AppliedPatch| matches!(applied.state, PatchState::Failed | PatchState::Unknown);
-    let mut lines = Vec::new();
-    for applied in record.applied_patches.iter().filter(stuck) {
-        let status = applied.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
-        lines.push(format!("patch {} {}{status}", applied.sequence, applied.state));
-        lines.extend(applied.output.iter().flat_map(|output| quoted(output, look)));
-    }
+}
+
+/// How a patch ended, and what it wrote last. Cleaned.
+pub(super) fn patch_output(applied: &AppliedPatch, look: Look) -> Vec<String> {
+    let status = applied.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
+    let mut lines = vec![format!("patch {} {}{status}", applied.sequence, applied.state)];
+    lines.extend(applied.output.iter().flat_map(|output| quoted(output, look)));
     lines
 }
 

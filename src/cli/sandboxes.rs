@@ -47,7 +47,14 @@ pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
     let mut fields = record::fields(&record, face.now());
     fields.extend(lineage::fields(face.client, &record, &lineage).await);
     record::block(face, &fields)?;
-    for line in [record::evidence(&record, face.look), record::patch_output(&record, face.look)].concat() {
+    for line in record::evidence(&record, face.look) {
+        face.line(&line)?;
+    }
+    // Where the patch was what failed, that is the evidence.
+    let stuck =
+        if record.failure.is_none() { record::standing_in_the_way(face.client, &record).await } else { Vec::new() };
+    let look = face.look;
+    for line in stuck.iter().flat_map(|applied| record::patch_output(applied, look)) {
         face.line(&line)?;
     }
     Ok(0)

@@ -102,6 +102,13 @@ pub struct AppliedPatch {
     pub output: Option<String>,
 }
 
+impl AppliedPatch {
+    /// Whether it ended its pass: it failed, or nobody knows whether it ran.
+    pub fn stopped(&self) -> bool {
+        matches!(self.state, PatchState::Failed | PatchState::Unknown)
+    }
+}
+
 /// What stands in the way of a sandbox's next patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked<'a> {

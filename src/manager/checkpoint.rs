@@ -17,7 +17,6 @@ use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::busy;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::Held;
 
@@ -39,7 +38,7 @@ impl SandboxManager {
         let mode = request.mode.as_deref().map(parse_mode).transpose()?;
         self.ensure_no_sandbox_is(request.name.as_deref()).await?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
-            return Err(busy(&self.get(record.id.as_str()).await?));
+            return Err(self.busy(&record.id).await);
         };
         let record = self.exactly(&request.id, request.revision).await?;
         check_state(&record)?;

@@ -40,7 +40,11 @@ impl SandboxManager {
         if known && is_sealed(&seen, &facts_on(&record, &host)) {
             return Ok(SnapshotStarted { operation: None, snapshot: record });
         }
-        refuse_left(&record, &host)?;
+        if refuse_left(&record, &host).is_err() {
+            // Whoever works on it is said by `busy`; only what nobody works on is left.
+            let _held = self.hold_snapshot(&record.id).await?;
+            refuse_left(&self.ready_snapshot(&request.id).await?, &host)?;
+        }
         let to = host.clone();
         let (operation, snapshot, held) = self
             .begin_on(&record, OperationKind::Copy, move |record| {

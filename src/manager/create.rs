@@ -268,7 +268,7 @@ impl SandboxManager {
             let id = resolved.id.clone().unwrap_or_else(|| random_id(&self.parts.dice));
             let Some(held) = self.parts.locks.try_lock(&id).await? else {
                 if resolved.id.is_some() {
-                    return Err(Fault::new(Code::Busy, format!("sandbox {id} is being worked on")));
+                    return Err(self.busy(&id).await);
                 }
                 continue;
             };

@@ -14,10 +14,11 @@ use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
+use crate::domain::text::last_lines;
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter};
+use crate::manager::record::{EVIDENCE_LINES, Guard, JobReporter};
 use crate::store::Held;
 
 /// How long a rollback may take before what is left is written down as leftovers.
@@ -158,13 +159,18 @@ impl SandboxManager {
     ) -> Result<bool, ExtensionError> {
         let Some(from) = &work.from else { return Ok(false) };
         let before = self.get(work.provision.id.as_str()).await?;
-        let record = self.patch_pass(operation, &before, false, cancel, reporter).await?;
-        match &record.patch_error {
-            Some(why) if from.require_patches => Err(Fault::new(Code::OperationFailed, why.clone())
-                .hint("without --require-patches it is restored all the same")
-                .detail("step", "patch")
-                .into()),
-            _ => Ok(record.applied_patches != before.applied_patches),
+        let passed = self.patch_pass(operation, &before, false, cancel, reporter).await?;
+        match passed.stopped {
+            Some(why) if from.require_patches => {
+                let error = not_patched(&passed.record, &from.id, &why);
+                // Nothing of the sandbox stays: there is nothing to apply it to again.
+                self.transition(&before.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
+                    record.patch_error = Some(why);
+                })
+                .await?;
+                Err(error)
+            }
+            _ => Ok(passed.record.applied_patches != before.applied_patches),
         }
     }
 
@@ -328,6 +334,27 @@ impl SandboxManager {
             }
         }
     }
+}
+
+/// The failure of a restore that wants all patches, with what the script wrote.
+fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> ExtensionError {
+    let fault = Fault::new(Code::OperationFailed, why).detail("step", "patch");
+    let Some(run) = record.applied_patches.iter().find(|run| run.stopped()) else {
+        // None ran to a bad end: one was not begun, or the pass took too long.
+        let hint = "restore again when that is mended, or without --require-patches: then `patches apply` goes on";
+        return fault.hint(hint).into();
+    };
+    let hint = format!(
+        "`sandboxer patches remove {snapshot} {}` takes it away; add a better one and restore again, or restore without \
+         --require-patches",
+        run.sequence
+    );
+    let failure = Failure {
+        step: format!("patch {}", run.sequence),
+        exit_status: run.exit_status,
+        output: last_lines(run.output.as_deref().unwrap_or_default(), EVIDENCE_LINES),
+    };
+    ExtensionError { fault: fault.hint(hint), failure: Some(failure), untouched: false }
 }
 
 fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {

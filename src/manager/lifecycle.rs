@@ -283,7 +283,7 @@ impl SandboxManager {
             }
             tokio::time::sleep(LOCK_LOOK).await;
         }
-        Err(busy(&self.get(id.as_str()).await?))
+        Err(self.busy(id).await)
     }
 
     pub(super) async fn exactly(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Fault> {
@@ -345,22 +345,4 @@ pub(super) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {
     let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
     let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left);
     if why.is_empty() { fault } else { fault.because(why.join("; ")) }
-}
-
-pub(super) fn busy(record: &SandboxRecord) -> Fault {
-    let message = match &record.operation {
-        Some(running) => format!(
-            "sandbox {} is busy: {} by process {} on {} since {}",
-            record.id, running.kind, running.pid, running.host, running.started_at
-        ),
-        None => format!("sandbox {} is busy", record.id),
-    };
-    let fault = Fault::new(Code::Busy, message).hint("try again when it has ended, or cancel it");
-    match &record.operation {
-        Some(running) => fault
-            .detail("operation", running.id.as_str())
-            .detail("pid", running.pid)
-            .detail("host", running.host.as_str()),
-        None => fault,
-    }
 }

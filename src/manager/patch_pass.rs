@@ -16,15 +16,28 @@ use crate::domain::request::{ApplyRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::busy;
 use crate::manager::record::{Guard, JobReporter, running};
 
 /// How one patch of a pass ended.
 enum Step {
     /// The next one may run.
     Applied(SandboxRecord),
-    /// The pass ends here.
-    Stopped(SandboxRecord),
+    /// The pass ends here, for a reason.
+    Stopped(SandboxRecord, String),
+}
+
+/// How a pass ended.
+pub(super) struct Passed {
+    /// The record as it is then.
+    pub(super) record: SandboxRecord,
+    /// Which patch it stopped at now and why, without what somebody may do about it: that depends on who asks.
+    pub(super) stopped: Option<String>,
+}
+
+impl From<SandboxRecord> for Passed {
+    fn from(record: SandboxRecord) -> Self {
+        Self { record, stopped: None }
+    }
 }
 
 impl SandboxManager {
@@ -36,7 +49,7 @@ impl SandboxManager {
         self.extension(&record.extension)?.ensure(&Capability::Patches, "apply patches")?;
         may_be_patched(&record)?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
-            return Err(busy(&self.get(record.id.as_str()).await?));
+            return Err(self.busy(&record.id).await);
         };
         let record = self.exactly(&request.id, request.revision).await?;
         may_be_patched(&record)?;
@@ -83,7 +96,7 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let outcome = self.patch_pass(operation, record, retry, cancel, &reporter).await;
-        let ran = outcome.as_ref().map_or(true, |after| after.applied_patches != record.applied_patches);
+        let ran = outcome.as_ref().map_or(true, |after| after.record.applied_patches != record.applied_patches);
         let seen = if ran {
             let extension = self.extension(&record.extension)?;
             self.seen_now(extension.as_ref(), &self.target(record).await?).await
@@ -117,12 +130,12 @@ impl SandboxManager {
         retry: bool,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<SandboxRecord, Fault> {
-        let Some(base) = &record.based_on_snapshot else { return Ok(record.clone()) };
+    ) -> Result<Passed, Fault> {
+        let Some(base) = &record.based_on_snapshot else { return Ok(record.clone().into()) };
         let patches = self.patches_of(base).await?;
         let owes = owed(record, &patches, retry);
         if owes.blocked.is_some() || owes.run.is_empty() {
-            return self.settle_patches(operation, record).await;
+            return self.settle_patches(operation, record).await.map(Passed::from);
         }
         let limits = self.target(record).await?.profile.patches;
         let began = Instant::now();
@@ -131,14 +144,14 @@ impl SandboxManager {
         for (at, patch) in owes.run.iter().enumerate() {
             let left = limits.pass_timeout.duration().saturating_sub(began.elapsed());
             if left.is_zero() {
-                let why = late(&now, patch, limits.pass_timeout);
+                let why = late(patch, limits.pass_timeout);
+                let told = format!("{why}; `sandboxer patches apply {}` goes on", now.id);
                 let mine = Guard::Operation(operation.id.clone());
-                return self
-                    .transition(&now.id, mine, Vec::new(), move |record| {
-                        record.patch_state = PatchState::Pending;
-                        record.patch_error = Some(why);
-                    })
-                    .await;
+                let late = self.transition(&now.id, mine, Vec::new(), move |record| {
+                    record.patch_state = PatchState::Pending;
+                    record.patch_error = Some(told);
+                });
+                return Ok(Passed { record: late.await?, stopped: Some(why) });
             }
             reporter.report(Report {
                 stage: "patch",
@@ -150,10 +163,10 @@ impl SandboxManager {
             let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration().min(left) };
             match self.apply_one(operation, &now, &run, cancel, reporter).await? {
                 Step::Applied(record) => now = record,
-                Step::Stopped(record) => return Ok(record),
+                Step::Stopped(record, why) => return Ok(Passed { record, stopped: Some(why) }),
             }
         }
-        self.settle_patches(operation, &now).await
+        self.settle_patches(operation, &now).await.map(Passed::from)
     }
 
     /// Runs one patch. `applying` is on the record before its script begins.
@@ -193,29 +206,33 @@ impl SandboxManager {
             // Nothing of it ran: it is as if it had not been tried.
             Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
-                let why = format!("{why}; `sandboxer patches apply {}` tries again", record.id);
+                let told = format!("{why}; `sandboxer patches apply {}` tries again", record.id);
                 self.transition(&record.id, mine, Vec::new(), move |record| {
                     record.applied_patches = before;
                     record.patch_state = PatchState::Pending;
-                    record.patch_error = Some(why);
+                    record.patch_error = Some(told);
                 })
                 .await
-                .map(Step::Stopped)
+                .map(|record| Step::Stopped(record, why))
             }
             Err(ExtensionError { fault, .. }) => {
-                let why = self.unknown_words(record, &run.patch, Some(&fault)).await;
+                // A script that is cut off is not rolled back: what it did stays.
+                let cut_off = fault.code == Code::Cancelled;
+                let because = if cut_off { "it was cut off".to_owned() } else { said(&fault) };
+                let why = unknown_words(&run.patch, Some(&because));
+                let told = format!("{why}; {}", self.how_to_go_on(record, run.patch.sequence).await);
                 let record = self
                     .transition(&record.id, mine, Vec::new(), move |record| {
                         note(record, AppliedPatch { state: PatchState::Unknown, ..begun });
                         record.patch_state = PatchState::Unknown;
-                        record.patch_error = Some(why);
+                        record.patch_error = Some(told);
                     })
                     .await?;
-                if fault.code == Code::Cancelled {
+                if cut_off {
                     let message = format!("sandbox {}: the script of {} was cut off", record.id, named(&run.patch));
                     return Err(Fault::new(Code::Cancelled, message).detail("step", "patch"));
                 }
-                Ok(Step::Stopped(record))
+                Ok(Step::Stopped(record, why))
             }
         };
         failpoint::reached("patch.applied");
@@ -242,7 +259,11 @@ impl SandboxManager {
             "exit_status": outcome.exit_status, "timed_out": outcome.timed_out,
             "took_s": (outcome.duration.as_secs_f64() * 1000.0).round() / 1000.0,
         });
-        let error = if well { None } else { Some(self.failed_words(record, run, &outcome).await) };
+        let stopped = (!well).then(|| failed_words(run, &outcome));
+        let error = match &stopped {
+            Some(why) => Some(format!("{why}; {}", self.how_to_go_on(record, patch.sequence).await)),
+            None => None,
+        };
         let ended = AppliedPatch {
             state: state.clone(),
             duration_s: Some(outcome.duration.as_secs_f64().round() as u64),
@@ -258,7 +279,10 @@ impl SandboxManager {
                 record.patch_error = error;
             })
             .await?;
-        Ok(if well { Step::Applied(record) } else { Step::Stopped(record) })
+        Ok(match stopped {
+            None => Step::Applied(record),
+            Some(why) => Step::Stopped(record, why),
+        })
     }
 
     /// Writes what a sandbox's patches have come to, where nothing is left to run or something stands in the way.
@@ -278,7 +302,10 @@ impl SandboxManager {
             Some(Blocked::Unknown(applied)) => {
                 let patch = patches.iter().find(|patch| patch.id == applied.id);
                 match patch {
-                    Some(patch) => Some(self.unknown_words(record, patch, None).await),
+                    Some(patch) => {
+                        let how = self.how_to_go_on(record, patch.sequence).await;
+                        Some(format!("{}; {how}", unknown_words(patch, None)))
+                    }
                     None => record.patch_error.clone(),
                 }
             }
@@ -291,23 +318,6 @@ impl SandboxManager {
             record.patch_error = error;
         })
         .await
-    }
-
-    async fn failed_words(&self, record: &SandboxRecord, run: &PatchRun, outcome: &PatchOutcome) -> String {
-        let patch = named(&run.patch);
-        let how = self.how_to_go_on(record, run.patch.sequence).await;
-        let status = outcome.exit_status;
-        if outcome.timed_out {
-            let limit = run.limit.as_secs();
-            return format!("{patch} was ended after {limit} s (exit status {status}); {how}");
-        }
-        format!("{patch} failed with exit status {status}; {how}")
-    }
-
-    async fn unknown_words(&self, record: &SandboxRecord, patch: &Patch, fault: Option<&Fault>) -> String {
-        let why = fault.map(|fault| format!(" ({})", said(fault))).unwrap_or_default();
-        let how = self.how_to_go_on(record, patch.sequence).await;
-        format!("nobody knows whether {} came to its end{why}; {how}", named(patch))
     }
 
     /// What somebody does about a patch that stands in the way.
@@ -356,13 +366,25 @@ fn named(patch: &Patch) -> String {
     format!("patch {} ({})", patch.sequence, patch.id)
 }
 
+fn failed_words(run: &PatchRun, outcome: &PatchOutcome) -> String {
+    let (patch, status) = (named(&run.patch), outcome.exit_status);
+    if outcome.timed_out {
+        return format!("{patch} was ended after {} s (exit status {status})", run.limit.as_secs());
+    }
+    format!("{patch} failed with exit status {status}")
+}
+
+fn unknown_words(patch: &Patch, because: Option<&str>) -> String {
+    let why = because.map(|why| format!(" ({why})")).unwrap_or_default();
+    format!("nobody knows whether {} came to its end{why}", named(patch))
+}
+
 fn said(fault: &Fault) -> String {
     std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ")
 }
 
-fn late(record: &SandboxRecord, patch: &Patch, limit: Seconds) -> String {
-    let id = &record.id;
-    format!("{} was not begun: the {limit} of the pass were over; `sandboxer patches apply {id}` goes on", named(patch))
+fn late(patch: &Patch, limit: Seconds) -> String {
+    format!("{} was not begun: the {limit} of the pass were over", named(patch))
 }
 
 fn may_be_patched(record: &SandboxRecord) -> Result<(), Fault> {

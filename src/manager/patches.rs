@@ -193,7 +193,7 @@ impl SandboxManager {
     }
 
     /// Says on the records of those that are based on a snapshot whether they owe something now. What a pass found (a
-    /// failed patch, or one that nobody knows of) stays until the next pass looks.
+    /// failed patch, or one that nobody knows of) stays while that patch does, until the next pass looks.
     pub(super) async fn note_owed(&self, snapshot: &SnapshotId) {
         let look = async { tokio::try_join!(self.patches_of(snapshot), self.based_on(snapshot)) };
         let (patches, sandboxes) = match look.await {
@@ -203,12 +203,19 @@ impl SandboxManager {
         let calm = |state: &PatchState| matches!(state, PatchState::None | PatchState::Pending | PatchState::Applied);
         for record in sandboxes {
             let state = settled_state(&record, &patches);
-            let found = record.patch_error.is_some() || !calm(&record.patch_state) || !calm(&state);
+            // What stood in the way went with its patch, and what was said of it with that.
+            let over = matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) && calm(&state);
+            let found = !over && (record.patch_error.is_some() || !calm(&record.patch_state) || !calm(&state));
             if found || record.operation.is_some() || record.patch_state == state {
                 continue;
             }
             let guard = Guard::Revision(Some(record.revision));
-            let write = self.transition(&record.id, guard, Vec::new(), move |record| record.patch_state = state);
+            let write = self.transition(&record.id, guard, Vec::new(), move |record| {
+                record.patch_state = state;
+                if over {
+                    record.patch_error = None;
+                }
+            });
             match write.await {
                 Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
                 // Whoever changed it meanwhile looks by itself, at the latest when it wakes.
@@ -221,11 +228,10 @@ impl SandboxManager {
     async fn wait_for_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Fault> {
         let until = tokio::time::Instant::now() + LOCK_WAIT;
         loop {
-            match self.hold_snapshot(id).await {
-                Err(fault) if fault.code == Code::Busy && tokio::time::Instant::now() < until => {
-                    tokio::time::sleep(LOCK_LOOK).await;
-                }
-                outcome => return outcome,
+            match self.parts.locks.try_lock_snapshot(id).await? {
+                Some(held) => return Ok(held),
+                None if tokio::time::Instant::now() >= until => return Err(self.snapshot_busy(id).await),
+                None => tokio::time::sleep(LOCK_LOOK).await,
             }
         }
     }

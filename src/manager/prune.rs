@@ -13,6 +13,7 @@ use crate::domain::sandbox::State;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::busy::held_by;
 use crate::manager::claim::in_memory_of;
 use crate::manager::recipe::is_lost;
 use crate::manager::record::{JobReporter, running};
@@ -24,7 +25,7 @@ impl SandboxManager {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
         refuse_protected(&record, request.force_protected)?;
-        refuse_in_use(&self.snapshot_view(record.id.as_str()).await?, request.force)?;
+        self.refuse_in_use(&record.id, request.force).await?;
         let held = self.hold_snapshot(&record.id).await?;
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         if record.state == SnapshotState::Creating {
@@ -44,7 +45,7 @@ impl SandboxManager {
     pub(super) async fn hold_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Fault> {
         match self.parts.locks.try_lock_snapshot(id).await? {
             Some(held) => Ok(held),
-            None => Err(snapshot_busy(&self.exact_snapshot(id.as_str(), None).await?)),
+            None => Err(self.snapshot_busy(id).await),
         }
     }
 
@@ -67,7 +68,7 @@ impl SandboxManager {
                     Ok(())
                 })
                 .await?;
-            if let Err(fault) = refuse_in_use(&self.snapshot_view(record.id.as_str()).await?, force) {
+            if let Err(fault) = self.refuse_in_use(&record.id, force).await {
                 self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
                     record.state = before;
                     record.operation = None;
@@ -119,6 +120,7 @@ impl SandboxManager {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let news = vec![(EventKind::SnapshotDeleted, in_memory_of(&record))];
         let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
+        self.note_owed(id).await;
         failpoint::reached("delete.told");
         self.parts.snapshots.remove(id, None).await?;
         self.jobs.publish(Update::Snapshots);
@@ -271,6 +273,17 @@ impl SandboxManager {
         }
         Ok(old)
     }
+
+    /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
+    /// never is.
+    async fn refuse_in_use(&self, id: &SnapshotId, force: bool) -> Result<(), Fault> {
+        let making = |state: &State| matches!(state, State::Requested | State::Provisioning);
+        if let Some(sandbox) = self.based_on(id).await?.into_iter().find(|sandbox| making(&sandbox.state)) {
+            let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
+            return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
+        }
+        refuse_dependants(&self.snapshot_view(id.as_str()).await?, force)
+    }
 }
 
 /// A protected one is deleted only by who says that he means it.
@@ -282,15 +295,7 @@ fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Fault> 
     Ok(())
 }
 
-/// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
-/// never is.
-fn refuse_in_use(view: &SnapshotView, force: bool) -> Result<(), Fault> {
-    let id = &view.record.id;
-    let making = |state: &State| matches!(state, State::Requested | State::Provisioning);
-    if let Some(sandbox) = view.sandboxes.iter().find(|sandbox| making(&sandbox.state)) {
-        return Err(Fault::new(Code::Busy, format!("sandbox {} is being made from snapshot {id}", sandbox.id))
-            .hint("wait for it, or cancel it"));
-    }
+fn refuse_dependants(view: &SnapshotView, force: bool) -> Result<(), Fault> {
     let depends = view.dependants();
     if depends.is_empty() || force {
         return Ok(());
@@ -299,25 +304,6 @@ fn refuse_in_use(view: &SnapshotView, force: bool) -> Result<(), Fault> {
     Err(Fault::new(Code::InUse, message)
         .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
         .detail("dependants", depends))
-}
-
-/// What holds a snapshot, as a fault.
-pub(super) fn snapshot_busy(record: &SnapshotRecord) -> Fault {
-    let id = &record.id;
-    let fault = match &record.operation {
-        Some(running) => Fault::new(
-            Code::Busy,
-            format!(
-                "snapshot {id} is busy: {} by process {} on {} since {}",
-                running.kind, running.pid, running.host, running.started_at
-            ),
-        )
-        .detail("operation", running.id.as_str())
-        .detail("pid", running.pid)
-        .detail("host", running.host.as_str()),
-        None => Fault::new(Code::Busy, format!("snapshot {id} is busy")),
-    };
-    fault.hint("try again when it has ended, or cancel it")
 }
 
 fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {

@@ -295,7 +295,7 @@ pub(super) struct JobReporter {
 }
 
 /// Lines of a step that are kept as evidence.
-const EVIDENCE_LINES: usize = 200;
+pub(super) const EVIDENCE_LINES: usize = 200;
 
 impl JobReporter {
     pub(super) fn new(jobs: &Arc<Jobs>, operation: &Operation) -> Self {

@@ -12,7 +12,7 @@ use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::establish::{Establishment, unseen};
-use crate::manager::lifecycle::{UNTOUCHED, busy, check_protection, host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{UNTOUCHED, check_protection, host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::Held;
 
@@ -21,7 +21,7 @@ impl SandboxManager {
     pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Fault> {
         let record = self.exactly(&request.id, request.revision).await?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
-            return Err(busy(&record));
+            return Err(self.busy(&record.id).await);
         };
         if !record.state.may_be_recreated() {
             return Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))

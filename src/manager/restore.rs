@@ -19,7 +19,6 @@ use crate::manager::SandboxManager;
 use crate::manager::archives::{archives_of, facts_on};
 use crate::manager::create::{Ahead, Resolved};
 use crate::manager::establish::{Establishment, FromSnapshot};
-use crate::manager::prune::snapshot_busy;
 use crate::manager::record::JobReporter;
 
 /// How long a restore waits for whoever holds its snapshot: a copy of it may take that long.
@@ -197,7 +196,7 @@ impl SandboxManager {
                 break held;
             }
             if Instant::now() >= until {
-                return Err(snapshot_busy(&self.exact_snapshot(snapshot.id.as_str(), None).await?));
+                return Err(self.snapshot_busy(&snapshot.id).await);
             }
             tokio::select! {
                 () = cancel.cancelled() => return Err(Fault::new(Code::Cancelled, "cancelled before the copy")),

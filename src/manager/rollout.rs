@@ -5,17 +5,19 @@ use futures_util::stream::{self, StreamExt};
 use crate::domain::extension::Capability;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::OperationError;
-use crate::domain::patch::{applied_ids, owed};
+use crate::domain::patch::{Blocked, applied_ids, owed};
 use crate::domain::request::{ApplyRequest, RolloutItem, RolloutRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::SandboxManager;
+use crate::manager::busy::held_by;
 
 /// Sandboxes that are patched at a time.
 const AT_ONCE: usize = 4;
 
 impl SandboxManager {
     /// Applies a snapshot's patches to all sandboxes based on it, the oldest `canary` of them first; stops at the first
-    /// failure: what runs then comes to its end, and no other is begun. An item for each sandbox, oldest first.
+    /// failure: what runs then comes to its end, and no other is begun. One that sleeps is left to its wake. An item for
+    /// each sandbox, oldest first.
     pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Fault> {
         if request.canary == Some(0) {
             return Err(Fault::invalid_input("canary", "--canary is 1 or more: the sandboxes that come first")
@@ -31,20 +33,21 @@ impl SandboxManager {
             let nothing = owes.run.is_empty() && owes.blocked.is_none();
             match passed_over(&record) {
                 _ if nothing => items.push(item(&record, true, Vec::new(), None)),
+                None if record.state == State::Sleeping => items.push(asleep(&record, owes.blocked)),
                 Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
                 None => owing.push(record),
             }
         }
         let first = request.canary.map_or(owing.len(), |first| first as usize).min(owing.len());
         let rest = owing.split_off(first);
-        let (mut done, mut failed) = self.roll_over(owing, None).await;
+        let (mut done, mut ended) = self.roll_over(owing, None).await;
         for item in &mut done {
             item.canary = request.canary.is_some();
         }
         items.append(&mut done);
-        let (mut done, late) = self.roll_over(rest, failed.take()).await;
+        let (mut done, late) = self.roll_over(rest, ended.take()).await;
         if let Some(late) = late {
-            tracing::info!(snapshot = %snapshot.id, sandbox = %late, "the rollout stopped");
+            tracing::info!(snapshot = %snapshot.id, why = %late, "the rollout stopped");
         }
         items.append(&mut done);
         let order: Vec<_> = self.based_on(&snapshot.id).await?.into_iter().map(|record| record.id).collect();
@@ -52,27 +55,30 @@ impl SandboxManager {
         Ok(items)
     }
 
-    /// Patches these, some at a time, until one fails; who failed first, or had before (`failed`).
+    /// Patches these, some at a time, until one fails or is cancelled; why no other was begun, or is to be (`ended`).
     async fn roll_over(
         &self,
         records: Vec<SandboxRecord>,
-        failed: Option<String>,
+        ended: Option<String>,
     ) -> (Vec<RolloutItem>, Option<String>) {
-        let failed = std::sync::Mutex::new(failed);
+        let ended = std::sync::Mutex::new(ended);
         let one = async |record: SandboxRecord| {
-            let before = lock(&failed).clone();
+            let before = lock(&ended).clone();
             if let Some(before) = before {
-                let why = Fault::new(Code::Cancelled, format!("not begun: sandbox {before} failed"));
-                return item(&record, false, Vec::new(), Some(why));
+                let reason = Some(format!("not begun: {before}"));
+                return RolloutItem { reason, ..item(&record, false, Vec::new(), None) };
             }
             let item = self.roll_onto(&record).await;
-            if item.error.is_some() {
-                lock(&failed).get_or_insert_with(|| record.title().to_owned());
+            if let Some(error) = &item.error {
+                lock(&ended).get_or_insert_with(|| match error.code {
+                    Code::Cancelled => "the rollout was cancelled".to_owned(),
+                    _ => format!("sandbox {} failed", record.title()),
+                });
             }
             item
         };
         let done = stream::iter(records).map(one).buffered(AT_ONCE).collect().await;
-        (done, failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        (done, ended.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     async fn roll_onto(&self, record: &SandboxRecord) -> RolloutItem {
@@ -102,7 +108,21 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn item(record: &SandboxRecord, ok: bool, applied: Vec<u64>, why: Option<Fault>) -> RolloutItem {
-    RolloutItem { id: record.id.clone(), ok, canary: false, applied, error: why.map(OperationError::from) }
+    let error = why.map(OperationError::from);
+    RolloutItem { id: record.id.clone(), ok, canary: false, applied, reason: None, error }
+}
+
+/// One that sleeps: its wake applies what it owes, unless something stands in the way of that too.
+fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
+    let Some(Blocked::Failed(patch) | Blocked::Unknown(patch)) = blocked else {
+        let reason = Some("it sleeps, and gets them on its next wake".to_owned());
+        return RolloutItem { reason, ..item(record, true, Vec::new(), None) };
+    };
+    let (id, sequence, state) = (&record.id, patch.sequence, &patch.state);
+    let why =
+        Fault::new(Code::Conflict, format!("passed over: sandbox {id} sleeps, and its patch {sequence} is {state}"))
+            .hint(format!("`sandboxer wake {id}`, then `sandboxer patches apply {id} --retry`, or remove the patch"));
+    item(record, false, Vec::new(), Some(why))
 }
 
 /// Why a sandbox is left alone. That stops nothing.
@@ -115,18 +135,10 @@ fn passed_over(record: &SandboxRecord) -> Option<Fault> {
         );
     }
     match &record.state {
-        State::Ready => {}
-        State::Sleeping => {
-            return Some(
-                Fault::new(Code::Conflict, format!("passed over: sandbox {id} is sleeping"))
-                    .hint(format!("`sandboxer wake {id}` applies them")),
-            );
-        }
+        State::Ready | State::Sleeping => {}
         state => return Some(Fault::new(Code::Conflict, format!("passed over: sandbox {id} is {state}"))),
     }
     let working = record.operation.as_ref()?;
-    Some(
-        Fault::new(Code::Busy, format!("passed over: {} works on sandbox {id}", working.kind))
-            .hint(format!("`sandboxer patches apply {id}` when it has ended")),
-    )
+    let hint = format!("`sandboxer patches apply {id}` when it has ended");
+    Some(held_by(&format!("passed over: sandbox {id} is busy"), Some(working)).hint(hint))
 }

@@ -13,7 +13,7 @@ use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::{busy, host_news};
+use crate::manager::lifecycle::host_news;
 use crate::manager::record::{Guard, JobReporter};
 use crate::manager::services::{lose, lost_news};
 
@@ -39,7 +39,7 @@ impl SandboxManager {
             return Ok(Started { operation: None, sandbox: record });
         }
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
-            return Err(busy(&self.get(record.id.as_str()).await?));
+            return Err(self.busy(&record.id).await);
         };
         let record = self.exactly(&request.id, request.revision).await?;
         if !may_turn(&kind, &record)? {
@@ -134,7 +134,7 @@ impl SandboxManager {
         failpoint::reached("wake.awake");
         let tunnels = async { Ok(self.attach(id, &mut ready.reachability).await) };
         let message = self.or_cancelled(id, cancel, tunnels).await?;
-        let record = self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
+        let record = self.patch_pass(work.operation, work.before, false, cancel, reporter).await?.record;
         if record.applied_patches != work.before.applied_patches {
             self.look_again(work.extension, work.target, &mut ready).await;
         }

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use sandboxer::client::{Problem, RolloutItem};
 use sandboxer::domain::operation::OperationError;
-use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::patch::{AppliedPatch, PatchState};
 use sandboxer::domain::{Code, Fault, SandboxRecord, SnapshotId, State};
 use serde_json::{Value, json};
 
@@ -189,6 +189,7 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         ok: error.is_none(),
         canary,
         applied: if error.is_none() { vec![1, 2] } else { vec![] },
+        reason: None,
         error: error.map(|code| OperationError::from(Fault::new(code, format!("{text} went wrong")))),
     };
     for (errors, status) in [
@@ -219,6 +220,101 @@ async fn a_rollout_ends_like_a_bulk_verb() {
     }
     let ran = run(&patched(), "patches apply --all base").await;
     assert_eq!(ran.stderr, "no sandbox is based on the snapshot: nothing to do\n");
+}
+
+fn skipped(text: &str, ok: bool, reason: &str) -> RolloutItem {
+    RolloutItem { id: id(text), ok, canary: false, applied: vec![], reason: Some(reason.to_owned()), error: None }
+}
+
+/// One that sleeps, and one that was not begun, have not failed.
+#[tokio::test]
+async fn whom_a_rollout_skips_has_not_failed() {
+    let asleep = skipped("b2b2b2b2", true, "it sleeps, and gets them on its next wake");
+    let late = skipped("b3b3b3b3", false, "not begun: sandbox one failed");
+    let first = |error: Option<Code>| RolloutItem {
+        canary: true,
+        ok: error.is_none(),
+        reason: None,
+        error: error.map(|code| OperationError::from(Fault::new(code, "one went wrong"))),
+        ..skipped("b1b1b1b1", true, "")
+    };
+    for (items, status) in [
+        (vec![asleep.clone()], 0),
+        (vec![first(None), asleep.clone()], 0),
+        (vec![first(Some(Code::OperationFailed)), late.clone()], 8),
+        (vec![first(Some(Code::Cancelled)), late.clone()], 130),
+        (vec![first(Some(Code::Cancelled)), asleep.clone(), late.clone()], 8),
+    ] {
+        let fake = patched();
+        fake.lock().shelf.rollout = items.clone();
+        let ran = run(&fake, "patches apply --all base --json").await;
+        assert_eq!(ran.status, status, "{items:?} {ran}");
+        fits("rollout", &ran.json());
+        assert_eq!(run(&fake, "patches apply --all base").await.status, status, "{items:?}");
+    }
+    let fake = patched();
+    fake.lock().shelf.rollout = vec![first(Some(Code::OperationFailed)), asleep, late];
+    assert_snapshot!("rollout_skips", run(&fake, "patches apply --all base --canary 1").await);
+    let error = run(&fake, "patches apply --all base --json").await.error();
+    assert_eq!(error["message"], "1 of 3 failed");
+}
+
+/// A run of a patch on the sandbox `one`.
+fn ran_once(sequence: u64, state: &str, output: &str) -> AppliedPatch {
+    serde_json::from_value(json!({"id": format!("pat-0000000{sequence}"), "sequence": sequence, "state": state,
+        "started_at": now(), "duration_s": 2, "exit_status": 7, "output": output}))
+    .unwrap()
+}
+
+/// Patch 3 failed and was removed since; patch 1 stands in the way; patch 2 fails now.
+#[tokio::test]
+async fn only_what_ran_now_or_stands_in_the_way_is_shown() {
+    let mut before = stands(PatchState::Failed, Some("patch 1 (pat-00000001) failed"));
+    before.applied_patches = vec![ran_once(1, "failed", "words of one"), ran_once(3, "failed", "words of three")];
+    let shows = |ran: &Ran| {
+        [1, 2, 3].map(|n| ran.to_string().contains(&format!("words of {}", ["one", "two", "three"][n - 1])))
+    };
+    let with = |record: &SandboxRecord, end: End| {
+        let fake = patched();
+        fake.lock().records = vec![ready("a1b2c3d4"), record.clone()];
+        fake.ends("b1b1b1b1", end)
+    };
+    // Blocked: nothing runs.
+    let problem = Problem::new(Code::OperationFailed, "patch 1 (pat-00000001) failed");
+    let fake = with(&before, End::Badly(problem.clone(), Box::new(before.clone())));
+    let ran = run(&fake, "patches apply one").await;
+    assert_eq!((ran.status, shows(&ran)), (1, [true, false, false]), "{ran}");
+    assert_eq!(shows(&run(&fake, "get one").await), [true, false, false]);
+    // With --retry the first goes well, and the second fails.
+    let mut after = before.clone();
+    after.applied_patches[0] = ran_once(1, "applied", "words of one");
+    after.applied_patches.insert(1, ran_once(2, "failed", "words of two"));
+    let fake = with(&before, End::Badly(problem, Box::new(after.clone())));
+    let ran = run(&fake, "patches apply one --retry").await;
+    assert_eq!((ran.status, shows(&ran)), (1, [false, true, false]), "{ran}");
+    // Of a snapshot that is gone nothing can be removed.
+    after.patch_error = Some("`sandboxer patches remove base 2` takes it away".to_owned());
+    let fake = with(&after, End::Never);
+    assert!(run(&fake, "get one").await.stdout.contains("takes it away"));
+    fake.lock().shelf.snapshots.clear();
+    let ran = run(&fake, "get one").await;
+    assert_eq!((ran.stdout.contains("takes it away"), shows(&ran)), (false, [false; 3]), "{ran}");
+}
+
+/// That a patch failed does not hide that a service died, nor the other way round.
+#[tokio::test]
+async fn a_failed_patch_and_a_dead_service_are_both_seen() {
+    let mut woken = stands(PatchState::Failed, Some("patch 2 (pat-00000002) failed"));
+    woken.services = serde_json::from_value(json!([{"name": "web", "state": "exited", "exit_code": 1}])).unwrap();
+    let mut asleep = woken.clone();
+    asleep.state = State::Sleeping;
+    let fake = patched();
+    fake.lock().records = vec![asleep];
+    let fake = fake.ends("b1b1b1b1", End::Well(Box::new(woken)));
+    for line in ["wake one", "get one", "list"] {
+        let ran = run(&fake, line).await;
+        assert!(ran.stdout.contains("ready, degraded: web exited 1, patch failed"), "{line}: {ran}");
+    }
 }
 
 #[tokio::test]

@@ -4,16 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use async_trait::async_trait;
 use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::SandboxExtension;
+use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
-use sandboxer::domain::{Code, ExtensionId, HostName, Time};
+use sandboxer::domain::{Code, ExtensionId, Fault, HostName, Time};
 use sandboxer::manager::ledger::NoLedger;
 use sandboxer::manager::{Parts, SandboxManager, Settings};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
 use sandboxer::transport::pool::Pool;
+use sandboxer::transport::{Transport, Transports};
 
 use crate::scripted::{Act, Scripted, Shared};
 
@@ -39,7 +42,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         recipes: stores.recipes,
         catalogue: Arc::new(LazyLock::new(Box::new(move || Catalogue::load(Some(&profiles), None, &available)))),
         extensions,
-        transports: Arc::new(Pool::new(Vec::new(), data.join("ctl"), None)),
+        transports: Arc::new(Ways(Pool::new(Vec::new(), data.join("ctl"), None))),
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
         dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
@@ -59,6 +62,31 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         },
     })
 }
+
+/// The ways to hosts; `second` and `third` are other names of this machine, on which the script has other archives.
+struct Ways(Pool);
+
+#[async_trait]
+impl Transports for Ways {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+        let here = matches!(host.as_str(), "second" | "third");
+        self.0.open(if here { &LOCAL } else { host }).await
+    }
+
+    fn spec(&self, host: &HostName) -> Option<HostSpec> {
+        self.0.spec(host)
+    }
+
+    fn hosts(&self) -> Vec<HostSpec> {
+        self.0.hosts()
+    }
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+static LOCAL: LazyLock<HostName> = LazyLock::new(|| HostName::new("local"));
 
 pub(crate) struct House {
     pub(crate) folder: tempfile::TempDir,

@@ -413,9 +413,9 @@ async fn a_rollout_does_the_canary_first_and_stops_at_its_failure() {
     let order: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
     assert_eq!(order, ids, "oldest first");
     assert!(items[0].canary && !items[0].ok && items[0].error.as_ref().unwrap().message.contains("exit status 9"));
-    assert!(
-        items[1..].iter().all(|item| !item.canary && !item.ok && item.error.as_ref().unwrap().code == Code::Cancelled)
-    );
+    assert!(items[1..].iter().all(|item| !item.canary && !item.ok && item.error.is_none()), "not begun is not failed");
+    let why = format!("not begun: sandbox {} failed", ids[0]);
+    assert!(items[1..].iter().all(|item| item.reason.as_ref() == Some(&why)), "{items:#?}");
     assert!(ids[1..].iter().all(|id| house.ran(id).is_empty()), "no other got it");
     assert_eq!(house.manager.roll_out(&rollout(&base, Some(0))).await.unwrap_err().code, Code::InvalidInput);
 }
@@ -436,14 +436,113 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     let items = house.manager.roll_out(&rollout(&base, Some(1))).await.unwrap();
     let told: Vec<_> = items.iter().map(|item| (item.ok, item.canary, item.applied.clone())).collect();
     let passed = (false, false, vec![]);
-    let expected = [(true, true, vec![1]), passed.clone(), passed.clone(), passed, (true, false, vec![1])];
+    let asleep = (true, false, vec![]);
+    let expected = [(true, true, vec![1]), passed.clone(), asleep, passed, (true, false, vec![1])];
     assert_eq!(told, expected, "{items:#?}");
     let why = |at: usize| items[at].error.as_ref().unwrap().message.clone();
-    assert!(why(1).contains("protect=true") && why(2).contains("sleeping") && why(3).contains("works on"));
+    let who = format!("is busy: patch by process {} on here since 20", std::process::id());
+    assert!(why(1).contains("protect=true") && why(3).contains(&who), "{items:#?}");
+    assert_eq!(
+        (items[2].reason.as_deref(), &items[2].error),
+        (Some("it sleeps, and gets them on its next wake"), &None)
+    );
+    assert_eq!((house.ran(&ids[2]), house.wake(&ids[2]).await.1, house.ran(&ids[2])), (vec![], Ok(()), vec![1]));
     house.manager.cancel(&working).await.unwrap();
     house.manager.finish(&working).await.unwrap();
     let again = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
     assert_eq!((again[0].ok, again[0].applied.len(), house.ran(&ids[0]).len()), (true, 0, 1), "once is enough");
+}
+
+#[tokio::test]
+async fn a_rollout_that_is_cancelled_calls_nobody_failed_who_was_not_begun() {
+    let house = house();
+    let (base, ids) = five(&house).await;
+    house.scripts(&[Script::Hangs]);
+    let request = rollout(&base, Some(1));
+    let cancel = async {
+        while house.ran(&ids[0]).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let operations = house.manager.operations().await.unwrap();
+        let running = operations.iter().find(|one| one.state == OperationState::Running).unwrap();
+        house.manager.cancel(&running.id).await.unwrap();
+    };
+    let (items, ()) = tokio::join!(house.manager.roll_out(&request), cancel);
+    let items = items.unwrap();
+    let error = items[0].error.as_ref().unwrap();
+    assert_eq!(error.code, Code::Cancelled);
+    let not_begun = Some("not begun: the rollout was cancelled");
+    assert!(items[1..].iter().all(|item| item.error.is_none() && item.reason.as_deref() == not_begun), "{items:#?}");
+    // A script that is cut off has done what it has done.
+    let record = house.manager.get(&ids[0]).await.unwrap();
+    let told = record.patch_error.unwrap();
+    assert!(told.contains("(it was cut off)") && !told.contains("rolled back"), "{told}");
+    assert!(!error.message.contains("rolled back"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn one_that_sleeps_over_a_failed_patch_is_no_success_of_a_rollout() {
+    let house = house();
+    let base = house.base("my-env").await;
+    house.add(&base, "one").await;
+    house.scripts(&[Script::Exits(3)]);
+    let id = house.restored(&base).await.id.to_string();
+    house.sleep(&id).await.1.unwrap();
+    let items = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
+    let error = items[0].error.as_ref().unwrap();
+    assert_eq!(
+        (items[0].ok, error.message.contains("sleeps, and its patch 1 is failed")),
+        (false, true),
+        "{}",
+        error.message
+    );
+}
+
+/// What was said of a patch ends with it, or with its snapshot.
+#[tokio::test]
+async fn nobody_advises_on_a_patch_that_is_gone() {
+    for forced in [false, true] {
+        let house = house();
+        let base = house.base("my-env").await;
+        house.add(&base, "one").await;
+        house.scripts(&[Script::Exits(3)]);
+        let id = house.restored(&base).await.id.to_string();
+        if forced {
+            house.delete(&base, true).await.unwrap();
+        } else {
+            house.manager.remove_patch(&base, "1").await.unwrap();
+        }
+        let record = house.manager.get(&id).await.unwrap();
+        assert_eq!((record.patch_state, record.patch_error), (PatchState::None, None));
+        assert_eq!(record.applied_patches[0].exit_status, Some(3), "what ran, ran");
+    }
+}
+
+/// The sandbox is gone by then: nothing can be applied to it again.
+#[tokio::test]
+async fn a_restore_that_wants_all_patches_says_what_helps() {
+    let house = house();
+    let base = house.base("my-env").await;
+    house.add(&base, "one").await;
+    house.scripts(&[Script::Exits(3)]);
+    let request = RestoreRequest { snapshot: base.clone(), require_patches: true, ..RestoreRequest::default() };
+    let started = house.manager.restore(&request).await.unwrap();
+    let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let (error, record) = (operation.error.unwrap(), record.unwrap());
+    assert!(error.message.ends_with("failed with exit status 3"), "{}", error.message);
+    let hint = error.hint.clone().unwrap();
+    assert!(hint.contains("patches remove") && hint.contains("restore again") && !hint.contains("--retry"), "{hint}");
+    let failure = record.failure.unwrap();
+    assert_eq!((failure.step.as_str(), failure.exit_status, failure.output.as_str()), ("patch 1", Some(3), "ran one"));
+    assert!(!record.patch_error.unwrap().contains("--retry"));
+    // The same for what was not begun.
+    house.scripts(&[Script::NotBegun]);
+    let started = house.manager.restore(&request).await.unwrap();
+    let error = house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.unwrap();
+    assert!(
+        error.message.ends_with("no route") && !error.hint.clone().unwrap().contains(record.id.as_str()),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

@@ -40,6 +40,8 @@ pub(crate) struct Shelf {
     pub(crate) restore: Mutex<VecDeque<Act>>,
     /// What a verify finds.
     pub(crate) verify: Mutex<VecDeque<Act>>,
+    /// What a copy does before anything is there.
+    pub(crate) copy: Mutex<VecDeque<Act>>,
 }
 
 fn identity() -> HostIdentity {
@@ -158,6 +160,7 @@ impl SnapshotArchives for Archives {
         _: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
         self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
+        Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
         let key = (to.host.to_string(), to.id.to_string());
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
         Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })

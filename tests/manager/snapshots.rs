@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use sandboxer::domain::request::{
-    CreateRequest, DestroyRequest, PruneRequest, RecreateRequest, RestoreRequest, SnapshotDeleteRequest, SnapshotQuery,
-    SnapshotRequest,
+    CreateRequest, DestroyRequest, PruneRequest, RecreateRequest, RestoreRequest, SnapshotCopyRequest,
+    SnapshotDeleteRequest, SnapshotQuery, SnapshotRequest,
 };
 use sandboxer::domain::sandbox::{Reason, State};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
@@ -274,19 +274,12 @@ async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
     let request = RestoreRequest { snapshot: snapshot.clone(), name: Some("box".into()), ..RestoreRequest::default() };
     let making = house.manager.restore(&request).await.unwrap();
     // Not even by force while something is being made from it.
-    assert_eq!(
-        house
-            .other
-            .delete_snapshot(&SnapshotDeleteRequest {
-                id: snapshot.clone(),
-                force: true,
-                ..SnapshotDeleteRequest::default()
-            })
-            .await
-            .unwrap_err()
-            .code,
-        Code::Busy
-    );
+    let forced = SnapshotDeleteRequest { id: snapshot.clone(), force: true, ..SnapshotDeleteRequest::default() };
+    let fault = house.other.delete_snapshot(&forced).await.unwrap_err();
+    assert_eq!(fault.code, Code::Busy);
+    let who =
+        format!("is being made from snapshot {snapshot}: restore by process {} on here since 20", std::process::id());
+    assert!(fault.message.contains(&who), "{fault}");
     house.manager.finish(&making.operation.unwrap()).await.unwrap();
     let fault = house.delete(&snapshot, false).await.unwrap_err();
     assert_eq!(fault.code, Code::InUse);
@@ -305,6 +298,65 @@ async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
     assert_eq!(house.manager.recreate(&again).await.unwrap_err().code, Code::NotFound);
     assert_eq!(teardowns(&house), before, "nothing was touched");
     assert_eq!(house.manager.get("box").await.unwrap().state, State::Ready);
+}
+
+/// Who works on it, and since when.
+fn names(fault: &Fault, kind: &str) {
+    assert_eq!(fault.code, Code::Busy, "{fault}");
+    let who = format!("busy: {kind} by process {} on here since 20", std::process::id());
+    assert!(fault.message.contains(&who), "{fault}");
+    assert!(fault.details["operation"].as_str().is_some_and(|id| id.starts_with("op-")), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_copy_that_meets_another_one_is_busy_with_who_and_since_when() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let to = |host: &str| SnapshotCopyRequest { id: snapshot.clone(), host: host.to_owned() };
+    house.script.shelf.copy.lock().unwrap().push_back(Act::Slow);
+    let first = house.manager.copy_snapshot(&to("second")).await.unwrap().operation.unwrap();
+    for host in ["third", "second"] {
+        names(&house.other.copy_snapshot(&to(host)).await.unwrap_err(), "copy");
+    }
+    house.manager.finish_snapshot(&first).await.unwrap();
+    let third = house.other.copy_snapshot(&to("third")).await.unwrap().operation.unwrap();
+    let copied = house.other.finish_snapshot(&third).await.unwrap();
+    assert_eq!(copied.hosts().map(|host| host.as_str().to_owned()).collect::<Vec<_>>(), ["local", "second", "third"]);
+}
+
+#[tokio::test]
+async fn what_a_dead_copy_left_is_said_to_be_left() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let file = house.folder.path().join("snapshots.json");
+    let mut stored: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    stored["records"][0]["copying_to"] = "second".into();
+    std::fs::write(&file, stored.to_string()).unwrap();
+    let request = SnapshotCopyRequest { id: snapshot, host: "third".to_owned() };
+    let fault = house.manager.copy_snapshot(&request).await.unwrap_err();
+    assert_eq!(
+        (fault.code.clone(), fault.hint.unwrap().contains("recover")),
+        (Code::Conflict, true),
+        "{}",
+        fault.message
+    );
+}
+
+/// The one who has the lock writes what for a moment later.
+#[tokio::test]
+async fn busy_waits_for_who_it_is() {
+    let house = house();
+    let id = source(&house).await;
+    house.script.shelf.capture.lock().unwrap().push_back(Act::Slow);
+    let (mine, theirs) = (of(&id, "mine"), of(&id, "theirs"));
+    let (one, two) = tokio::join!(house.manager.snapshot(&mine), house.other.snapshot(&theirs));
+    let fault = one.err().or(two.err()).expect("one of them is refused");
+    names(&fault, "snapshot");
+    let again = house.other.recreate(&RecreateRequest { id: id.clone(), ..RecreateRequest::default() }).await;
+    names(&again.unwrap_err(), "snapshot");
+    house.manager.destroy(&DestroyRequest { id, ..DestroyRequest::default() }).await.unwrap();
 }
 
 #[tokio::test]

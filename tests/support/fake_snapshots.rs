@@ -283,7 +283,14 @@ impl FakeClient {
                 retryable: false,
                 details: serde_json::Value::Null,
             });
-            items.push(RolloutItem { id: based.id.clone(), ok: !stop, canary, applied: based.owes.clone(), error });
+            items.push(RolloutItem {
+                id: based.id.clone(),
+                ok: !stop,
+                canary,
+                applied: based.owes.clone(),
+                reason: None,
+                error,
+            });
             if stop {
                 break;
             }

@@ -25,8 +25,10 @@ pub enum PatchesCommand {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The script runs once in each sandbox that is based on the snapshot, when it next wakes or is made: \
-with bash, or sh where there is no bash. It has SANDBOXER_ID, SANDBOXER_SNAPSHOT, \
-SANDBOXER_PATCH_SEQUENCE and SANDBOXER_WORKSPACE. It is UTF-8 text of at most 96 KiB.
+with what its #! line names, else with bash, or sh where there is no bash. It begins in the \
+workspace, or in a service in its image's working directory, with SANDBOXER_ID, SANDBOXER_SNAPSHOT, \
+SANDBOXER_PATCH_SEQUENCE, and SANDBOXER_WORKSPACE where the workspace can be seen. It is UTF-8 text \
+of at most 96 KiB.
 
 Examples:
   sandboxer patches add my-env --script-file fix.sh --description 'newer certificates'
@@ -64,7 +66,10 @@ pub struct RemoveArgs {
 /// Flags of `patches apply`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The first failure ends a sandbox's pass, and a rollout. Examples:
+The first failure ends a sandbox's pass, and a rollout: no other sandbox is begun then. With --all, \
+one that sleeps is skipped, which is no failure: it gets the patches on its next wake.
+
+Examples:
   sandboxer patches apply my-box
   sandboxer patches apply my-box --retry
   sandboxer patches apply --all my-env --canary 1")]

@@ -22,7 +22,8 @@ In it are the workspace and the named volumes, not the images. The modes:
   live    nothing stops; a file that changes while it is read may be torn, and the record says so
   pause   processes stand still while it is read, and go on
   stop    containers are stopped, and started again
-A mode that the host cannot do is refused, and nothing is left behind.
+A mode that is named, here or in the profile, is refused where the host cannot do it, and nothing is
+left behind.
 
 Examples:
   sandboxer snapshot my-env --name before-upgrade
@@ -34,7 +35,7 @@ pub struct SnapshotArgs {
     /// Give it a name, unique among snapshots
     #[arg(long, value_name = "N")]
     pub name: Option<String>,
-    /// live, pause or stop [default: the profile's, and pause where it names none]
+    /// live, pause or stop [default: the profile's; where it names none, pause if the host can, else live]
     #[arg(long, value_name = "M", value_parser = mode)]
     pub mode: Option<SnapshotMode>,
 }
@@ -61,7 +62,7 @@ pub struct RestoreArgs {
     /// Give it a name
     #[arg(long, value_name = "N")]
     pub name: Option<String>,
-    /// Fail when a patch fails; without it the sandbox is there to be looked at
+    /// Fail, and roll back, when a patch fails; without it the sandbox is there to be looked at
     #[arg(long)]
     pub require_patches: bool,
     /// Fail when the host cannot set every owner, mode and attribute

@@ -25,7 +25,9 @@ pub enum OperationsCommand {
 
 /// Flags of `doctor`.
 #[derive(Debug, Clone, Default, Args)]
-#[command(after_help = "Changes nothing without --claim. The status is 1 when a check failed; a warning is none.")]
+#[command(
+    after_help = "Mends nothing; without --claim it writes only what it saw: the states that hosts told. The status is 1 when a check failed; a warning is none."
+)]
 pub struct DoctorArgs {
     /// This data directory was copied or restored, and is the one to be used from now on
     #[arg(long)]

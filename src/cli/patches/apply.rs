@@ -8,7 +8,7 @@ use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::{record, sandboxes};
 use crate::client::{ApplyRequest, Problem, RolloutItem, RolloutRequest};
-use crate::domain::patch::PatchState;
+use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
 
 pub(super) async fn apply(face: &mut Face<'_>, args: &ApplyArgs) -> Outcome {
@@ -31,7 +31,7 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
         Err(problem) => {
             let left = client.get(before.id.as_str()).await;
             return Err(match left {
-                Ok(left) => failed(face, problem, &left),
+                Ok(left) => failed(face, problem, &before, &left).await,
                 Err(_) => problem.into(),
             });
         }
@@ -39,7 +39,7 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
     if matches!(patched.patch_state, PatchState::Failed | PatchState::Unknown) {
         // They were asked for: that one is not in is the verb's failure.
         let message = patched.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
-        return Err(failed(face, Problem::new(Code::OperationFailed, message), &patched));
+        return Err(failed(face, Problem::new(Code::OperationFailed, message), &before, &patched).await);
     }
     if patched.applied_patches == before.applied_patches {
         face.remark(&format!("{} owes no patch: nothing to do", face.look.clean(patched.title(), 200)));
@@ -48,9 +48,9 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
     Ok(0)
 }
 
-/// Shows what the patch that failed wrote, and returns the problem to end with. With `--json` that is in the problem's
-/// `details`.
-fn failed(face: &mut Face<'_>, mut problem: Problem, left: &SandboxRecord) -> Stop {
+/// Shows what the patch wrote that failed now, or that stands in the way since an earlier pass, and returns the problem to
+/// end with. With `--json` that is in the problem's `details`.
+async fn failed(face: &mut Face<'_>, mut problem: Problem, before: &SandboxRecord, left: &SandboxRecord) -> Stop {
     // Nothing ran where it was refused; what the record has is of another time.
     if problem.code != Code::OperationFailed {
         return problem.into();
@@ -63,8 +63,16 @@ fn failed(face: &mut Face<'_>, mut problem: Problem, left: &SandboxRecord) -> St
         problem.details["patch_state"] = left.patch_state.as_str().into();
         problem.details["applied_patches"] = serde_json::to_value(&left.applied_patches).unwrap_or_default();
     } else {
+        let mut shown = record::standing_in_the_way(face.client, left).await;
+        let ran = |applied: &&AppliedPatch| applied.stopped() && !before.applied_patches.contains(applied);
+        // One that was removed while it ran stands in nobody's way.
+        for applied in left.applied_patches.iter().filter(ran) {
+            if !shown.contains(applied) {
+                shown.push(applied.clone());
+            }
+        }
         // Part of the error: shown with --quiet too.
-        for line in record::patch_output(left, face.look) {
+        for line in shown.iter().flat_map(|applied| record::patch_output(applied, face.look)) {
             let _ = writeln!(face.io.stderr, "{line}");
         }
     }
@@ -77,8 +85,11 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
     let running = Running::new(client);
     let work = running.several(client.roll_out(RolloutRequest { snapshot, canary }));
     let items = Box::pin(attend(face, &running, work)).await??;
+    // What was not begun has not failed; where somebody called the rollout off, it says nothing of its end either.
+    let called_off = items.iter().filter_map(|item| item.error.as_ref()).all(|error| error.code == Code::Cancelled);
     let ends: Vec<_> = items
         .iter()
+        .filter(|item| !(called_off && !item.ok && item.error.is_none()))
         .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), |error| Err(error.into()))))
         .collect();
     let printed = if face.look.json { face.document(&items) } else { print(face, &items) };
@@ -94,10 +105,13 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
 }
 
 fn print(face: &mut Face<'_>, items: &[RolloutItem]) -> Result<(), Stop> {
-    for item in items.iter().filter(|item| item.ok) {
+    for item in items.iter().filter(|item| item.error.is_none()) {
         let applied: Vec<_> = item.applied.iter().map(ToString::to_string).collect();
-        let what =
-            if applied.is_empty() { "has them all".to_owned() } else { format!("applied {}", applied.join(", ")) };
+        let what = match &item.reason {
+            Some(reason) => format!("skipped: {reason}"),
+            None if applied.is_empty() => "has them all".to_owned(),
+            None => format!("applied {}", applied.join(", ")),
+        };
         let canary = if item.canary { " (canary)" } else { "" };
         face.line(&face.look.clean(&format!("{}{canary} {what}", item.id), 1000))?;
     }

@@ -251,12 +251,16 @@ pub struct RolloutRequest {
 pub struct RolloutItem {
     /// The sandbox.
     pub id: SandboxId,
-    /// Whether it has them all now.
+    /// Whether it has them all now, or sleeps and gets them on its wake.
     pub ok: bool,
     /// Whether it was among the first.
     pub canary: bool,
     /// Sequences that were applied now.
     pub applied: Vec<u64>,
+    /// Why nothing was applied, where that is no failure: it sleeps and gets them on its wake (`ok`), or the rollout ended
+    /// before its turn (not `ok`, without an error).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Why it was passed over, or what went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,

@@ -241,7 +241,9 @@ fn applied(paper: &mut Paper, record: &SandboxRecord, all: &Snapshots) {
     }
     let state = base.map_or(&record.patch_state, |(_, based)| &based.patch_state);
     paper.pair("patches", patch_role(state), &format!("{} {state}", patch_glyph(state)));
-    paper.maybe("", Role::Bad, record.patch_error.as_deref());
+    // What the last pass found is over once the snapshot, or the patch, is gone.
+    let error = record.patch_error.as_deref().filter(|_| base.is_some() && *state == record.patch_state);
+    paper.maybe("", Role::Bad, error);
     for patch in patches {
         let run = record.applied_patches.iter().find(|applied| applied.id == patch.id);
         let about = patch.description.as_deref().unwrap_or("no description");

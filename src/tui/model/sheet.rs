@@ -347,8 +347,10 @@ fn roll_out_lines(lines: &mut Lines, view: &SnapshotView, protected: &[SandboxId
             (Role::Dim, "has them all".to_owned())
         } else if protected.contains(&sandbox.id) {
             (Role::Warn, "passed over: it is protected".to_owned())
+        } else if sandbox.state == State::Sleeping && !is_blocked(sandbox) {
+            (Role::Plain, format!("sleeps: gets {owes} when it wakes"))
         } else if sandbox.state != State::Ready {
-            (Role::Warn, format!("passed over: it is {}; it gets {owes} when it wakes", sandbox.state))
+            (Role::Warn, format!("passed over: it is {}", sandbox.state))
         } else if let Some(error) = sandbox.patch_error.as_ref().filter(|_| is_blocked(sandbox)) {
             (Role::Bad, format!("stops it: {error}"))
         } else {

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use super::Role;
 use crate::domain::name::ProfileId;
 use crate::domain::patch::PatchState;
+use crate::domain::profile::Bytes;
 use crate::domain::{State, Time};
 
 /// `12s`, `41m`, `2h03`, `3d04h`: two figures at most.
@@ -29,20 +30,9 @@ pub fn left(expires_at: Option<Time>, now: Time) -> String {
     }
 }
 
-/// `512 B`, `1.4 MB`, `12 MB`: decimal units.
+/// A size as everywhere: `1.4GiB`.
 pub fn bytes(count: u64) -> String {
-    let mut value = count as f64;
-    for unit in ["B", "kB", "MB", "GB", "TB"] {
-        if value < 999.5 || unit == "TB" {
-            return match unit {
-                "B" => format!("{count} B"),
-                _ if value < 9.95 => format!("{value:.1} {unit}"),
-                _ => format!("{value:.0} {unit}"),
-            };
-        }
-        value /= 1000.0;
-    }
-    String::new()
+    Bytes(count).to_string()
 }
 
 /// `14:03:22` in a time zone.
@@ -132,20 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn ages_and_sizes_in_two_figures() {
+    fn ages_in_two_figures() {
         for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7380, "2h03"), (90_000, "1d01h"), (900_000, "10d")]
         {
             assert_eq!(age(seconds), text);
-        }
-        for (count, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 kB"),
-            (12_400_000, "12 MB"),
-            (999_900, "1.0 MB"),
-            (u64::MAX, "18446744 TB"),
-        ] {
-            assert_eq!(bytes(count), text);
         }
     }
 }

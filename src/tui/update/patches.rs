@@ -6,6 +6,7 @@ use super::{Effect, confirm, sheet, snapshots, work};
 use crate::client::{PatchStatus, Problem, RolloutItem};
 use crate::domain::fault::Code;
 use crate::domain::name::SnapshotId;
+use crate::domain::operation::OperationError;
 use crate::domain::patch::{Patch, PatchState};
 use crate::domain::snapshot::SnapshotView;
 use crate::tui::keymap::Action;
@@ -184,24 +185,28 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
             let applied = item.applied.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             job.write(match &item.error {
                 Some(error) => format!("{}{canary}: {}", item.id, error.message),
+                None if item.reason.is_some() => {
+                    format!("{}{canary}: {}", item.id, item.reason.as_deref().unwrap_or_default())
+                }
                 None if applied.is_empty() => format!("{}{canary}: has them all", item.id),
                 None => format!("{}{canary}: got {applied}", item.id),
             });
         }
     }
-    let well = items.iter().filter(|item| item.ok).count();
-    // One that was passed over, because it sleeps or somebody works on it, is no failure.
-    let passed = |item: &&RolloutItem| {
-        item.error.as_ref().is_some_and(|error| matches!(error.code, Code::Conflict | Code::Busy))
-    };
-    let over = items.iter().filter(passed).count();
-    let failed = items.iter().find(|item| !item.ok && !passed(item));
-    if let Some(item) = failed {
-        let why = item.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-        let text = format!("{well} of {} have them; {}: {why}", items.len(), item.id);
-        effects.extend(work::ended_badly(model, job, Problem::new(Code::Partial, text)));
+    let well = items.iter().filter(|item| item.ok && item.reason.is_none()).count();
+    // One that was passed over, because it sleeps or somebody works on it, is no failure; nor is one that was not begun.
+    let passed = |error: &OperationError| matches!(error.code, Code::Conflict | Code::Busy);
+    let failed =
+        |item: &RolloutItem| item.error.clone().filter(|error| !passed(error)).map(|error| (item.id.clone(), error));
+    let failures: Vec<_> = items.iter().filter_map(failed).collect();
+    let cancelled = failures.iter().all(|(_, error)| error.code == Code::Cancelled);
+    if let Some((id, error)) = failures.first() {
+        let text = format!("{well} of {} have them; {id}: {}", items.len(), error.message);
+        let code = if cancelled { Code::Cancelled } else { Code::Partial };
+        effects.extend(work::ended_badly(model, job, Problem::new(code, text)));
         return effects;
     }
+    let over = items.len() - well;
     let on = many(well, "sandbox has them", "sandboxes have them");
     let outcome = match over {
         0 => work::Outcome::Told(on),

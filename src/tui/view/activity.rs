@@ -48,7 +48,7 @@ pub(super) fn others(screen: &Screen, pane: Pane) -> Vec<&'static str> {
     hidden.map(|(_, name)| name).collect()
 }
 
-/// `14:03:20 create 77fe01aa  [3/6 transfer] ▓▓▓▓▓░░░░░ 45%  12 MB/s`
+/// `14:03:20 create 77fe01aa  [3/6 transfer] ▓▓▓▓▓░░░░░ 45%  12.1MiB/s`
 fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
     let end = area.x + area.width;
     let started = clock(job.started, &model.zone);

@@ -200,6 +200,11 @@ fn patch_state<'a>(model: &'a Model, entry: &'a Entry) -> Option<&'a PatchState>
         .then_some(state)
 }
 
+/// Whether a patch stands in the way of later ones. One that was taken away stands in nobody's, whatever the record tells.
+fn is_stuck(model: &Model, entry: &Entry) -> bool {
+    patch_state(model, entry).is_some_and(|state| matches!(state, PatchState::Failed | PatchState::Unknown))
+}
+
 /// What the last column says: what is being done, else what is wrong, else what is left.
 fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) -> (Role, String) {
     let record = &entry.record;
@@ -229,7 +234,9 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
                 None => format!("{} {}", service.name, service.state),
             })
             .collect();
-        return (Role::Warn, words.join(", "));
+        // A patch that failed may be why; a column has no room for two sentences.
+        let patch = if is_stuck(model, entry) { "; a patch failed" } else { "" };
+        return (Role::Warn, format!("{}{patch}", words.join(", ")));
     }
     if matches!(record.state, State::Failed | State::Lost | State::Destroying) {
         let ago = age(model.now.since(record.since).as_secs());
@@ -237,10 +244,7 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
         let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
         return (role, format!("{ago} ago{message}"));
     }
-    // Of a patch that was taken away the record tells until the next wake; it stands in nobody's way.
-    let stuck =
-        patch_state(model, entry).is_some_and(|state| matches!(state, PatchState::Failed | PatchState::Unknown));
-    if let Some(error) = record.patch_error.as_ref().filter(|_| stuck) {
+    if let Some(error) = record.patch_error.as_ref().filter(|_| is_stuck(model, entry)) {
         return (Role::Bad, error.clone());
     }
     let soon = record.expires_at.is_some_and(|end| end <= model.now.plus_seconds(600));

@@ -99,7 +99,7 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
     }
 }
 
-/// `▌✓◆ my-env  120 MB  2h  2 patches  3 boxes`
+/// `▌✓◆ my-env  114.4MiB  2h  2 patches  3 boxes`
 fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, selected: bool) {
     let record = &node.view.record;
     let marked = model.snapshots.marks().contains(&record.id);
@@ -180,7 +180,7 @@ fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
     shown
 }
 
-/// What is being done, and how far it has come: `creating 45 MB 12 MB/s`.
+/// What is being done, and how far it has come: `creating 45.2MiB 12MiB/s`.
 fn at_work(job: &Job) -> String {
     let mut words = match (&job.state, &job.stage) {
         (JobState::Cancelling, _) => "rolling back".to_owned(),
