@@ -323,9 +323,11 @@ fn a_service_that_died_marks_its_row_and_the_header() {
     sick.patch_state = PatchState::Failed;
     sick.patch_error = Some("patch 2 (pat-00000002) failed with exit status 1".to_owned());
     update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(sick)))));
-    let shown = screen(&mut model, (120, 36));
-    let row = shown.lines().find(|line| line.contains("solo")).unwrap();
-    assert!(row.contains("⚠✗") && row.contains("db exit 137; a patch failed"), "{row}");
+    for (width, says) in [(120, "db exit 137"), (180, "db exit 137, patch failed")] {
+        let shown = screen(&mut model, (width, 36));
+        let row = shown.lines().find(|line| line.contains("solo")).unwrap();
+        assert!(row.contains("⚠✗") && row.contains(says), "{row}");
+    }
 }
 
 // ---- documentation -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ mod keeping;
 mod patches;
 mod recipes;
 mod recover;
+mod rollouts;
 mod scripted;
 mod shelf;
 mod sleep;

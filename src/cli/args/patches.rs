@@ -26,7 +26,7 @@ pub enum PatchesCommand {
 #[command(after_help = "\
 The script runs once in each sandbox that is based on the snapshot, when it next wakes or is made: \
 with what its #! line names, else with bash, or sh where there is no bash. It begins in the \
-workspace, or in a service in its image's working directory, with SANDBOXER_ID, SANDBOXER_SNAPSHOT, \
+workspace, or in a service in its container's working directory, with SANDBOXER_ID, SANDBOXER_SNAPSHOT, \
 SANDBOXER_PATCH_SEQUENCE, and SANDBOXER_WORKSPACE where the workspace can be seen. It is UTF-8 text \
 of at most 96 KiB.
 

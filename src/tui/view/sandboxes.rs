@@ -235,7 +235,7 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
             })
             .collect();
         // A patch that failed may be why; a column has no room for two sentences.
-        let patch = if is_stuck(model, entry) { "; a patch failed" } else { "" };
+        let patch = if is_stuck(model, entry) { ", patch failed" } else { "" };
         return (Role::Warn, format!("{}{patch}", words.join(", ")));
     }
     if matches!(record.state, State::Failed | State::Lost | State::Destroying) {

@@ -157,10 +157,13 @@ fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
     }
     if job.is_none() && record.state != SnapshotState::Failed {
         facts.extend(record.archive.bytes.map(|size| same(Role::Plain, bytes(size))));
-        facts.push(same(Role::Dim, old));
     }
+    // Before its age: what comes last goes first where there is no room.
     if is_undo(&node.view) {
         facts.push(same(Role::Dim, "undo".to_owned()));
+    }
+    if job.is_none() && record.state != SnapshotState::Failed {
+        facts.push(same(Role::Dim, old));
     }
     let (patches, boxes) = (node.view.patches.len(), node.view.sandboxes.len());
     if patches > 0 {
