@@ -129,6 +129,8 @@ pub struct ArchiveFacts {
     pub left_out_count: u64,
     /// Entries that do not belong to `self`, the account that made the sandbox.
     pub foreign_owners: u64,
+    /// The numbers of `self` (`UID:GID`), where the tar inside has no such name: busybox's knows none.
+    pub account: Option<String>,
     /// Whether it takes GNU tar to read it (pax headers for sparse files and xattrs).
     pub needs_gnu_tar: bool,
     /// SHA-256 (hex) of the compose file that was running.

@@ -29,13 +29,17 @@ impl Sshd {
     pub(crate) fn start(bench: &Bench, name: &str, variables: &[(&str, &str)]) -> Self {
         let port = free_port();
         let config = bench.path(format!("sshd-{name}"));
+        // Not in the lab's folder, which accounts that are not root cannot enter.
+        let keys = bench.path(format!("keys-{name}"));
+        fs::copy(lab().join("keys/client.pub"), &keys).unwrap();
         let own = |word: &String| variables.iter().any(|(key, _)| word.starts_with(&format!("{key}=")));
         let mut words: Vec<String> = session_environment().into_iter().filter(|word| !own(word)).collect();
         words.extend(variables.iter().map(|(key, value)| format!("{key}={value}")));
         let text = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {lab}/keys/{DOCKER}\nPidFile none\nAuthorizedKeysFile {lab}/keys/client.pub\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nPrintMotd no\nSetEnv {}\n",
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {lab}/keys/{DOCKER}\nPidFile none\nAuthorizedKeysFile {keys}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nPrintMotd no\nSetEnv {}\n",
             words.join(" "),
             lab = lab().display(),
+            keys = keys.display(),
         );
         fs::write(&config, text).unwrap();
         bench.add_host(name, &Way::to(DOCKER, port), &bench.workspace_root(DOCKER));

@@ -121,3 +121,56 @@ fn what_takes_gnu_tar_is_not_brought_to_busybox() {
     bench.run(["destroy", "gnu-source"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
 }
+
+/// In such an archive the account has a number and no name: wherever it is restored, what was its own is the account's there.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn what_an_account_with_busybox_had_belongs_to_the_account_elsewhere() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let bin = programs(&bench);
+    let home = bench.path("busybox-home");
+    fs::create_dir(&home).unwrap();
+    chown(&home, Some(account("build")), None).unwrap();
+    fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o711)).unwrap();
+    let _sshd = Sshd::start(&bench, "busybox", &[("PATH", bin.to_str().unwrap()), ("HOME", home.to_str().unwrap())]);
+    let edit = |file: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(bench.path(file)).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(bench.path(file), text.replace(from, to)).unwrap();
+    };
+    edit("ssh-busybox", "User root", "User build");
+    let config = fs::read_to_string(bench.path("config.yaml")).unwrap();
+    let (front, own) = config.split_once("  busybox:").unwrap();
+    let own = own.replace(bench.workspace_root(DOCKER).to_str().unwrap(), home.to_str().unwrap());
+    fs::write(bench.path("config.yaml"), format!("{front}  busybox:{own}")).unwrap();
+
+    let made = bench.run(["create", "--host", "busybox", "--name", "source"]).ok();
+    let workspace = PathBuf::from(text(&made["workdir"])).join("workspace");
+    for (name, owner) in [("file", "build"), ("run", "build"), ("other", "www-data")] {
+        fs::write(workspace.join(name), "text\n").unwrap();
+        chown(workspace.join(name), Some(account(owner)), Some(account(owner))).unwrap();
+    }
+    symlink("nowhere", workspace.join("link")).unwrap();
+    std::os::unix::fs::lchown(workspace.join("link"), Some(account("build")), None).unwrap();
+    fs::set_permissions(workspace.join("run"), fs::Permissions::from_mode(0o4755)).unwrap();
+    bench.run(["snapshot", "source", "--name", "base"]).ok();
+
+    let back = bench.run(["restore", "base", "--host", DOCKER, "--name", "back"]).ok();
+    let there = PathBuf::from(text(&back["workdir"])).join("workspace");
+    let meta = |name: &str| fs::symlink_metadata(there.join(name)).unwrap();
+    for name in ["", "file", "run", "link"] {
+        assert_eq!(meta(name).uid(), 0, "{name:?} is the account's");
+    }
+    assert_eq!((meta("other").uid(), meta("other").gid()), (account("www-data"), account("www-data")));
+    assert_eq!(meta("run").mode() & 0o7777, 0o4755, "with its mode");
+    bench.run(["destroy", "source", "back"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+/// An account's number.
+fn account(name: &str) -> u32 {
+    let said = Command::new("id").args(["-u", name]).output().unwrap();
+    String::from_utf8(said.stdout).unwrap().trim().parse().unwrap()
+}

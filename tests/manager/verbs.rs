@@ -23,7 +23,10 @@ async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready()
     let id = started.sandbox.id.to_string();
     assert_eq!(started.sandbox.state, State::Requested);
     tokio::time::timeout(Duration::from_secs(10), async {
-        while house.other.get(&id).await.unwrap().state != State::Provisioning {
+        // And the host is at it: what is cancelled before that would leave its hanging to the next one.
+        while house.other.get(&id).await.unwrap().state != State::Provisioning
+            || !house.script.provision.lock().unwrap().is_empty()
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })

@@ -217,6 +217,7 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         left_out: left_out.lines().take(LEFT_OUT_KEPT).map(str::to_owned).collect(),
         left_out_count: number(said, "left_out").unwrap_or(0),
         foreign_owners: number(said, "foreign").unwrap_or(0),
+        account: said.value("account").map(str::to_owned),
         needs_gnu_tar: gnu,
         compose_hash: said.value("compose").map(str::to_owned),
         images,

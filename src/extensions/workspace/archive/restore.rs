@@ -126,10 +126,18 @@ fn command(
         .arg(archive.volumes_bytes.to_string())
         .arg(if archive.needs_gnu_tar { "yes" } else { "no" })
         .arg(archive.foreign_owners.to_string())
+        .arg(numbers(archive.account.as_deref()))
         .arg(engine)
         .arg(request.owner.owner.as_str())
         .arg(request.profile.id.as_str())
         .args(volumes))
+}
+
+/// The account's numbers, as the script takes them. They come from a manifest, which may come from anywhere.
+fn numbers(account: Option<&str>) -> String {
+    let pair = account.and_then(|account| account.split_once(':'));
+    let pair = pair.and_then(|(user, group)| Some((user.parse::<u32>().ok()?, group.parse::<u32>().ok()?)));
+    pair.map_or_else(String::new, |(user, group)| format!("{user}:{group}"))
 }
 
 /// What the script refuses in words of its own.

@@ -1,8 +1,11 @@
 # Makes a folder for an archive that comes from elsewhere. Parameters: the root, the snapshot's id, the owners (blanks between),
 # the expected machine, `made` where the root may be made or `given` where it must be there, the bytes that will come.
 umask 077
-for sbx_tool in tar tee gzip df sed; do sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"; done
-sbx_has openssl || sbx_has sha256sum || echo missing=sha256sum
+sbx_lacks=
+for sbx_tool in tar tee gzip df sed; do sbx_has "$sbx_tool" || sbx_lacks="$sbx_lacks $sbx_tool"; done
+sbx_has openssl || sbx_has sha256sum || sbx_lacks="$sbx_lacks sha256sum"
+for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
+[ -z "$sbx_lacks" ] || exit 0
 ! sbx_has zstd || echo zstd=yes
 sbx_prove_machine "$4"
 sbx_root=$(sbx_absolute "$1")

@@ -173,6 +173,9 @@ fi
 
 # ---- the stream ----------------------------------------------------------------------------------------------------
 # The patterns, as tar understands them: a name at any depth, or with `/` in front from the top.
+# The account, as whoever reads the tree sees it.
+sbx_uid=$(id -u) sbx_gid=$(id -g)
+[ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
 sbx_gnu=
 if sbx_gnu_tar; then
   sbx_gnu=yes
@@ -191,8 +194,6 @@ if sbx_gnu_tar; then
   done
   [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash "$@"
   [ ! -s "$sbx_at/devices" ] || set -- --anchored --no-wildcards -X "$sbx_at/devices" "$@"
-  sbx_uid=$(id -u) sbx_gid=$(id -g)
-  [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
   set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
@@ -293,7 +294,9 @@ if [ -n "$sbx_gnu" ]; then
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
   echo gnu=yes
 else
-  printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$(id -u)" -o ! -group "$(id -g)" \) -print 2>/dev/null | wc -l | tr -d ' ')"
+  printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$sbx_uid" -o ! -group "$sbx_gid" \) -print 2>/dev/null | wc -l | tr -d ' ')"
+  # busybox's tar has no name for the account: whoever restores it knows it by its numbers.
+  printf 'account=%s:%s\n' "$sbx_uid" "$sbx_gid"
 fi
 [ ! -f compose.yaml ] || { sbx_sha "$sbx_at/compose" <compose.yaml; printf 'compose=%s\n' "$(cat "$sbx_at/compose")"; }
 printf 'sum=%s\n' "$(cat "$sbx_at/sum")"

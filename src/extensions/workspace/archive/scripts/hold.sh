@@ -8,7 +8,7 @@ sbx_hold() {
   trap '' HUP INT TERM PIPE
   sbx_how=$1 sbx_for=$2 sbx_with=$3 sbx_secs=$4
   shift 4
-  printf '%s\n' "$sbx_how $sbx_with $*" "$sbx_for" >.held || return 1
+  exec 9>.held && printf '%s\n' "$sbx_how $sbx_with $*" "$sbx_for" >&9 || return 1
   case $sbx_how in
     pause) sbx_client 30 "$sbx_with" pause "$@" ;;
     stop) sbx_client "$((sbx_secs * $# + 30))" "$sbx_with" stop -t "$sbx_secs" "$@" ;;
@@ -16,18 +16,20 @@ sbx_hold() {
 }
 
 # sbx_client SECONDS WORDS...: a client of the engine that ends in its own time, and whose process `.held` tells, with the
-# time that it may take. It is none of this session's, so that whoever ends the session does not end it.
+# time that it may take. It is none of this session's, so that whoever ends the session does not end it. Where `.held` was
+# taken back before it has begun it does nothing: it writes itself down, and only then looks; who takes it back does it the
+# other way round.
 sbx_client() {
-  sbx_apart=$(command -v setsid)
   # shellcheck disable=SC2016
-  $sbx_apart sh -c 'eval "$1"; echo "$$ $2 $(sbx_started "$$")" >>.held || exit; shift 2; exec "$@"' sbx "$sbx_letting_go" "$@"
+  sbx_alone sh -c 'eval "$1"; echo "$$ $2 $(sbx_started "$$")" >&9 || exit; [ -f .held ] || exit; shift 2
+exec "$@" 9>&-' sbx "$sbx_letting_go" "$@"
 }
 
 # A process of its own that takes it back when this one is gone without a word: killed, or out of memory. Only what was
 # held for this snapshot: the next one may have begun.
 sbx_guard() { # SNAPSHOT
-  sbx_apart=$(command -v setsid)
-  $sbx_apart sh -c 'while kill -0 "$1" 2>/dev/null; do sleep 1; done
+  # shellcheck disable=SC2016
+  sbx_alone sh -c 'while kill -0 "$1" 2>/dev/null; do sleep 1; done
 eval "$2"
 sbx_let_go "$3"' sbx "$$" "$sbx_letting_go" "$1" </dev/null >/dev/null 2>&1 &
 }

@@ -2,12 +2,19 @@
 # sbx_let_go [SNAPSHOT]: takes back what `.held` says, in the sandbox folder; with a snapshot, only what was held for that
 # one. Whatever is not paused or stopped any more is fine; of what nobody could ask about, nothing is forgotten.
 sbx_let_go() {
-  [ -f .held ] && [ ! -L .held ] || return 0
-  sbx_for="" sbx_client="" sbx_left="" sbx_since=""
-  { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held || return 0
-  [ -z "$1" ] || [ "$1" = "$sbx_for" ] || return 0
+  for sbx_held in .held .held.back; do
+    [ -f $sbx_held ] && [ ! -L $sbx_held ] || continue
+    [ -z "$1" ] || [ "$(sed -n 2p $sbx_held)" = "$1" ] || return 0
+    break
+  done
+  # From here on no client begins any more (see sbx_client); one that has begun is in it. Others who take it back go by the
+  # same file, until the first of them is done.
+  [ -L .held ] || mv -f .held .held.back 2>/dev/null
+  [ -f .held.back ] && [ ! -L .held.back ] || return 0
+  sbx_client="" sbx_left="" sbx_since=""
+  { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held.back || return 0
   case $sbx_with in docker | podman) ;; *) return 0 ;; esac
-  case $sbx_ids in "" | *[!0-9a-f\ ]*) rm -f .held; return 0 ;; esac
+  case $sbx_ids in "" | *[!0-9a-f\ ]*) rm -f .held.back; return 0 ;; esac
   # The engine goes on with what its client asked for: only when that one has ended is there nothing more to come.
   case $sbx_client in "" | *[!0-9]*) sbx_since="" ;; esac
   case $sbx_left in "" | *[!0-9]*) sbx_left=30 ;; esac
@@ -22,7 +29,7 @@ sbx_let_go() {
     sbx_said=$(sbx_let_go_one "$sbx_one") || sbx_said=$(sbx_let_go_one "$sbx_one") || sbx_wrong=${sbx_said:-"$sbx_with was ended"}
   done
   [ -z "$sbx_wrong" ] || { printf "%s\n" "$sbx_wrong"; return 1; }
-  rm -f .held
+  rm -f .held.back
 }
 sbx_let_go_one() {
   sbx_is=$(sbx_stands "$1" 2>/dev/null) || {
@@ -32,9 +39,24 @@ sbx_let_go_one() {
     return 1
   }
   case $sbx_how/$sbx_is in
-    pause/paused) "$sbx_with" unpause "$1" ;;
-    stop/exited | stop/stopped) "$sbx_with" start "$1" ;;
+    pause/paused) sbx_alone "$sbx_with" unpause "$1" ;;
+    stop/running | stop/paused | stop/restarting | stop/removing) ;;
+    # A start that was cut off leaves podman with one that is "initialized", and a stop with one that is "stopping".
+    stop/*) sbx_alone "$sbx_with" start "$1" ;;
   esac 2>&1 >/dev/null </dev/null
+}
+# sbx_alone WORDS...: in a session of its own, so that whoever ends this one does not end it.
+# shellcheck disable=SC2016
+sbx_alone() {
+  if command -v setsid >/dev/null 2>&1; then
+    setsid "$@"
+  elif perl -e "use POSIX" 2>/dev/null; then
+    perl -e "use POSIX; POSIX::setsid(); exec @ARGV or exit 127" "$@"
+  elif python3 -c "import os" 2>/dev/null; then
+    python3 -c "import os, sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])" "$@"
+  else
+    "$@"
+  fi
 }
 # sbx_started PID: when it was started, in ticks since the machine was. A dead one has said nothing.
 sbx_started() { read -r sbx_stat 2>/dev/null <"/proc/$1/stat" && case ${sbx_stat##*) } in Z*) ;; *) set -- ${sbx_stat##*) }; echo "${20}" ;; esac; }

@@ -1,13 +1,13 @@
 # Puts an archive's workspace, and its volumes, into a sandbox whose directory was just made. Parameters: the sandbox's
 # directory, its id, the owners (blanks between), the snapshot's id, the archive's folder, its file, the SHA-256 of the tar
-# inside, its bytes, how many of them are volumes, `yes` where it takes GNU tar, how many entries are not the account's own,
-# the engine's program (empty: none), the owner and the profile for labels, then the volumes' names. The archive is taken for
+# inside, its bytes, how many of them are volumes, `yes` where it takes GNU tar, how many entries are not the account's own, the
+# account's numbers (`UID:GID`) where its name is not in it, the engine's program (empty: none), the owner and the profile for labels, then the volumes' names. The archive is taken for
 # hostile: what it writes is nobody's before its hash is known, and what tar finds wrong with a name ends it.
 umask 077
 sbx_here=$1 sbx_id=$2 sbx_owners=$3 sbx_snapshot=$4 sbx_at=$5 sbx_file=$6 sbx_want=$7 sbx_most=$8 sbx_cut=$9
 shift 9
-sbx_gnu=$1 sbx_foreign=$2 sbx_engine=$3 sbx_owner=$4 sbx_profile=$5
-shift 5
+sbx_gnu=$1 sbx_foreign=$2 sbx_was=$3 sbx_engine=$4 sbx_owner=$5 sbx_profile=$6
+shift 6
 sbx_project=sbx-$sbx_id
 cd -P -- "$sbx_here" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_here" 2>&1)"
 [ "$(env pwd -P)" = "$sbx_here" ] && [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "$sbx_here is not this sandbox's"
@@ -129,6 +129,15 @@ sbx_fill() {
   fi 2>words.v || echo "status: $?" >>words.v
   cat >/dev/null
 }
+# Gives what is of one user, and of one group, to others. Parameters: the tree, the two, who is to have it. A change of owner
+# takes the bits of set-uid away: these files come first, each with its mode.
+# shellcheck disable=SC2016
+sbx_owning='
+sbx_special() { find "$1" ! -type l "$2" "$3" \( -perm -4000 -o -perm -2000 \) -exec sh -c "
+for sbx_one; do sbx_mode=\$(stat -c %a \"\$sbx_one\") && $4 $5 \"\$sbx_one\" && chmod \"\$sbx_mode\" \"\$sbx_one\" || exit; done" sh {} +; }
+sbx_special "$1" -user "$2" chown "$4" && sbx_special "$1" -group "$3" chgrp "$5" || exit
+find "$1" -user "$2" -exec chown -h "$4" {} + && find "$1" -group "$3" -exec chgrp -h "$5" {} +
+'
 echo stage=extract
 mkdir workspace.partial || sbx_stop directory "$(mkdir workspace.partial 2>&1)"
 mkfifo sha || sbx_stop directory "no pipes can be made in $sbx_here"
@@ -173,6 +182,13 @@ case ${sbx_status_v:-0}/$(sbx_wrong words.v) in 0/* | 2/) ;; *) sbx_stop volumes
 case $sbx_status/$(sbx_wrong words) in 0/* | 2/ | 1/) ;; *) sbx_stop tar "$(sbx_wrong words | grep . || echo "tar ended with status $sbx_status")" ;; esac
 if [ "$sbx_uid" = 0 ] && [ -n "$(find workspace.partial \( -type b -o -type c \) -print | head -n 1)" ]; then sbx_stop hostile "it has device nodes"; fi
 [ -d workspace.partial/workspace ] && [ ! -L workspace.partial/workspace ] || sbx_stop altered "there is no workspace in it"
+# What belonged to the account there belongs to the account here.
+sbx_now=$sbx_uid:$sbx_gid
+[ "$sbx_rung" != unshare ] || sbx_now=0:0
+if [ -n "$sbx_was" ] && [ "$sbx_keep" != self ] && [ "$sbx_was" != "$sbx_now" ]; then
+  sbx_words=$(sbx_as sh -c "$sbx_owning" sh "$sbx_here/workspace.partial/workspace" "${sbx_was%:*}" "${sbx_was#*:}" "${sbx_now%:*}" "${sbx_now#*:}" 2>&1 </dev/null) ||
+    sbx_stop tar "$sbx_words"
+fi
 rmdir workspace || sbx_stop directory "$(rmdir workspace 2>&1)"
 sbx_words=$(sbx_as mv -- "$sbx_here/workspace.partial/workspace" "$sbx_here/workspace" 2>&1 </dev/null) || sbx_stop directory "$sbx_words"
 rmdir workspace.partial
