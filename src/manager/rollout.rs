@@ -34,6 +34,7 @@ impl SandboxManager {
             match passed_over(&record) {
                 _ if nothing => items.push(item(&record, true, Vec::new(), None)),
                 None if record.state == State::Sleeping => items.push(asleep(&record, owes.blocked)),
+                None if record.state != State::Ready => items.push(not_there(&record)),
                 Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
                 None => owing.push(record),
             }
@@ -125,6 +126,16 @@ fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
     item(record, false, Vec::new(), Some(why))
 }
 
+/// One of which nothing runs: whoever makes it (again) applies what it owes before it is ready.
+fn not_there(record: &SandboxRecord) -> RolloutItem {
+    let reason = match &record.state {
+        State::Requested | State::Provisioning => "it is being made, and gets them before it is ready".to_owned(),
+        State::Failed | State::Lost => format!("it is {}, and gets them if it is made again", record.state),
+        state => format!("it is {state}"),
+    };
+    RolloutItem { reason: Some(reason), ..item(record, true, Vec::new(), None) }
+}
+
 /// Why a sandbox is left alone. That stops nothing.
 fn passed_over(record: &SandboxRecord) -> Option<Fault> {
     let id = &record.id;
@@ -134,9 +145,8 @@ fn passed_over(record: &SandboxRecord) -> Option<Fault> {
                 .hint(format!("`sandboxer patches apply {id}` does it all the same")),
         );
     }
-    match &record.state {
-        State::Ready | State::Sleeping => {}
-        state => return Some(Fault::new(Code::Conflict, format!("passed over: sandbox {id} is {state}"))),
+    if !matches!(record.state, State::Ready | State::Sleeping) {
+        return None;
     }
     let working = record.operation.as_ref()?;
     let hint = format!("`sandboxer patches apply {id}` when it has ended");

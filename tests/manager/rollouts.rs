@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use sandboxer::domain::request::{ApplyRequest, LabelRequest, RolloutRequest};
+use sandboxer::domain::request::{ApplyRequest, LabelRequest, RestoreRequest, RolloutRequest};
 use sandboxer::domain::{Code, OperationState};
 
 use crate::house::{House, house};
-use crate::scripted::Script;
+use crate::scripted::{Act, Script};
 
 /// Five sandboxes on one snapshot with one patch that none has yet.
 async fn five(house: &House) -> (String, Vec<String>) {
@@ -71,6 +71,22 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     house.manager.finish(&working).await.unwrap();
     let again = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
     assert_eq!((again[0].ok, again[0].applied.len(), house.ran(&ids[0]).len()), (true, 0, 1), "once is enough");
+}
+
+#[tokio::test]
+async fn one_that_is_not_there_is_no_failure_of_a_rollout() {
+    let house = house();
+    let (base, ids) = five(&house).await;
+    house.script(&[], &[Act::Fail(Code::Timeout, "not ready")], &[]);
+    let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
+    let started = house.manager.restore(&request).await.unwrap();
+    house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let items = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
+    assert_eq!(items.len(), ids.len() + 1);
+    let failed = items.iter().find(|item| item.id == started.sandbox.id).unwrap();
+    assert_eq!((failed.ok, &failed.error), (true, &None), "{failed:#?}");
+    assert_eq!(failed.reason.as_deref(), Some("it is failed, and gets them if it is made again"));
+    assert!(items.iter().all(|item| item.ok));
 }
 
 #[tokio::test]

@@ -165,7 +165,11 @@ impl fmt::Display for Bytes {
     /// The largest unit that divides it (`2GiB`), else with one decimal (`1.4GiB`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-        let text = match units.iter().find(|(shift, _)| self.0 >> shift > 0) {
+        // What rounds to 1024.0 of a unit is 1.0 of the next.
+        let reaches = |shift: u32| {
+            self.0 as f64 / (1_u64 << shift) as f64 >= if self.0 >> shift > 0 { 1.0 } else { 1023.95 / 1024.0 }
+        };
+        let text = match units.iter().find(|(shift, _)| reaches(*shift)) {
             Some((shift, unit)) if self.0.trailing_zeros() >= *shift => format!("{}{unit}", self.0 >> shift),
             Some((shift, unit)) => format!("{:.1}{unit}", self.0 as f64 / (1_u64 << shift) as f64),
             None => format!("{}B", self.0),
