@@ -41,11 +41,12 @@ sbx_let_go_one() {
   case $sbx_how/$sbx_is in
     pause/paused) sbx_alone "$sbx_with" unpause "$1" ;;
     stop/running | stop/paused | stop/restarting | stop/removing) ;;
-    # A start that was cut off leaves podman with one that is "initialized", and a stop with one that is "stopping".
+    # Whatever else it is, it is to run: "initialized" by a start that was cut off, for one.
     stop/*) sbx_alone "$sbx_with" start "$1" ;;
   esac 2>&1 >/dev/null </dev/null
 }
-# sbx_alone WORDS...: in a session of its own, so that whoever ends this one does not end it.
+# sbx_alone WORDS...: in a session of its own, so that whoever ends this one does not end it: a start by podman that is killed
+# half-way leaves a container that nobody can start any more.
 # shellcheck disable=SC2016
 sbx_alone() {
   if command -v setsid >/dev/null 2>&1; then
