@@ -12,6 +12,7 @@ sbx_let_go() {
   [ -L .held ] || mv -f .held .held.back 2>/dev/null
   [ -f .held.back ] && [ ! -L .held.back ] || return 0
   sbx_client="" sbx_left="" sbx_since=""
+  # shellcheck disable=SC2034
   { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held.back || return 0
   case $sbx_with in docker | podman) ;; *) return 0 ;; esac
   case $sbx_ids in "" | *[!0-9a-f\ ]*) rm -f .held.back; return 0 ;; esac
