@@ -12,6 +12,7 @@ mod checkpoint_base;
 mod checkpoint_busybox;
 mod checkpoint_cancels;
 mod checkpoint_days;
+mod checkpoint_hold;
 mod checkpoint_kills;
 mod checkpoint_lost;
 mod commands;

@@ -12,6 +12,7 @@ sbx_let_go() {
   [ -L .held ] || mv -f .held .held.back 2>/dev/null
   [ -f .held.back ] && [ ! -L .held.back ] || return 0
   sbx_client="" sbx_left="" sbx_since=""
+  # shellcheck disable=SC2034
   { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held.back || return 0
   case $sbx_with in docker | podman) ;; *) return 0 ;; esac
   case $sbx_ids in "" | *[!0-9a-f\ ]*) rm -f .held.back; return 0 ;; esac
@@ -41,11 +42,12 @@ sbx_let_go_one() {
   case $sbx_how/$sbx_is in
     pause/paused) sbx_alone "$sbx_with" unpause "$1" ;;
     stop/running | stop/paused | stop/restarting | stop/removing) ;;
-    # A start that was cut off leaves podman with one that is "initialized", and a stop with one that is "stopping".
+    # Whatever else it is, it is to run: "initialized" by a start that was cut off, for one.
     stop/*) sbx_alone "$sbx_with" start "$1" ;;
   esac 2>&1 >/dev/null </dev/null
 }
-# sbx_alone WORDS...: in a session of its own, so that whoever ends this one does not end it.
+# sbx_alone WORDS...: in a session of its own, so that whoever ends this one does not end it: a start by podman that is killed
+# half-way leaves a container that nobody can start any more.
 # shellcheck disable=SC2016
 sbx_alone() {
   if command -v setsid >/dev/null 2>&1; then
