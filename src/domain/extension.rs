@@ -23,7 +23,7 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
@@ -172,8 +172,9 @@ pub trait SandboxExtension: Send + Sync {
         Err(self.unsupported("restore snapshots").into())
     }
 
-    /// Resumes what a snapshot that was cut off left paused or stopped. Nothing to do is fine.
-    async fn resume(&self, _target: &Target) -> Result<(), ExtensionError> {
+    /// Resumes what a snapshot that was cut off left paused or stopped; one that is `called_off` begins nothing on the host
+    /// from then on. Nothing to do is fine.
+    async fn resume(&self, _target: &Target, _called_off: Option<&SnapshotId>) -> Result<(), ExtensionError> {
         Ok(())
     }
 

@@ -253,7 +253,7 @@ impl SandboxManager {
             (Ok(()), Ok(()))
         } else {
             let clear = async {
-                let resumed = extension.resume(target).await.map_err(|error| error.fault);
+                let resumed = extension.resume(target, Some(id)).await.map_err(|error| error.fault);
                 (resumed, self.remove_archives(id, reporter).await)
             };
             let late = || Fault::new(Code::Timeout, "the clearing up took too long");

@@ -31,7 +31,7 @@ impl Patched {
         Self { bench, host }
     }
 
-    /// Runs a script as a patch and takes it away again: what the record says of it.
+    /// Runs a script as a patch and takes it away again: what the record said of it, with its `error`.
     fn runs(&self, script: &str) -> (Value, Duration) {
         let sequence = add(&self.bench, "base", script, &[]);
         let began = Instant::now();
@@ -39,7 +39,8 @@ impl Patched {
         let took = began.elapsed();
         let record = self.bench.get("box");
         let runs = record["applied_patches"].as_array().unwrap();
-        let run = runs.iter().find(|run| run["sequence"] == sequence).unwrap().clone();
+        let mut run = runs.iter().find(|run| run["sequence"] == sequence).unwrap().clone();
+        run["error"] = record["patch_error"].clone();
         assert_eq!(ran.status, Some(i32::from(run["state"] != "applied")), "{ran:#?}");
         self.bench.run(["patches", "remove", "base", &sequence.to_string()]).ok();
         (run, took)
@@ -110,8 +111,8 @@ fn a_script_that_hangs_is_ended_with_all_that_it_began() {
         assert_eq!(text(&run["output"]).lines().next(), Some("before"));
         assert!(took < Duration::from_secs(8), "{took:?}");
         assert!(!on.alive("sleep 4711.5") && !on.alive("sleep 4712.5"));
-        let error = text(&on.bench.get("box")["patch_error"]);
-        assert!(error.contains("was ended after 3 s"), "{error}");
+        assert!(text(&run["error"]).contains("was ended after 3 s"), "{run:#}");
+        assert_eq!(on.bench.get("box")["patch_error"], Value::Null, "it went with its patch");
         // One that is deaf to TERM gets KILL.
         let (run, took) = on.runs("trap '' TERM; echo deaf; sleep 4713.5 & wait; sleep 4713.5");
         assert_eq!((came_to(&run).0.as_str(), text(&run["output"]).as_str()), ("failed", "deaf\n"));

@@ -22,8 +22,8 @@ const CROWD: &str = r#"services:
     stop_signal: SIGKILL
 "#;
 
-/// Starts a snapshot and interrupts it so long after it said that it holds the containers. Its exit status.
-fn interrupted(bench: &Bench, id: &str, mode: &str, later: Duration) -> i32 {
+/// Starts a snapshot and interrupts it so long after it said that it is at a stage. Its exit status.
+fn interrupted(bench: &Bench, id: &str, mode: &str, stage: &str, later: Duration) -> i32 {
     let quiet = bench.command(["snapshot", id, "--mode", mode]);
     let mut command = Command::new(quiet.get_program());
     command.args(quiet.get_args().filter(|word| *word != "--quiet")).env_clear();
@@ -31,8 +31,8 @@ fn interrupted(bench: &Bench, id: &str, mode: &str, later: Duration) -> i32 {
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let held = told.by_ref().find(|line| line.contains("\"pause\""));
-    assert!(held.is_some(), "it says that it holds them");
+    let stage = format!("\"{stage}\"");
+    assert!(told.by_ref().any(|line| line.contains(&stage)), "it says that it is at {stage}");
     std::thread::sleep(later);
     signal(child.id(), "INT");
     for _ in told {}
@@ -48,10 +48,12 @@ fn run_again(host: &str) {
         let all = statuses(host, &id);
         assert!(all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")), "{all:?}");
     };
-    for (mode, later) in [("pause", 0), ("pause", 15), ("pause", 50), ("stop", 100)] {
+    // From before the host has begun, until they are held.
+    let moments = [("pause", "prepare", 0), ("pause", "prepare", 150), ("pause", "pause", 0), ("pause", "pause", 30)];
+    for (mode, stage, later) in moments.into_iter().chain([("stop", "pause", 100)]) {
         // One that came too late to be cancelled is whole.
-        let status = interrupted(&bench, &id, mode, Duration::from_millis(later));
-        assert!(matches!(status, 130 | 0), "{mode} after {later} ms: {status}");
+        let status = interrupted(&bench, &id, mode, stage, Duration::from_millis(later));
+        assert!(matches!(status, 130 | 0), "{mode} {later} ms after {stage}: {status}");
         runs();
     }
     std::thread::sleep(Duration::from_secs(2));

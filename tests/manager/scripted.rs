@@ -13,6 +13,7 @@ use sandboxer::domain::extension::{
     SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::sandbox::{Reachability, Service};
 use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
 
@@ -270,7 +271,7 @@ impl SandboxExtension for Shared {
         Ok(PatchOutcome { exit_status, timed_out, output, duration: Duration::from_secs(2) })
     }
 
-    async fn resume(&self, _: &Target) -> Result<(), ExtensionError> {
+    async fn resume(&self, _: &Target, _: Option<&SnapshotId>) -> Result<(), ExtensionError> {
         self.script.note("resume");
         Ok(())
     }

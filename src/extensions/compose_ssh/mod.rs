@@ -32,7 +32,7 @@ use crate::domain::extension::{
     TeardownReport,
 };
 use crate::domain::fault::Fault;
-use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
@@ -150,8 +150,8 @@ impl SandboxExtension for ComposeSsh {
         snapshot::restore(self, request, source, reporter).await
     }
 
-    async fn resume(&self, target: &Target) -> Result<(), ExtensionError> {
-        capture::resume(self.open(&target.host).await?.as_ref(), target).await
+    async fn resume(&self, target: &Target, called_off: Option<&SnapshotId>) -> Result<(), ExtensionError> {
+        capture::resume(self.open(&target.host).await?.as_ref(), target, called_off).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {

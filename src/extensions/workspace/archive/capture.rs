@@ -7,6 +7,7 @@ use crate::domain::archive::TreeEntry;
 use crate::domain::extension::{CaptureRequest, Captured, ExtensionError, Report, Reporter, Target};
 use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured};
 use crate::extensions::workspace::archive::entries::{self, Style};
@@ -274,11 +275,19 @@ pub(crate) fn pieces(text: &str) -> Vec<&str> {
     found
 }
 
-/// Resumes what a snapshot that was cut off left paused or stopped.
-pub(crate) async fn resume(transport: &dyn Transport, target: &Target) -> Result<(), ExtensionError> {
+/// Resumes what a snapshot that was cut off left paused or stopped. One that is `called_off` here begins nothing any more.
+pub(crate) async fn resume(
+    transport: &dyn Transport,
+    target: &Target,
+    called_off: Option<&SnapshotId>,
+) -> Result<(), ExtensionError> {
     let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
-    let command = Command::script(RESUME_SH).arg(root).arg(target.id.as_str()).arg(owners.join(" "));
+    let command = Command::script(RESUME_SH)
+        .arg(root)
+        .arg(target.id.as_str())
+        .arg(owners.join(" "))
+        .arg(called_off.map_or("", SnapshotId::as_str));
     let output = transport.run(&command, RESUME_LIMIT).await.map_err(|fault| fault.detail("step", "resume"))?;
     let text = output.text();
     let said = Said::read(&text);

@@ -76,6 +76,10 @@ esac
 # ---- from here on something is left, unless it is taken away -------------------------------------------------------
 # Who takes it back waits for this process: see resume.sh.
 echo "$$ $(sbx_started "$$")" >"$sbx_here/.packing" || sbx_fail space "$sbx_here/.packing cannot be written"
+if [ "$(cat "$sbx_here/.called_off" 2>/dev/null)" = "$sbx_snapshot" ]; then
+  rm -f "$sbx_here/.packing"
+  sbx_fail gone "the snapshot was called off"
+fi
 sbx_words=$(mkdir -- "$sbx_at" 2>&1) || { rm -f "$sbx_here/.packing"; sbx_fail directory "$sbx_words"; }
 echo began=yes
 sbx_whole='' sbx_ended='' sbx_contained=''

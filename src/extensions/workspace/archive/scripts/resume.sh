@@ -1,8 +1,10 @@
-# Takes back what a snapshot that was cut off did to containers. Parameters: the root, the id, the owners. says.sh, place.sh
-# and let_go.sh stand before it.
+# Takes back what a snapshot that was cut off did to containers. Parameters: the root, the id, the owners, a snapshot that
+# is called off, or nothing. says.sh, place.sh and let_go.sh stand before it.
 sbx_root=$(sbx_absolute "$1") sbx_id=$2
 cd -P -- "$sbx_root" 2>/dev/null && cd -P -- "sbx-$sbx_id" 2>/dev/null || { echo resumed=yes; exit 0; }
 [ "$(sbx_whose . "$sbx_id" "$3")" = ours ] || { echo resumed=yes; exit 0; }
+# Its script may not have begun yet: it writes down that it does, and then looks here. This is the other way round.
+[ -z "$4" ] || { rm -f .called_off && echo "$4" >.called_off; } 2>/dev/null
 # The script of the snapshot may be at it still: it knows that its console is gone, and clears up in its own time. One that
 # has not heard of it is told.
 if [ -f .packing ] && [ ! -L .packing ] && read -r sbx_pid sbx_since <.packing; then
