@@ -47,6 +47,11 @@ impl Place {
 const RESTORED: [&str; 3] = ["\u{1b}[?1049l", "\u{1b}[?2004l", "\u{1b}[?25h"];
 
 fn assert_restored(console: &Console) {
+    // What a process wrote last may be read after its end is known.
+    let until = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < until && !RESTORED.iter().all(|mode| console.raw().contains(mode)) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let raw = console.raw();
     for mode in RESTORED {
         assert!(raw.contains(mode), "{mode:?} is missing at the end of {:?}", &raw[raw.len().saturating_sub(300)..]);
