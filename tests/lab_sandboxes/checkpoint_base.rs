@@ -6,20 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::checkpoint_lost::KEEPER;
 use crate::lab::{Bench, DOCKER, on_host, text, tree};
 
-/// A stack with a volume.
-const KEPT: &str = r#"services:
-  keeper:
-    image: "localhost/sbx-lab:1"
-    command: ["sh", "-c", "echo in the volume >/kept/first; exec sleep 100000"]
-    volumes: ["kept:/kept"]
-    stop_signal: SIGKILL
-volumes:
-  kept: {}
-"#;
-
-/// The same, without the volume.
+/// `KEEPER` without its volume.
 const UNKEPT: &str = r#"services:
   keeper:
     image: "localhost/sbx-lab:1"
@@ -44,7 +34,7 @@ fn workspace(record: &Value) -> PathBuf {
 fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
     let bench = Bench::new();
     let before = bench.snapshot(DOCKER);
-    bench.create_stack(DOCKER, &bench.stack("kept", KEPT), &["--name", "source"]);
+    bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
     let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
     let made = bench.run(["restore", "base", "--name", "box"]).ok();
     let id = text(&made["id"]);
@@ -86,7 +76,7 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
 fn a_strict_restore_refuses_a_volume_that_nobody_would_use() {
     let bench = Bench::new();
     let before = bench.snapshot(DOCKER);
-    let made = bench.create_stack(DOCKER, &bench.stack("kept", KEPT), &["--name", "source"]);
+    let made = bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
     fs::write(workspace(&made).join("docker-compose.yml"), UNKEPT).unwrap();
     let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
     assert_eq!(taken["captured_volumes"][0]["name"], "kept", "{taken:#}");

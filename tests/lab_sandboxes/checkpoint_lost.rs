@@ -13,7 +13,7 @@ use crate::faults::Relay;
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text};
 
 /// A container that would be paused, and a volume.
-const KEEPER: &str = r#"services:
+pub(crate) const KEEPER: &str = r#"services:
   keeper:
     image: "localhost/sbx-lab:1"
     command: ["sh", "-c", "echo in the volume >/kept/first; exec sleep 100000"]
