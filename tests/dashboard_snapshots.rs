@@ -10,6 +10,7 @@ mod fake_client;
 #[path = "support/lineage.rs"]
 mod lineage;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drive::{Drive, draw, model_of, now, press, screen, type_text};
@@ -22,7 +23,7 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{OperationId, SnapshotId};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
 use sandboxer::domain::request::Change;
-use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
+use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState, SnapshotView};
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
@@ -407,6 +408,37 @@ fn what_another_process_does_with_a_snapshot_is_listed_with_its_name() {
 }
 
 // ---- restore -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_restore_form_that_is_open_learns_of_a_patch_that_was_added_meanwhile() {
+    let mut world = lineage_world(now());
+    let patches = std::mem::take(&mut world.patches);
+    let mut model = model_of(world);
+    go_to(&mut model, "my-env");
+    press(&mut model, "r");
+    assert!(screen(&mut model, (120, 36)).contains("no patches: it starts as it was"));
+    let seen = model.snapshots.all().to_vec();
+    let newer = |view: &Arc<SnapshotView>| {
+        let mut view = SnapshotView::clone(view);
+        if view.record.title() == "my-env" {
+            view.record.revision += 1;
+            view.patches.clone_from(&patches);
+        }
+        Arc::new(view)
+    };
+    update(&mut model, Msg::Snapshots(Ok(seen.iter().map(newer).collect())));
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("gets 3 patches before it is ready") && shown.contains("1 "), "{shown}");
+    let effects = press(&mut model, "enter");
+    let [Effect::Restore(_, frozen, _)] = &effects[..] else { panic!("{effects:?}") };
+    let revision = |views: &[Arc<SnapshotView>]| {
+        views.iter().find(|view| view.record.title() == "my-env").unwrap().record.revision
+    };
+    assert_eq!(frozen.revision, revision(&seen) + 1, "what is asked for is what is shown");
+    // From here on it is what was asked for.
+    update(&mut model, Msg::Snapshots(Ok(seen)));
+    assert!(screen(&mut model, (120, 36)).contains("gets 3 patches before it is ready"));
+}
 
 #[test]
 fn a_restore_shows_what_differs_what_is_missing_and_what_it_will_get() {

@@ -69,9 +69,11 @@ fn refresh_overlays(model: &mut Model) {
     for overlay in &mut model.overlays {
         let shown = match overlay {
             Overlay::Snapshot(details) => &mut details.view,
-            // Who will get a patch, and its number, are as they are now and not as they were when the form was opened.
+            // Who will get a patch, its number, and what a restore will get are as they are now and not as they were when
+            // the form was opened. What was asked for already is what was seen then.
             Overlay::Sheet(sheet) => match &mut sheet.about {
                 SheetAbout::AddPatch(view, _) | SheetAbout::RollOut(view, _) => view,
+                SheetAbout::Restore(target, _) if !sheet.submitting => &mut target.view,
                 SheetAbout::Snapshot(_) | SheetAbout::Restore(..) => continue,
             },
             _ => continue,

@@ -6,8 +6,9 @@ sbx_find "$1" "$2" "$3"
 shift 5
 if [ -n "$sbx_inside" ]; then
   # The engine's client hands on the end of its input, and not a signal: that end is our side's. But podman's client
-  # does not while nobody reads what the command writes, so it is ended from here as well.
-  trap 'sbx_gone=1' HUP TERM
+  # does not while nobody reads what the command writes, so it is ended from here as well. PIPE: what a shell says of a
+  # process that was ended may be the first that nobody reads.
+  trap 'sbx_gone=1' HUP TERM PIPE
   "$sbx_engine" exec -i -e "SBX_MARK=$sbx_mark" "$sbx_id" sh -c "$sbx_inside" sbx "$@" <&3 &
   sbx_client=$!
   exec 3<&-
@@ -19,7 +20,7 @@ if [ -n "$sbx_inside" ]; then
     125 | 126 | 129 | 137 | 143 | 255) [ -n "$sbx_gone" ] || sleep 1 ;;
   esac
   [ -n "$sbx_gone" ] || exit $sbx_status
-  kill -KILL $sbx_client
+  kill -KILL $sbx_client 2>/dev/null
   sbx_leave "$sbx_engine" "$sbx_id" "$sbx_mark" TERM
   exit $sbx_status
 fi

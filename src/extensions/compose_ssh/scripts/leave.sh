@@ -3,6 +3,10 @@
 # killed 5 s later with all of its session: on a busy host that is too soon, so this leaves the session where it can.
 sbx_leave() {
   sbx_away=$(command -v setsid)
+  # It may be told to end before it is away, and then has done nothing. Nobody is told twice.
+  sbx_ask_to_leave "$@" || [ $? -le 128 ] || sbx_ask_to_leave "$@"
+}
+sbx_ask_to_leave() {
   $sbx_away "$1" exec "$2" sh -c '
     sbx_end() {
       for sbx_environ in /proc/[0-9]*/environ; do

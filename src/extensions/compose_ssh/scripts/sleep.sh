@@ -48,7 +48,7 @@ done
 
 if [ -n "$sbx_running" ]; then
   # Our side being gone is no reason to leave half of it running; whoever ends this for good does so 5 s later.
-  trap '' HUP TERM
+  trap '' HUP TERM PIPE
   sbx_paused=$(sbx_those paused)
   # podman stops none that is paused.
   # shellcheck disable=SC2086

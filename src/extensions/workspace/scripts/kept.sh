@@ -54,7 +54,8 @@ sbx_await() {
 }
 sbx_late='' sbx_gone=''
 trap 'sbx_late=yes' USR1
-trap 'sbx_gone=yes' HUP TERM
+# PIPE: what a shell says of a process that was ended may be the first that nobody reads.
+trap 'sbx_gone=yes' HUP TERM PIPE
 
 # sbx_tell FOLDER: how it ended and what it wrote, for who is still there to hear it; nothing of it stays.
 sbx_tell() {

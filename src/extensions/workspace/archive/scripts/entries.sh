@@ -42,7 +42,8 @@ sbx_uid=$(id -u) sbx_gid=$(id -g)
 [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
 sbx_maps=$(mktemp -d) || exit 73
 sbx_at=$sbx_maps
-trap 'rm -rf "$sbx_maps"' EXIT HUP INT TERM
+trap 'rm -rf "$sbx_maps"' EXIT
+trap 'exit 143' HUP INT TERM PIPE
 printf '+%s self:0\n' "$sbx_uid" >"$sbx_maps/users"
 printf '+%s self:0\n' "$sbx_gid" >"$sbx_maps/groups"
 # A listing of an archive that goes nowhere: tar knows /dev/null and reads no file for it.
