@@ -7,6 +7,7 @@
 mod pty;
 
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -342,5 +343,43 @@ fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
     console.keys("\t\r");
     console.wait_for("no snapshots");
     console.wait_until("no running job", |text| !text.contains("1 running"));
+    leave(console);
+}
+
+#[test]
+fn a_patch_is_written_in_the_editor_and_what_was_not_kept_is_none() {
+    let place = Place::new();
+    for args in [&["create", "--name", "box"][..], &["snapshot", "box", "--name", "monday"]] {
+        let made = place.sandboxer(args);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    // It has the screen and the keys; `keep` leaves it well, everything else as after `:cq`.
+    let editor = place.home().join("editor");
+    let script = "#!/bin/sh\necho 'an editor on'; cat \"$1\"\nread -r word\n[ \"$word\" = keep ] || exit 1\n\
+                  printf 'set -eu\\necho written >> log\\n' >\"$1\"\n";
+    std::fs::write(&editor, script).unwrap();
+    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let env: [(&str, &Path); 3] = [("HOME", place.home()), ("SHELL", Path::new("/bin/sh")), ("EDITOR", &editor)];
+    let mut console = Console::start(&[], &env, 120, 36);
+    console.wait_for("◆ monday");
+    console.keys("2gp");
+    console.wait_for("Patches of monday");
+    for (word, then) in [("drop\r", "nothing was written"), ("keep\r", "the script has 2 lines")] {
+        console.keys("e");
+        console.wait_until("the editor", |text| text.contains("an editor on") && !text.contains("Patches of"));
+        console.keys(word);
+        if word == "drop\r" {
+            console.wait_for("[the editor ended with status 1; enter goes back");
+            console.keys("\r");
+        }
+        console.wait_for(then);
+    }
+    console.keys("\r");
+    console.wait_for("patch 1 is on monday");
+    let listed = place.sandboxer(&["patches", "list", "monday", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+    assert_eq!(listed[0]["script"], "set -eu\necho written >> log\n", "{listed:#}");
+    console.keys("\u{1b}");
+    console.wait_until("the panes", |text| !text.contains("Patches of"));
     leave(console);
 }

@@ -62,7 +62,7 @@ impl Console {
         let client = self.effects.client();
         let asked = self.meanwhile(ears, true, client.shell(request)).await?;
         let end = match asked {
-            Some(Ok(program)) => self.run_shell(&program, title, input, ears).await?,
+            Some(Ok(program)) => self.run_program(&program, "shell", title, input, ears).await?,
             Some(Err(problem)) => ShellEnd::Failed(problem),
             None => ShellEnd::GivenUp,
         };
@@ -86,7 +86,7 @@ impl Console {
             Err(error) => Err(not_written(&error)),
             Ok(file) => {
                 let program = editor(file.path());
-                let end = self.run_shell(&program, "the editor", input, ears).await?;
+                let end = self.run_program(&program, "editor", "the editor", input, ears).await?;
                 input.forget();
                 self.away = false;
                 terminal::enter(self.model.mouse).map_err(draw_failed)?;
@@ -102,9 +102,10 @@ impl Console {
         Ok(())
     }
 
-    async fn run_shell(
+    async fn run_program(
         &mut self,
         program: &Interactive,
+        what: &str,
         title: &str,
         input: &mut Input,
         ears: &mut Ears,
@@ -138,7 +139,7 @@ impl Console {
         if status != 0 && began.elapsed() < HARDLY {
             input.forget();
             let mut out = io::stdout().lock();
-            let _ = write!(out, "\r\n[the shell ended with status {status}; enter goes back to the dashboard] ");
+            let _ = write!(out, "\r\n[the {what} ended with status {status}; enter goes back to the dashboard] ");
             let _ = out.flush();
             drop(out);
             // The terminal is not raw here: it has something to read when the line is ended.
