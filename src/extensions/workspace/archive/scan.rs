@@ -6,6 +6,7 @@
 //! be harmless, sizes must agree, and what is not known here is refused.
 
 mod paths;
+mod said;
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -15,6 +16,7 @@ use tar::{EntryType, Header};
 
 use crate::domain::text::hex;
 use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, parts, shown, tree_of};
+use crate::extensions::workspace::archive::scan::said::{Readings, Said, agreed};
 
 /// Bytes of a block.
 const BLOCK: usize = 512;
@@ -22,8 +24,6 @@ const BLOCK: usize = 512;
 const EXTENSION_LIMIT: u64 = 1024 * 1024;
 /// How many places of links are kept.
 const LINKS_LIMIT: usize = 500_000;
-/// The largest size that a header can say in octal; bytes.
-const OCTAL_LIMIT: u64 = 0o777_7777_7777;
 
 /// What may come.
 #[derive(Debug, Clone, Default)]
@@ -71,42 +71,6 @@ enum Next {
     Data { left: u64 },
     /// Zeros, after the first block of them.
     End,
-}
-
-/// What extensions said of the entry that comes next.
-#[derive(Default)]
-struct Said {
-    /// GNU's long name and long target: every tar knows them.
-    long: Called,
-    /// Those of pax: busybox passes over them.
-    pax: Called,
-    /// The name of a sparse file, which has another one in the header and in pax.
-    sparse_name: Option<Vec<u8>>,
-    size: Option<u64>,
-    /// Whether it takes GNU tar to read what is said.
-    gnu: bool,
-    begun_at: Option<u64>,
-}
-
-/// What an entry is called and what it points to.
-#[derive(Default)]
-struct Called {
-    name: Option<Vec<u8>>,
-    target: Option<Vec<u8>>,
-}
-
-/// A name or a target: as it is meant, and as who knows less reads it.
-struct Readings {
-    meant: Vec<u8>,
-    others: Vec<Vec<u8>>,
-}
-
-impl Readings {
-    /// Of several, the first of which is meant.
-    fn of(readings: impl IntoIterator<Item = Option<Vec<u8>>>) -> Option<Self> {
-        let mut readings = readings.into_iter().flatten();
-        Some(Self { meant: readings.next()?, others: readings.collect() })
-    }
 }
 
 /// An archive that is being judged.
@@ -212,7 +176,7 @@ impl Scan {
                 if *left + *padding == 0 {
                     let (kind, data) = (*kind, std::mem::take(data));
                     self.next = Next::Header;
-                    self.extension(kind, &data)?;
+                    self.said.take_in(kind, &data)?;
                 }
                 Ok(taken)
             }
@@ -409,78 +373,11 @@ impl Scan {
     fn mark(&self, parts: &[&[u8]]) -> u64 {
         self.hasher.hash_one(parts)
     }
-
-    /// Takes in an extension of the header that comes next.
-    fn extension(&mut self, kind: u8, data: &[u8]) -> Result<(), Refusal> {
-        let text = |data: &[u8]| data.strip_suffix(b"\0").unwrap_or(data).to_vec();
-        match kind {
-            b'L' => self.said.long.name = Some(text(data)),
-            b'K' => self.said.long.target = Some(text(data)),
-            _ => {
-                for (key, value) in pax(data)? {
-                    self.pax(key, value)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn pax(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        let said = &mut self.said;
-        match key {
-            b"path" => said.pax.name = Some(value.to_vec()),
-            b"linkpath" => said.pax.target = Some(value.to_vec()),
-            b"GNU.sparse.name" => said.sparse_name = Some(value.to_vec()),
-            b"size" => {
-                let size = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                let Some(size) = size else { return no("an extension of a header has a size that is none") };
-                said.size = Some(size);
-            }
-            b"hdrcharset" => return no("an extension of a header changes how names are written"),
-            _ => {}
-        }
-        // Times and numbers of owners are in the header too, if not to the nanosecond.
-        said.gnu |= matches!(key, b"path" | b"linkpath")
-            || [b"SCHILY.".as_slice(), b"GNU.sparse.", b"RHT."].iter().any(|prefix| key.starts_with(prefix));
-        Ok(())
-    }
-}
-
-/// The size that header and extension agree on, and whether it only fits into an extension: then the header has none.
-fn agreed(name: &Readings, said: Option<u64>, header: u64) -> Result<(u64, bool), Refusal> {
-    match said {
-        Some(larger) if larger > OCTAL_LIMIT && header == 0 => Ok((larger, true)),
-        Some(other) if other != header => no(format!("the sizes of {} do not agree", shown(&name.meant))),
-        _ => Ok((header, false)),
-    }
 }
 
 /// How much of `bytes` is within `limit`.
 fn shorter(bytes: &[u8], limit: u64) -> usize {
     bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX))
-}
-
-/// Key and value.
-type Record<'a> = (&'a [u8], &'a [u8]);
-
-/// The records of a pax extension: `LENGTH KEY=VALUE\n`.
-fn pax(mut data: &[u8]) -> Result<Vec<Record<'_>>, Refusal> {
-    let mut records = Vec::new();
-    while !data.is_empty() {
-        let record = pax_record(data);
-        let Some((length, key, value)) = record else { return no("an extension of a header is damaged") };
-        records.push((key, value));
-        data = &data[length..];
-    }
-    Ok(records)
-}
-
-fn pax_record(data: &[u8]) -> Option<(usize, &[u8], &[u8])> {
-    let blank = data.iter().position(|byte| *byte == b' ')?;
-    let length: usize = str::from_utf8(&data[..blank]).ok()?.parse().ok()?;
-    let body = data.get(blank + 1..length)?.strip_suffix(b"\n")?;
-    let equals = body.iter().position(|byte| *byte == b'=')?;
-    Some((length, &body[..equals], &body[equals + 1..]))
 }
 
 #[cfg(test)]
