@@ -195,7 +195,7 @@ fn the_list_marks_what_waits_and_what_failed() {
     let shown = screen(&mut model, (120, 36));
     let row =
         |name: &str| shown.lines().find(|line| line.split("││").next().unwrap().contains(name)).unwrap().to_owned();
-    assert!(row("00000001  one").contains("●✗") && row("00000001  one").contains("patch 3 failed"), "{shown}");
+    assert!(row("00000001  one").contains("●✗") && row("00000001  one").contains("2h03  patch 3"), "{shown}");
     assert!(row("00000002  two").contains("☾…") && row("00000002  two").contains("sleeping"), "{shown}");
     assert!(row("00000003  three").contains("● 00000003"), "{shown}");
 }

@@ -245,7 +245,9 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
         return (role, format!("{ago} ago{message}"));
     }
     if let Some(error) = record.patch_error.as_ref().filter(|_| is_stuck(model, entry)) {
-        return (Role::Bad, error.clone());
+        // The mark says that one failed; which one may be cut off, the deadline may not.
+        let left = left(record.expires_at, model.now);
+        return (Role::Bad, format!("{}  {error}", left.strip_suffix(" left").unwrap_or(&left)));
     }
     let soon = record.expires_at.is_some_and(|end| end <= model.now.plus_seconds(600));
     let protected = if record.is_protected() { "  protected" } else { "" };
