@@ -19,6 +19,17 @@ pub(super) struct Claim {
     pub(super) refused: Option<String>,
     /// The sequence of its next patch.
     pub(super) next_patch_sequence: u64,
+    /// The last revision that this id had here.
+    pub(super) revision: u64,
+}
+
+/// What is known of an id that is no snapshot's any more.
+#[derive(Default)]
+struct Past {
+    /// What was deleted under it last.
+    deleted: Option<Memory>,
+    /// The last revision that is told of.
+    revision: u64,
 }
 
 /// What the event of a deletion keeps of a snapshot, for an import that says that it is this one.
@@ -43,15 +54,15 @@ impl SandboxManager {
     /// An id is kept where this installation made it, has it no more, and either nothing here refers to it, or the content is
     /// what was deleted.
     pub(super) async fn weigh_claim(&self, manifest: &ArchiveManifest, ours: bool) -> Result<Claim, Fault> {
-        let refused = |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1 });
+        let refused = |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1, revision: 0 });
         if !ours {
             return refused("another installation made it".to_owned());
         }
         if self.parts.snapshots.get(&manifest.id).await?.is_some() {
             return refused("that one is here".to_owned());
         }
-        let memory = self.memory_of(&manifest.id).await?;
-        let same = memory.as_ref().is_some_and(|memory| {
+        let Past { deleted, revision } = self.past_of(&manifest.id).await?;
+        let same = deleted.as_ref().is_some_and(|memory| {
             memory.sha256.is_some()
                 && memory.sha256 == manifest.snapshot.archive.sha256
                 && memory.recipe == manifest.recipe.hash()
@@ -62,16 +73,29 @@ impl SandboxManager {
         }
         // Numbers are never used again, whatever the file says.
         let said = manifest.snapshot.next_patch_sequence.clamp(1, MOST_PATCHES);
-        let next_patch_sequence = memory.map_or(said, |memory| memory.next_patch_sequence.max(said));
-        Ok(Claim { refused: None, next_patch_sequence })
+        let next_patch_sequence = deleted.map_or(said, |memory| memory.next_patch_sequence.max(said));
+        Ok(Claim { refused: None, next_patch_sequence, revision })
     }
 
-    /// What was deleted under this id last.
-    async fn memory_of(&self, id: &SnapshotId) -> Result<Option<Memory>, Fault> {
-        let query = EventQuery { kinds: vec![EventKind::SnapshotDeleted], ..EventQuery::default() };
-        let deletions = self.events(&query).await?;
-        let last = deletions.into_iter().rev().find(|event| event.data["snapshot_id"] == id.as_str());
-        Ok(last.and_then(|event| serde_json::from_value(event.data).ok()))
+    async fn past_of(&self, id: &SnapshotId) -> Result<Past, Fault> {
+        let kinds = [
+            EventKind::SnapshotReady,
+            EventKind::SnapshotFailed,
+            EventKind::SnapshotCopied,
+            EventKind::SnapshotDeleted,
+        ];
+        let query = EventQuery { kinds: kinds.into(), ..EventQuery::default() };
+        let mut past = Past::default();
+        for event in self.events(&query).await? {
+            if event.data["snapshot_id"] != id.as_str() {
+                continue;
+            }
+            past.revision = past.revision.max(event.data["revision"].as_u64().unwrap_or(0));
+            if event.kind == EventKind::SnapshotDeleted {
+                past.deleted = serde_json::from_value(event.data).ok();
+            }
+        }
+        Ok(past)
     }
 
     /// What here is based on the snapshot with this id, or belongs to it, though it is gone.

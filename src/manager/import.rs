@@ -118,7 +118,7 @@ impl SandboxManager {
             operation: None,
             actor: self.actor(),
             owner,
-            revision: 0,
+            revision: claim.revision,
             pending: Vec::new(),
             ..from.clone()
         })
@@ -232,7 +232,7 @@ impl SandboxManager {
 
 /// Gives it another id: somebody has this one by now. Patches and their numbers are that one's.
 fn renew(draft: &mut SnapshotRecord, id: SnapshotId) {
-    draft.next_patch_sequence = 1;
+    (draft.next_patch_sequence, draft.revision) = (1, 0);
     draft.message.get_or_insert_with(|| format!("it has an id of its own here: {} was taken meanwhile", draft.id));
     draft.id = id;
 }

@@ -96,7 +96,7 @@ impl SandboxManager {
                             kind,
                             sandbox_id: Some(record.sandbox_id.clone()),
                             actor: actor.clone(),
-                            data: about(record, data),
+                            data: about(record, revision, data),
                         })
                         .collect();
                     record.pending.extend(caused);
@@ -139,9 +139,11 @@ impl SandboxManager {
     }
 }
 
-/// An event's particulars, with the snapshot they are about.
-fn about(record: &SnapshotRecord, mut data: serde_json::Value) -> serde_json::Value {
+/// An event's particulars, with the snapshot they are about and the revision that caused them: an id that comes back with an
+/// import goes on behind it, since an event's id derives from both.
+fn about(record: &SnapshotRecord, revision: u64, mut data: serde_json::Value) -> serde_json::Value {
     if let Some(map) = data.as_object_mut() {
+        map.insert("revision".to_owned(), revision.into());
         map.insert("snapshot_id".to_owned(), record.id.as_str().into());
         map.insert("snapshot_name".to_owned(), record.name.as_deref().into());
     }

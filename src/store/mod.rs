@@ -121,7 +121,8 @@ pub trait SandboxStore: Send + Sync {
 /// The snapshots.
 #[async_trait]
 pub trait SnapshotStore: Send + Sync {
-    /// Writes a new record at revision 1. `conflict` (`details.field` is `id` or `name`) if its id exists, or its name is
+    /// Writes a new record, one revision above what it says: 0 for one that never was before, the last one of its earlier life
+    /// for one that comes back. `conflict` (`details.field` is `id` or `name`) if its id exists, or its name is
     /// that of one that has not failed, or either is the id of a sandbox, here or in the history. No sandbox is inserted
     /// meanwhile.
     async fn insert(&self, record: SnapshotRecord) -> Result<SnapshotRecord, Fault>;

@@ -78,7 +78,7 @@ impl SnapshotStore for SnapshotFile {
         let writing = self.document.write().await?;
         self.refuse_sandbox(&record, &sandboxes.content).await?;
         refuse_taken(&record, writing.content.records()?.into_iter().map(|other| &**other))?;
-        record.revision = 1;
+        record.revision += 1;
         let mut entries = writing.content.entries.clone();
         entries.push(Arc::new(Entry::new(record.clone(), None)?));
         self.document.commit(writing, entries).await?;

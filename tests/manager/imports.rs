@@ -2,7 +2,8 @@
 
 use futures_util::stream::{self, StreamExt as _};
 
-use sandboxer::domain::request::{PatchRequest, SnapshotImportRequest};
+use sandboxer::domain::event::EventKind;
+use sandboxer::domain::request::{EventQuery, PatchRequest, SnapshotImportRequest};
 use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Fault};
 
@@ -99,6 +100,30 @@ async fn an_export_that_nothing_refers_to_comes_back_and_uses_no_patchs_number_a
     assert_eq!((back.id.clone(), back.state, back.message), (snapshot.id, SnapshotState::Ready, None));
     assert_eq!(house.patch(back.id.as_str()).await, 3, "1 and 2 are used up");
     assert_eq!(house.import(&file, None).await.unwrap_err().code, Code::Conflict, "its name is taken");
+}
+
+#[tokio::test]
+async fn each_life_of_an_id_is_told_and_none_uses_a_patchs_number_again() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
+    let file = house.export(snapshot.id.as_str()).await;
+    let mut last = snapshot.revision;
+    for life in 1..=3 {
+        assert_eq!(house.patch(snapshot.id.as_str()).await, life);
+        house.delete(snapshot.id.as_str(), true).await.unwrap();
+        let back = house.import(&file, None).await.unwrap();
+        assert_eq!(back.id, snapshot.id);
+        assert!(back.revision > last, "{} after {last}", back.revision);
+        last = back.revision;
+    }
+    let kinds = vec![EventKind::SnapshotReady, EventKind::SnapshotDeleted];
+    let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
+    let told: Vec<&str> = told.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(
+        told,
+        ["snapshot.ready", "snapshot.deleted"].repeat(3).into_iter().chain(["snapshot.ready"]).collect::<Vec<_>>()
+    );
 }
 
 #[tokio::test]

@@ -46,12 +46,14 @@ async fn a_snapshots_id_is_used_once_and_its_name_until_it_fails_or_goes() {
     let dir = tempfile::tempdir().unwrap();
     let store = stores(dir.path()).snapshots;
     let named = |id, n| SnapshotRecord { name: Some("my-env".into()), ..snapshot(id, n) };
-    let first = store.insert(SnapshotRecord { revision: 9, ..named("snap-00000001", 5) }).await.unwrap();
+    let first = store.insert(SnapshotRecord { revision: 0, ..named("snap-00000001", 5) }).await.unwrap();
     assert_eq!(first.revision, 1);
     assert_eq!(field(store.insert(snapshot("snap-00000001", 6)).await), "id");
     assert_eq!(field(store.insert(named("snap-00000002", 6)).await), "name");
     store.update(&snap("snap-00000001"), Some(1), become_(SnapshotState::Failed)).await.unwrap();
-    store.insert(named("snap-00000002", 1)).await.unwrap();
+    // One that comes back goes on where it was.
+    let back = store.insert(SnapshotRecord { revision: 9, ..named("snap-00000002", 1) }).await.unwrap();
+    assert_eq!(back.revision, 10);
     let ids: Vec<String> = store.list().await.unwrap().iter().map(|record| record.id.to_string()).collect();
     assert_eq!(ids, ["snap-00000002", "snap-00000001"], "oldest first");
     assert_eq!(store.remove(&snap("snap-00000002"), None).await.unwrap().name.as_deref(), Some("my-env"));
