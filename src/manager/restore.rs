@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::extension::{Capability, ExtensionError, ProvisionRequest, RestoreSource, Restored};
+use crate::domain::extension::{
+    Capability, ExtensionError, ProvisionRequest, Report, Reporter as _, RestoreSource, Restored,
+};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::Operation;
@@ -20,6 +22,7 @@ use crate::manager::archives::{archives_of, facts_on};
 use crate::manager::create::{Ahead, Resolved};
 use crate::manager::establish::{Establishment, FromSnapshot};
 use crate::manager::record::JobReporter;
+use crate::store::Held;
 
 /// How long a restore waits for whoever holds its snapshot: a copy of it may take that long.
 const LOCK_WAIT: Duration = Duration::from_mins(30);
@@ -190,19 +193,8 @@ impl SandboxManager {
             return Ok(snapshot);
         }
         // Whoever holds it may be copying it to this very host.
-        let until = Instant::now() + LOCK_WAIT;
-        let _held = loop {
-            if let Some(held) = self.parts.locks.try_lock_snapshot(&snapshot.id).await? {
-                break held;
-            }
-            if Instant::now() >= until {
-                return Err(self.snapshot_busy(&snapshot.id).await);
-            }
-            tokio::select! {
-                () = cancel.cancelled() => return Err(Fault::new(Code::Cancelled, "cancelled before the copy")),
-                () = tokio::time::sleep(LOCK_LOOK) => {}
-            }
-        };
+        let turn = self.or_called_off(operation, cancel, self.turn_on(&snapshot.id, reporter)).await;
+        let _held = turn.map_err(|error| error.fault)?;
         let snapshot = self.exact_snapshot(snapshot.id.as_str(), None).await?;
         check_ready(&snapshot)?;
         if is_there(&snapshot) {
@@ -211,6 +203,27 @@ impl SandboxManager {
         let copied = self.replicate(operation, &snapshot, host, cancel, reporter).await?;
         failpoint::reached("restore.copied");
         Ok(copied)
+    }
+
+    /// A snapshot's lock, once nobody else has it.
+    ///
+    /// Errors: `busy` after [`LOCK_WAIT`].
+    async fn turn_on(&self, id: &SnapshotId, reporter: &JobReporter) -> Result<Box<dyn Held>, ExtensionError> {
+        let until = Instant::now() + LOCK_WAIT;
+        let mut told = false;
+        loop {
+            if let Some(held) = self.parts.locks.try_lock_snapshot(id).await? {
+                return Ok(held);
+            }
+            if Instant::now() >= until {
+                return Err(self.snapshot_busy(id).await.into());
+            }
+            if !std::mem::replace(&mut told, true) {
+                let message = Some(format!("waits for its turn: {}", self.snapshot_busy(id).await.message));
+                reporter.report(Report { stage: "wait", message, ..Report::default() });
+            }
+            tokio::time::sleep(LOCK_LOOK).await;
+        }
     }
 }
 
