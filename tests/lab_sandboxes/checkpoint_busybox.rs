@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::broken::Sshd;
-use crate::lab::{Bench, DOCKER, text};
+use crate::lab::{Bench, DOCKER, stack_args, text};
 
 const KEEPER: &str = r#"services:
   keeper:
@@ -83,6 +83,13 @@ fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
         let read = bench.run(["exec", name, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
         assert_eq!(text(&read["stdout"]), "made anew\n");
     }
+
+    // Debian's has no tar that leaves anything out.
+    let lean = bench.profile("lean", "snapshot: {exclude: [cache]}");
+    bench.run(stack_args(&lean, "busybox", &repo, &["--name", "lean"])).ok();
+    let error = bench.run(["snapshot", "lean"]).error_with_hint("missing_dependency");
+    assert_eq!(error["details"]["missing"], json!(["GNU tar"]), "{error:#}");
+    bench.run(["destroy", "lean"]).ok();
 
     // Its own shell has all of it built in.
     for name in ["sh", "tar"] {

@@ -9,6 +9,7 @@ mod flavours;
 #[allow(dead_code)]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
+mod left_out;
 mod onto_vm;
 mod place;
 mod sudo;

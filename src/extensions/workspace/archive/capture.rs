@@ -31,6 +31,7 @@ const CAPTURE_SH: &str = concat!(
     include_str!("scripts/as.sh"),
     letting_go!(),
     include_str!("scripts/hold.sh"),
+    include_str!("scripts/leave_out.sh"),
     include_str!("scripts/capture.sh")
 );
 const SEAL_SH: &str = include_str!("scripts/seal.sh");
@@ -45,6 +46,7 @@ const ENTRIES_SH: &str = concat!(
     include_str!("../../../transport/scripts/runtime.sh"),
     include_str!("../scripts/says.sh"),
     include_str!("scripts/as.sh"),
+    include_str!("scripts/leave_out.sh"),
     include_str!("scripts/entries.sh")
 );
 
@@ -151,6 +153,13 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
             let fault = if said.value("began").is_none() { Code::Unsupported } else { Code::OperationFailed };
             Fault::new(fault, format!("the containers of sandbox {id} cannot be held still"))
                 .hint("--mode stop stops them meanwhile; --mode live takes files as they change")
+        }
+        Some("exclude") => {
+            let message =
+                format!("tar on {host} cannot leave anything out, and the profile's snapshot.exclude asks for that");
+            Fault::new(Code::MissingDependency, message)
+                .hint(format!("it takes GNU tar on {host}; nothing is installed there by sandboxer"))
+                .detail("missing", vec!["GNU tar"])
         }
         Some("closed") => Fault::new(Code::OperationFailed, format!("not all of sandbox {id} can be read on {host}"))
             .hint("it takes sudo without a password for tar and find, or a container of the sandbox that is there"),

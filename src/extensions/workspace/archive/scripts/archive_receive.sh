@@ -9,7 +9,8 @@ sbx_said=$({
     case $2 in *.zst) zstd -qdc ;; *) gzip -dc ;; esac || echo "unpack=$?" >&4
   } | sbx_sha /dev/fd/4
 } 4>&1 2>&1 | tail -n 50)
+# What a write was put off for may fail only now.
+sbx_words=$(sync "$sbx_name" 2>&1) || sbx_said=$(printf '%s\n%s\ntee=1' "$sbx_said" "$sbx_words")
 sbx_told "$sbx_said"
-sync "$sbx_name" 2>/dev/null || sync
 printf 'size=%s\n' "$(sbx_size "$sbx_name")"
 echo received=yes

@@ -21,6 +21,7 @@ sbx_here=${sbx_root%/}/$sbx_project
 [ "$(env pwd -P)" = "$sbx_here" ] || sbx_fail gone "$sbx_here is a link"
 [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "its manifest.json does not name this sandbox and this installation"
 [ -d workspace ] && [ ! -L workspace ] || sbx_fail gone "$sbx_here/workspace is not there"
+[ $# = 0 ] || tar -X /dev/null -cf /dev/null manifest.json 2>/dev/null || sbx_fail exclude "$(tar -X /dev/null -cf /dev/null manifest.json 2>&1 | head -n 1)"
 sbx_volumes=
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
@@ -176,7 +177,7 @@ if [ -n "$sbx_mounts" ] || [ "$sbx_rung" = container ]; then
 fi
 
 # ---- the stream ----------------------------------------------------------------------------------------------------
-# The patterns, as tar understands them: a name at any depth, or with `/` in front from the top.
+[ $# = 0 ] || sbx_leave_out "$sbx_at" "$@" || sbx_stop space "nothing can be written in $sbx_at"
 # The account, as whoever reads the tree sees it.
 sbx_uid=$(id -u) sbx_gid=$(id -g)
 [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
@@ -185,31 +186,14 @@ if sbx_gnu_tar; then
   sbx_gnu=yes
   # Devices are left out, by their exact names.
   sbx_as find workspace \( -type b -o -type c \) -print >"$sbx_at/devices" 2>/dev/null
-  sbx_count=$#
-  while [ "$sbx_count" -gt 0 ]; do
-    sbx_pattern=${1%/}
-    shift
-    case $sbx_pattern in
-      /*) set -- "$@" --anchored "--exclude=workspace$sbx_pattern" ;;
-      */*) set -- "$@" --anchored "--exclude=workspace/$sbx_pattern" ;;
-      *) set -- "$@" --no-anchored "--exclude=$sbx_pattern" ;;
-    esac
-    sbx_count=$((sbx_count - 1))
-  done
-  [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash "$@"
+  [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash --anchored -X "$sbx_at/out.top" --no-anchored -X "$sbx_at/out.any"
   [ ! -s "$sbx_at/devices" ] || set -- --anchored --no-wildcards -X "$sbx_at/devices" "$@"
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
   set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
     "--group-map=$sbx_at/groups" --totals -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -C "$sbx_here" -cf - workspace
 else
-  sbx_count=$#
-  while [ "$sbx_count" -gt 0 ]; do
-    sbx_pattern=${1%/}
-    shift
-    set -- "$@" --exclude "${sbx_pattern#/}"
-    sbx_count=$((sbx_count - 1))
-  done
+  [ $# = 0 ] || set -- -X "$sbx_at/out.top" -X "$sbx_at/out.any"
   set -- tar "$@" -C "$sbx_here" -cf - workspace
 fi
 
@@ -278,7 +262,7 @@ if [ -n "$sbx_gnu" ]; then
   [ -n "$sbx_bytes" ] || sbx_stop tar "tar does not say how much it wrote: $(tail -n 5 "$sbx_at/words")"
   echo "$(($(cat "$sbx_at/bytes.v") + sbx_bytes))" >"$sbx_at/bytes"
 fi
-sbx_words=$(sync "$sbx_part" 2>&1 || sync 2>&1) || sbx_stop full "$sbx_words"
+sbx_words=$(sync "$sbx_part" 2>&1) || sbx_stop full "$sbx_words"
 
 sbx_seen=$(grep ': socket ignored$' "$sbx_at/words" | sed 's/^tar: //; s/: socket ignored$//')
 [ ! -s "$sbx_at/devices" ] || sbx_seen="$sbx_seen
@@ -293,6 +277,7 @@ fi
 if [ -n "$sbx_gnu" ]; then
   # The second field is the owner; with xattrs the first has a place more.
   sbx_count=$(wc -l <"$sbx_at/list")
+  [ "$sbx_count" -gt 0 ] || sbx_stop tar "nothing was put into it, not even the workspace"
   for sbx_more in $(sed -n 's/^entries: //p' "$sbx_at/words.v" 2>/dev/null); do sbx_count=$((sbx_count + sbx_more)); done
   printf 'files=%s\n' "$sbx_count"
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
@@ -310,7 +295,7 @@ printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
 printf 'format=%s\n' "$sbx_format"
 [ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^Total bytes written: \|^left: \|^entries: \|^status: ' | head -n 20)"; }
 printf 'rung=%s\n' "$sbx_rung"
-(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices users groups words words.v words.z words.p status compose)
+(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices out.top out.any users groups words words.v words.z words.p status compose)
 sbx_say path "$sbx_at"
 sbx_whole=yes
 echo captured_all=yes

@@ -1,5 +1,5 @@
 # Lists a workspace as an archive of it would be listed; no content is read. Parameters: the sandbox's directory, the
-# engine's program, then patterns to leave out. runtime.sh, says.sh and as.sh stand before it.
+# engine's program, then patterns to leave out. runtime.sh, says.sh, as.sh and leave_out.sh stand before it.
 cd -P -- "$1" || exit 72
 sbx_here=$(env pwd -P)
 sbx_project=${sbx_here##*/} sbx_engine=$2
@@ -26,24 +26,14 @@ if [ "$(id -u)" != 0 ]; then
     fi
   fi
 fi
-sbx_count=$#
-while [ "$sbx_count" -gt 0 ]; do
-  sbx_pattern=${1%/}
-  shift
-  case $sbx_pattern in
-    /*) set -- "$@" --anchored "--exclude=workspace$sbx_pattern" ;;
-    */*) set -- "$@" --anchored "--exclude=workspace/$sbx_pattern" ;;
-    *) set -- "$@" --no-anchored "--exclude=$sbx_pattern" ;;
-  esac
-  sbx_count=$((sbx_count - 1))
-done
-[ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash "$@"
 sbx_uid=$(id -u) sbx_gid=$(id -g)
 [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
 sbx_maps=$(mktemp -d) || exit 73
 sbx_at=$sbx_maps
 trap 'rm -rf "$sbx_maps"' EXIT
 trap 'exit 143' HUP INT TERM PIPE
+[ $# = 0 ] || sbx_leave_out "$sbx_maps" "$@" || exit 73
+[ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash --anchored -X "$sbx_maps/out.top" --no-anchored -X "$sbx_maps/out.any"
 printf '+%s self:0\n' "$sbx_uid" >"$sbx_maps/users"
 printf '+%s self:0\n' "$sbx_gid" >"$sbx_maps/groups"
 # A listing of an archive that goes nowhere: tar knows /dev/null and reads no file for it.

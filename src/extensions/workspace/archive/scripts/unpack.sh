@@ -162,13 +162,15 @@ sbx_ticks=
 # What could not be set and is no reason to give up; the rest is. All of it is looked through: one line may be behind many.
 sbx_count() { cat words words.v | grep -c -e "$1"; }
 sbx_shown() { cat words words.v | grep -e "$@" | head -n 3; }
+# As tar words it, at its place in the line: a file may be called like one of these, and could not be made.
+sbx_no_xattr="^tar: [a-z]*setxattr[a-z]*: Cannot set '[^']*' extended attribute for file '"
 sbx_wrong() {
-  grep -v -e ': Cannot change ownership to ' -e ': Cannot change mode to ' -e 'extended attribute' -e 'xattr' -e ': Cannot mknod' \
-    -e 'Exiting with failure status due to previous errors' -e ': Ignoring unknown extended header' -e 'time stamp .* in the future' \
-    -e ': implausibly old time stamp' -e '^status: ' "$1" | tail -n 40
+  grep -v -e ': Cannot change ownership to ' -e ': Cannot change mode to ' -e "$sbx_no_xattr" -e ': Cannot mknod: ' \
+    -e '^tar: Exiting with failure status due to previous errors$' -e '^tar: Ignoring unknown extended header' \
+    -e ': time stamp [^/]* s in the future$' -e ': implausibly old time stamp [^/]*$' -e '^status: ' "$1" | tail -n 40
 }
 printf 'owners=%s\nmodes=%s\nxattrs=%s\ndevices=%s\n' "$(sbx_count ': Cannot change ownership to ')" "$(sbx_count ': Cannot change mode to ')" \
-  "$(sbx_count 'extended attribute')" "$(sbx_count ': Cannot mknod')"
+  "$(sbx_count "$sbx_no_xattr")" "$(sbx_count ': Cannot mknod: ')"
 sbx_status=$(cat status 2>/dev/null) sbx_status_v=$(sed -n 's/^status: //p' words.v | sort -n | tail -n 1)
 sbx_words=$(sbx_shown 'Removing leading' -e "contains [\`']\\.\\.'")
 [ -z "$sbx_words" ] || sbx_stop hostile "$sbx_words"

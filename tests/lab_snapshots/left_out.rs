@@ -1,0 +1,56 @@
+//! What a profile's `snapshot.exclude` leaves out, and what it does not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::lab::{Bench, DOCKER, text, tree};
+
+/// Everything, and whether it is to come back.
+const FILES: [(&str, bool); 9] = [
+    ("kept", true),
+    ("deep/top/kept", true),
+    ("deep/old/gone", false),
+    ("more/deep/old/kept", true),
+    ("top/gone", false),
+    ("worksheet", false),
+    ("deep/workspace/gone", false),
+    ("deep/cache/gone", false),
+    ("cached", true),
+];
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_name_is_left_out_anywhere_and_a_path_from_the_top_and_never_the_workspace_itself() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let profile = bench.profile("lean", "snapshot: {exclude: ['work*', /top, deep/old, cache/]}");
+    let repo = bench.stack(
+        "lean",
+        "services: {web: {image: 'localhost/sbx-lab:1', command: [sleep, '10000'], stop_signal: SIGKILL}}\n",
+    );
+    let made = bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "source"])).ok();
+    let workspace = |record: &serde_json::Value| PathBuf::from(text(&record["workdir"])).join("workspace");
+    for (file, _) in FILES {
+        let file = workspace(&made).join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "text\n").unwrap();
+    }
+    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
+    assert_eq!(taken["excludes"], json!(["work*", "/top", "deep/old", "cache/"]), "{taken:#}");
+    bench.run(["snapshots", "verify", "base"]).ok();
+    // What was left out is no difference.
+    let diff = bench.run(["snapshots", "diff", "base"]).ok();
+    assert_eq!(diff["changes"], json!([]), "{diff:#}");
+
+    let back = bench.run(["restore", "base", "--name", "back"]).ok();
+    let there = tree(&workspace(&back));
+    for (file, comes) in FILES {
+        assert_eq!(workspace(&back).join(file).exists(), comes, "{file}: {there:#?}");
+    }
+    assert!(Path::new(&workspace(&back)).join("docker-compose.yml").exists(), "{there:#?}");
+    bench.run(["destroy", "source", "back"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}
