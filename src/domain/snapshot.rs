@@ -275,6 +275,11 @@ impl SnapshotRecord {
         self.name.as_deref().unwrap_or(self.id.as_str())
     }
 
+    /// The name that it keeps from others: none once it has failed.
+    pub fn name_in_use(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.state != SnapshotState::Failed)
+    }
+
     /// Whether it is labelled `protect=true`: then no sweep and no bulk touches it.
     pub fn is_protected(&self) -> bool {
         self.labels.get("protect").is_some_and(|value| value == "true")

@@ -36,7 +36,6 @@ impl SandboxManager {
             check_name(name)?;
         }
         let mode = request.mode.as_deref().map(parse_mode).transpose()?;
-        self.ensure_no_sandbox_is(request.name.as_deref()).await?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(self.busy(&record.id).await);
         };

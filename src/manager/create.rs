@@ -1,6 +1,6 @@
 //! Create: refuse what can be refused, write ahead, then let a job establish the sandbox (semantics 2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
@@ -138,14 +138,19 @@ impl SandboxManager {
             Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken")).detail("field", field))
         };
         let mut records = self.parts.sandboxes.list().await?;
-        if let Some(name) = &request.name
-            && records.iter().any(|r| !r.state.is_over() && r.name.as_ref() == Some(name) || r.id.as_str() == name)
-        {
+        let live = records.iter().filter(|record| !record.state.is_over());
+        let mut names: BTreeSet<String> = live.filter_map(|record| record.name.clone()).collect();
+        records.extend(self.parts.sandboxes.history().await?);
+        let is_id = |word: &str| records.iter().any(|record| record.id.as_str() == word);
+        if let Some(name) = request.name.as_ref().filter(|name| names.contains(*name) || is_id(name)) {
             return used("name", name);
         }
-        records.extend(self.parts.sandboxes.history().await?);
+        for snapshot in self.parts.snapshots.list().await? {
+            names.extend(snapshot.name_in_use().map(str::to_owned));
+            names.insert(snapshot.id.to_string());
+        }
         let id = request.id.as_ref().or_else(|| request.inputs.get("sandbox_id"));
-        match id.filter(|id| records.iter().any(|record| record.id.as_str() == id.as_str())) {
+        match id.filter(|id| names.contains(*id) || is_id(id)) {
             Some(id) => used("id", id),
             None => Ok(()),
         }
@@ -190,7 +195,6 @@ impl SandboxManager {
             (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
             (None, None) => None,
         };
-        self.ensure_no_snapshot_is(id.as_ref()).await?;
         if let Some(name) = &request.name {
             check_name(name)?;
         }

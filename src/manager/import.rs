@@ -41,7 +41,6 @@ impl SandboxManager {
         self.trust(&manifest.recipe)?;
         self.parts.recipes.put(&manifest.recipe).await?;
         let draft = self.draft_import(request, &manifest, &host).await?;
-        self.ensure_no_sandbox_is(draft.name.as_deref()).await?;
         let (snapshot, operation, held) = self.write_import_ahead(draft).await?;
         let manifest = ArchiveManifest {
             id: snapshot.id.clone(),

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::domain::event::{PendingEvent, Update, derived_event_id};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{OperationId, SandboxId, SnapshotId};
+use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
@@ -57,30 +57,6 @@ impl SandboxManager {
                     .detail("current", serde_json::to_value(&record).unwrap_or_default()))
             }
             _ => Ok(record),
-        }
-    }
-
-    /// Refuses the name of a snapshot that is the id of a sandbox.
-    pub(super) async fn ensure_no_sandbox_is(&self, name: Option<&str>) -> Result<(), Fault> {
-        let Some(id) = name.and_then(|name| SandboxId::parse(name).ok()) else { return Ok(()) };
-        if self.parts.sandboxes.get(&id).await?.is_none() {
-            return Ok(());
-        }
-        Err(Fault::new(Code::Conflict, format!("{id} is the id of a sandbox, so it cannot be a snapshot's name"))
-            .hint("choose another name")
-            .detail("field", "name"))
-    }
-
-    /// Refuses the chosen id of a sandbox that is the name, or the id, of a snapshot.
-    pub(super) async fn ensure_no_snapshot_is(&self, id: Option<&SandboxId>) -> Result<(), Fault> {
-        let Some(id) = id.map(SandboxId::as_str) else { return Ok(()) };
-        let snapshots = self.parts.snapshots.list().await?;
-        let named = |one: &SnapshotRecord| one.state != SnapshotState::Failed && one.name.as_deref() == Some(id);
-        match snapshots.iter().find(|one| one.id.as_str() == id || named(one)) {
-            Some(one) => Err(Fault::new(Code::Conflict, format!("{id} is the name of the snapshot {}", one.id))
-                .hint("choose another id")
-                .detail("field", "id")),
-            None => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::domain::SandboxRecord;
 use crate::domain::fault::Fault;
 use crate::store::entry::key_of;
-use crate::store::files::{DataDir, io_fault, open_private, open_stamped, sync_folder};
+use crate::store::files::{DataDir, blocking, io_fault, open_private, open_stamped, sync_folder};
 
 /// The history. Whoever appends holds the lock of `sandboxes.json`.
 #[derive(Debug, Clone)]
@@ -35,6 +35,12 @@ impl History {
     }
 
     /// Whether a sandbox with this id is in it.
+    pub(super) async fn has(&self, id: &str) -> Result<bool, Fault> {
+        let (history, id) = (self.clone(), id.to_owned());
+        blocking(move || history.contains(&id)).await
+    }
+
+    /// As [`Self::has`], for who is on a thread that may wait.
     pub(super) fn contains(&self, id: &str) -> Result<bool, Fault> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((mut file, _)) = open_stamped(&self.path)? else {

@@ -4,8 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::domain::fault::Fault;
+use crate::domain::{SandboxRecord, SnapshotRecord};
+use crate::store::document::Document;
 use crate::store::event_file::EventFile;
 use crate::store::files::DataDir;
+use crate::store::history::History;
 use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
 use crate::store::operations::OperationFile;
@@ -35,6 +38,15 @@ pub struct JsonStores {
     pub recipes: Arc<RecipeFolder>,
 }
 
+/// The files whose records are called by ids and names that mean one thing among all of them. Who takes a name holds the
+/// sandboxes' turn to write, and only then takes the snapshots'.
+#[derive(Clone)]
+pub(super) struct Files {
+    pub(super) sandboxes: Arc<Document<SandboxRecord>>,
+    pub(super) history: History,
+    pub(super) snapshots: Arc<Document<SnapshotRecord>>,
+}
+
 impl JsonStores {
     /// Opens the stores in a directory. Makes nothing: the first write does.
     ///
@@ -46,9 +58,14 @@ impl JsonStores {
     /// As [`Self::open`], on a machine with this id.
     pub fn open_on(data_dir: &Path, machine_id: &str) -> Result<Self, Fault> {
         let dir = DataDir::open(data_dir)?;
+        let files = Files {
+            sandboxes: Arc::new(Document::new(&dir, "sandboxes")),
+            history: History::new(&dir),
+            snapshots: Arc::new(Document::new(&dir, "snapshots")),
+        };
         Ok(Self {
-            sandboxes: Arc::new(SandboxFile::new(&dir)),
-            snapshots: Arc::new(SnapshotFile::new(&dir)),
+            sandboxes: Arc::new(SandboxFile::new(&files)),
+            snapshots: Arc::new(SnapshotFile::new(&files)),
             patches: Arc::new(PatchFile::new(&dir)),
             operations: Arc::new(OperationFile::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),

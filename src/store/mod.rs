@@ -66,8 +66,9 @@ pub enum Standing {
 /// The sandboxes.
 #[async_trait]
 pub trait SandboxStore: Send + Sync {
-    /// Writes a new record at revision 1. `conflict` if its id exists here or in the history, if its name is taken
-    /// by one that is not over, or if another record has its idempotency key.
+    /// Writes a new record at revision 1. `conflict` if its id exists here or in the history, or is a name of a sandbox or
+    /// snapshot; if its name is taken by one that is not over, or is an id here or in the history; or if another record
+    /// has its idempotency key. No snapshot is inserted meanwhile.
     async fn insert(&self, record: SandboxRecord) -> Result<SandboxRecord, Fault> {
         self.insert_if(record, &|_| Ok(())).await
     }
@@ -121,7 +122,8 @@ pub trait SandboxStore: Send + Sync {
 #[async_trait]
 pub trait SnapshotStore: Send + Sync {
     /// Writes a new record at revision 1. `conflict` (`details.field` is `id` or `name`) if its id exists, or its name is
-    /// that of one that has not failed.
+    /// that of one that has not failed, or either is the id of a sandbox, here or in the history. No sandbox is inserted
+    /// meanwhile.
     async fn insert(&self, record: SnapshotRecord) -> Result<SnapshotRecord, Fault>;
 
     /// The record with exactly this id.

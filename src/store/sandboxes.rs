@@ -7,31 +7,65 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{EventId, SandboxId};
+use crate::domain::name::{EventId, SandboxId, is_hex8};
 use crate::domain::verbatim::JsonText;
-use crate::domain::{SandboxRecord, State, Time};
+use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
 use crate::store::document::{Content, Document};
 use crate::store::entry::{Entry, Record};
-use crate::store::files::{DataDir, blocking};
+use crate::store::files::blocking;
 use crate::store::history::History;
+use crate::store::json::Files;
 use crate::store::{Admit, Change, SandboxStore, Wanted};
 
 impl Record for SandboxRecord {}
 
 /// The sandboxes, in files.
 pub struct SandboxFile {
-    document: Document<SandboxRecord>,
+    document: Arc<Document<SandboxRecord>>,
     history: History,
+    snapshots: Arc<Document<SnapshotRecord>>,
 }
 
 impl SandboxFile {
-    pub(super) fn new(dir: &DataDir) -> Self {
-        Self { document: Document::new(dir, "sandboxes"), history: History::new(dir) }
+    pub(super) fn new(files: &Files) -> Self {
+        let Files { sandboxes, history, snapshots } = files.clone();
+        Self { document: sandboxes, history, snapshots }
     }
 
-    async fn in_history(&self, id: &SandboxId) -> Result<bool, Fault> {
-        let (history, id) = (self.history.clone(), id.clone());
-        blocking(move || history.contains(id.as_str())).await
+    /// Whether what a record wants to be called is the id of one in the history, or a snapshot's. Asked in a turn to write: a
+    /// record on its way to the history is in one of the two, and no snapshot comes meanwhile.
+    async fn refuse_elsewhere(&self, record: &SandboxRecord) -> Result<(), Fault> {
+        if self.history.has(record.id.as_str()).await? {
+            return Err(Fault::new(Code::Conflict, format!("there was a sandbox with the id {}", record.id))
+                .hint("an id is used once; choose another")
+                .detail("field", "id"));
+        }
+        self.refuse_old_id(name_in_use(record)).await?;
+        let id = record.id.as_str();
+        // As a random one is, which no snapshot is called.
+        if is_hex8(id) {
+            return Ok(());
+        }
+        let snapshots = self.snapshots.read().await?;
+        let called = |one: &&Arc<SnapshotRecord>| one.id.as_str() == id || one.name_in_use() == Some(id);
+        match snapshots.records()?.into_iter().find(called) {
+            Some(one) => Err(Fault::new(Code::Conflict, format!("{id} is the name of the snapshot {}", one.id))
+                .hint("choose another id")
+                .detail("field", "id")
+                .detail("current", serde_json::to_value(&**one).unwrap_or_default())),
+            None => Ok(()),
+        }
+    }
+
+    async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Fault> {
+        match name {
+            Some(name) if self.history.has(name).await? => {
+                Err(Fault::new(Code::Conflict, format!("{name} is the id of a sandbox, so it cannot be a name"))
+                    .hint("choose another name")
+                    .detail("field", "name"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -163,12 +197,7 @@ impl SandboxStore for SandboxFile {
             refuse_taken(&record, &others)?;
             admit(&others)?;
         }
-        // Under the lock: a record on its way to the history is in one of the two.
-        if self.in_history(&record.id).await? {
-            return Err(Fault::new(Code::Conflict, format!("there was a sandbox with the id {}", record.id))
-                .hint("an id is used once; choose another")
-                .detail("field", "id"));
-        }
+        self.refuse_elsewhere(&record).await?;
         record.revision = 1;
         let mut entries = writing.content.entries.clone();
         entries.push(Arc::new(Entry::new(record.clone(), None)?));
@@ -225,6 +254,7 @@ impl SandboxStore for SandboxFile {
             let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
             let others: Vec<_> = others.collect();
             refuse_taken(&new, &others)?;
+            self.refuse_old_id(name_in_use(&new).filter(|_| new.name != old.name)).await?;
         }
         let mut entries = content.entries.clone();
         entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);

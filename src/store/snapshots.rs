@@ -6,22 +6,39 @@ use async_trait::async_trait;
 
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SnapshotId;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
-use crate::store::document::Document;
+use crate::domain::{SandboxRecord, SnapshotRecord};
+use crate::store::document::{Content, Document};
 use crate::store::entry::{Entry, Record};
-use crate::store::files::DataDir;
+use crate::store::history::History;
+use crate::store::json::Files;
 use crate::store::{Change, SnapshotStore};
 
 impl Record for SnapshotRecord {}
 
 /// The snapshots, in a file.
 pub struct SnapshotFile {
-    document: Document<SnapshotRecord>,
+    document: Arc<Document<SnapshotRecord>>,
+    history: History,
+    sandboxes: Arc<Document<SandboxRecord>>,
 }
 
 impl SnapshotFile {
-    pub(super) fn new(dir: &DataDir) -> Self {
-        Self { document: Document::new(dir, "snapshots") }
+    pub(super) fn new(files: &Files) -> Self {
+        let Files { sandboxes, history, snapshots } = files.clone();
+        Self { document: snapshots, history, sandboxes }
+    }
+
+    /// Whether what a snapshot wants to be called is the id of a sandbox. `sandboxes` are in a turn to write.
+    async fn refuse_sandbox(&self, record: &SnapshotRecord, sandboxes: &Content<SandboxRecord>) -> Result<(), Fault> {
+        for (field, word) in [("id", Some(record.id.as_str())), ("name", record.name_in_use())] {
+            let Some(word) = word else { continue };
+            let there = sandboxes.entries.iter().any(|entry| entry.key().as_deref() == Some(word));
+            if there || self.history.has(word).await? {
+                let message = format!("{word} is the id of a sandbox, so it cannot be a snapshot's {field}");
+                return Err(Fault::new(Code::Conflict, message).hint("choose another name").detail("field", field));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -31,22 +48,17 @@ fn conflict(message: impl Into<String>, field: &str, current: &SnapshotRecord) -
     Fault::new(Code::Conflict, message).detail("field", field).detail("current", current)
 }
 
-/// The name that a record keeps from others: none once it has failed.
-fn name_in_use(record: &SnapshotRecord) -> Option<&str> {
-    record.name.as_deref().filter(|_| record.state != SnapshotState::Failed)
-}
-
 /// Whether a record's id or name is another one's already. `others` are without the record itself.
 fn refuse_taken<'a>(
     record: &SnapshotRecord,
     others: impl IntoIterator<Item = &'a SnapshotRecord>,
 ) -> Result<(), Fault> {
-    let name = name_in_use(record);
+    let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
             return Err(conflict(format!("there is a snapshot with the id {}", record.id), "id", other));
         }
-        if name.is_some() && name_in_use(other) == name {
+        if name.is_some() && other.name_in_use() == name {
             let message = format!("the name {} is taken by the snapshot {}", record.title(), other.id);
             return Err(conflict(message, "name", other).hint("choose another name, or delete that snapshot first"));
         }
@@ -61,12 +73,16 @@ fn missing(id: &SnapshotId) -> Fault {
 #[async_trait]
 impl SnapshotStore for SnapshotFile {
     async fn insert(&self, mut record: SnapshotRecord) -> Result<SnapshotRecord, Fault> {
+        // Held to the end: nobody makes a sandbox with this name as its id meanwhile.
+        let sandboxes = self.sandboxes.write().await?;
         let writing = self.document.write().await?;
+        self.refuse_sandbox(&record, &sandboxes.content).await?;
         refuse_taken(&record, writing.content.records()?.into_iter().map(|other| &**other))?;
         record.revision = 1;
         let mut entries = writing.content.entries.clone();
         entries.push(Arc::new(Entry::new(record.clone(), None)?));
         self.document.commit(writing, entries).await?;
+        drop(sandboxes);
         Ok(record)
     }
 
@@ -110,7 +126,7 @@ impl SnapshotStore for SnapshotFile {
                 .detail("from", old.state.as_str())
                 .detail("to", new.state.as_str()));
         }
-        if name_in_use(&new) != name_in_use(old) {
+        if new.name_in_use() != old.name_in_use() {
             let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
             refuse_taken(&new, others)?;
         }

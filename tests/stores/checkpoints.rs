@@ -2,10 +2,10 @@
 
 use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
-use sandboxer::domain::{Patch, PatchId, SnapshotId};
-use sandboxer::store::{Change, Locks, PatchStore, SnapshotStore};
+use sandboxer::domain::{Patch, PatchId, SnapshotId, State};
+use sandboxer::store::{Change, Locks, PatchStore, SandboxStore, SnapshotStore};
 
-use crate::{id, moment, stores};
+use crate::{by, id, moment, record, stores};
 
 fn snapshot(id: &str, n: i64) -> SnapshotRecord {
     serde_json::from_value(serde_json::json!({
@@ -57,6 +57,46 @@ async fn a_snapshots_id_is_used_once_and_its_name_until_it_fails_or_goes() {
     assert_eq!(store.remove(&snap("snap-00000002"), None).await.unwrap().name.as_deref(), Some("my-env"));
     assert_eq!(store.get(&snap("snap-00000002")).await.unwrap(), None);
     assert_eq!(store.remove(&snap("snap-00000002"), None).await.unwrap_err().code, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_sandboxs_id_is_no_snapshots_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = stores(dir.path());
+    let named = |id, name: &str| SnapshotRecord { name: Some(name.into()), ..snapshot(id, 1) };
+    all.sandboxes.insert(record("web", 1)).await.unwrap();
+    assert_eq!(field(all.snapshots.insert(named("snap-00000001", "web")).await), "name");
+    all.snapshots.insert(named("snap-00000001", "before")).await.unwrap();
+    for taken in ["before", "snap-00000001"] {
+        let fault = all.sandboxes.insert(record(taken, 1)).await.unwrap_err();
+        assert_eq!((&fault.code, fault.details["field"].as_str()), (&Code::Conflict, Some("id")), "{fault}");
+        assert_eq!(fault.details["current"]["id"], "snap-00000001");
+    }
+    all.snapshots.update(&snap("snap-00000001"), None, become_(SnapshotState::Failed)).await.unwrap();
+    all.sandboxes.insert(record("before", 1)).await.unwrap();
+    // One that a random id of a snapshot meets is met as any other id is: the caller takes another.
+    all.sandboxes.insert(record("snap-00000002", 1)).await.unwrap();
+    assert_eq!(field(all.snapshots.insert(snapshot("snap-00000002", 1)).await), "id");
+    for state in [State::Destroying, State::Destroyed] {
+        all.sandboxes.update(&id("web"), None, by(|web| web.state = state)).await.unwrap();
+    }
+    assert_eq!(all.sandboxes.archive(moment(100)).await.unwrap(), 1);
+    assert_eq!(field(all.snapshots.insert(named("snap-00000003", "web")).await), "name");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_a_sandbox_and_a_snapshot_that_want_one_word_at_once_one_gets_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (here, there) = (stores(dir.path()).sandboxes, stores(dir.path()).snapshots);
+    for n in 0..60_u32 {
+        let word = format!("word{n}");
+        let (sandboxes, made) = (here.clone(), record(&word, 1));
+        let taken = SnapshotRecord { name: Some(word), ..snapshot(&format!("snap-{n:08x}"), 1) };
+        let snapshots = there.clone();
+        let sandbox = tokio::spawn(async move { sandboxes.insert(made).await.is_ok() });
+        let snapshot = tokio::spawn(async move { snapshots.insert(taken).await.is_ok() });
+        assert_ne!(sandbox.await.unwrap(), snapshot.await.unwrap(), "word{n}");
+    }
 }
 
 #[tokio::test]

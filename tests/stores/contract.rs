@@ -112,6 +112,14 @@ pub(crate) async fn ids_and_names_never_mean_each_other(store: &dyn SandboxStore
     taken(store.insert(named("b", "a")).await, "name", "a");
     destroy(store, "a").await;
     store.insert(record("web", 3)).await.unwrap();
+    // An id is one for ever.
+    assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
+    let is_an_id = |result: Result<SandboxRecord, Fault>| {
+        let fault = result.unwrap_err();
+        assert_eq!((fault.code.clone(), &fault.details["field"]), (Code::Conflict, &"name".into()), "{fault}");
+    };
+    is_an_id(store.insert(named("b", "a")).await);
+    is_an_id(store.update(&id("web"), None, by(|web| web.name = Some("a".into()))).await);
 }
 
 pub(crate) async fn an_idempotency_key_is_used_once(store: &dyn SandboxStore) {
