@@ -13,6 +13,7 @@ use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
 use crate::manager::archives::{CLEAR_LIMIT, archives_of};
+use crate::manager::copy::CARRY_STEPS;
 use crate::manager::record::{JobReporter, running};
 use crate::store::Held;
 
@@ -165,6 +166,7 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
+        reporter.announce(CARRY_STEPS, 0);
         let record = &manifest.snapshot;
         let work = async {
             let extension = self.extension(&record.extension)?;

@@ -1,6 +1,8 @@
 //! The end of snapshots: delete, prune, and a profile's `keep`. Never of one that something depends on, unless somebody
 //! insists (semantics 6).
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::{EventKind, Update};
@@ -213,13 +215,12 @@ impl SandboxManager {
     /// deleted stays, and is no failure.
     pub(super) async fn keep_newest(&self, newest: &SnapshotRecord, keep: u32, reporter: &JobReporter) {
         let sandbox = &newest.sandbox_id;
-        let mut old = match self.old_snapshots(Some(keep), None, Some(sandbox)).await {
+        let old = match self.beyond_newest(sandbox, keep).await {
             Ok(old) => old,
             Err(fault) => return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for"),
         };
-        old.retain(|(view, _)| !view.record.is_protected() && view.dependants().is_empty());
         let mut gone = Vec::new();
-        for (at, (view, _)) in old.iter().enumerate() {
+        for (at, view) in old.iter().enumerate() {
             let (done, of) = (Some(at as u64), Some(old.len() as u64));
             reporter.report(Report { stage: "keep", done, of, ..Report::default() });
             let record = &view.record;
@@ -242,6 +243,12 @@ impl SandboxManager {
         }
     }
 
+    /// The snapshots of a sandbox that a profile's `keep` would delete.
+    pub(super) async fn beyond_newest(&self, sandbox: &SandboxId, keep: u32) -> Result<Vec<Arc<SnapshotView>>, Fault> {
+        let old = self.old_snapshots(Some(keep), None, Some(sandbox)).await?.into_iter().map(|(view, _)| view);
+        Ok(old.filter(|view| !view.record.is_protected() && view.dependants().is_empty()).collect())
+    }
+
     /// Ready snapshots that are beyond the newest `keep` of their sandbox and older than so many seconds, with why: those that
     /// were taken of one sandbox, or all. What nobody asked about counts as said.
     async fn old_snapshots(
@@ -249,7 +256,7 @@ impl SandboxManager {
         keep: Option<u32>,
         older_than_s: Option<u64>,
         of: Option<&SandboxId>,
-    ) -> Result<Vec<(std::sync::Arc<SnapshotView>, String)>, Fault> {
+    ) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
         let now = self.now();
         let mut views = self.snapshots(&SnapshotQuery::default()).await?;
         views.retain(|view| view.record.state == SnapshotState::Ready && view.record.kind == SnapshotKind::User);
@@ -268,7 +275,7 @@ impl SandboxManager {
                     (Some(_), _) => format!("{newer} newer ones of sandbox {} are there", record.sandbox_id),
                     (None, _) => format!("{} old", crate::domain::profile::Seconds(age_s)),
                 };
-                old.push((std::sync::Arc::clone(view), why));
+                old.push((Arc::clone(view), why));
             }
         }
         Ok(old)

@@ -99,6 +99,8 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let before = self.get(id.as_str()).await?;
+        // The archive is read, and what is there is removed.
+        self.announce_steps(&work, 1 + u32::from(work.from.is_some()), &reporter).await;
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
@@ -191,7 +193,7 @@ impl SandboxManager {
             note_teardown(record, Some(report));
         })
         .await?;
-        Box::pin(self.establish(operation, work, cancel)).await.map(|_| ())
+        Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
     }
 }
 
