@@ -50,9 +50,9 @@ async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
     Ok(0)
 }
 
-/// A sandbox is usable though a patch failed: that is no failure of the verb, and must not be overlooked.
+/// A sandbox is usable though a patch failed, or could not be begun: that is no failure of the verb, and must not be overlooked.
 pub(super) fn warn_of_patches(face: &mut Face<'_>, record: &SandboxRecord) {
-    if matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) {
+    if matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) || record.patch_error.is_some() {
         let error = record.patch_error.as_deref().unwrap_or("its patches are not all in");
         face.remark(&format!("warning: {}", face.look.clean(error, 1000)));
     }

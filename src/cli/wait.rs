@@ -66,6 +66,9 @@ fn judge(record: &SandboxRecord, what: WaitFor) -> Result<bool, Problem> {
         WaitFor::Ready => judge_ready(record),
         // `forgotten` is not destroyed: nobody looked.
         WaitFor::Destroyed => Ok(record.state == State::Destroyed),
+        // While it is made its patches are still to come.
+        WaitFor::Patched if matches!(record.state, State::Requested | State::Provisioning) => Ok(false),
+        WaitFor::Patched if record.state == State::Failed => judge_ready(record),
         WaitFor::Patched => match record.patch_state {
             PatchState::None | PatchState::Applied => Ok(true),
             PatchState::Failed | PatchState::Unknown => Err(failure(record, record.patch_error.as_ref())),

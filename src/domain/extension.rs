@@ -54,6 +54,12 @@ pub trait SandboxExtension: Send + Sync {
         Ok(None)
     }
 
+    /// How many steps this one's `provision` (`restored`: `restore_from_snapshot`) and the wait until it is ready have; 0 where
+    /// that is not known before they begin.
+    fn steps(&self, _request: &ProvisionRequest, _restored: bool) -> u32 {
+        0
+    }
+
     /// Makes the sandbox: prepare, transfer, start. Does not wait for readiness.
     ///
     /// Errors: any of the module's list; what was made stays for `teardown`.

@@ -76,6 +76,11 @@ impl SandboxExtension for VmPacker {
         repo::preview(request).await.map_err(ExtensionError::from)
     }
 
+    fn steps(&self, request: &ProvisionRequest, restored: bool) -> u32 {
+        // Prepare, transfer where there is something or extract, ready.
+        2 + u32::from(restored || repo::repository(&request.inputs).is_some())
+    }
+
     async fn provision(
         &self,
         request: &ProvisionRequest,
@@ -83,7 +88,7 @@ impl SandboxExtension for VmPacker {
     ) -> Result<Provisioned, ExtensionError> {
         let min_free = min_free(&request.profile).map_err(before_anything)?;
         let plan = repo::plan(request).await.map_err(before_anything)?;
-        let steps = Steps::new(reporter, 2 + u32::from(plan.is_some()));
+        let steps = Steps::new(reporter, self.steps(request, false));
         steps.next("prepare");
         let transport = self.open(&request.host).await.map_err(before_anything)?;
         let transport = transport.as_ref();
@@ -161,7 +166,7 @@ impl SandboxExtension for VmPacker {
         reporter: &dyn Reporter,
     ) -> Result<Restored, ExtensionError> {
         let min_free = min_free(&request.profile).map_err(before_anything)?;
-        let steps = Steps::new(reporter, 2);
+        let steps = Steps::new(reporter, self.steps(request, true));
         steps.next("prepare");
         let transport = self.open(&request.host).await.map_err(before_anything)?;
         let transport = transport.as_ref();

@@ -152,6 +152,11 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let id = request.snapshot.id.clone();
         let reporter = JobReporter::new(&self.jobs, operation);
+        if let Some(keep) = target.profile.snapshot.keep {
+            // With one more, one more is old.
+            let old = self.beyond_newest(&target.id, keep.saturating_sub(1)).await;
+            reporter.announce(0, u32::from(old.is_ok_and(|old| !old.is_empty())));
+        }
         let work = extension.snapshot(target, &request, &reporter);
         let outcome = match self.or_cancelled(&target.id, cancel, work).await {
             Ok(captured) => {

@@ -15,6 +15,9 @@ use crate::manager::archives::{CLEAR_LIMIT, archives_of, facts_on, is_sealed};
 use crate::manager::damage::clear_damage;
 use crate::manager::record::{JobReporter, running};
 
+/// The steps of bringing an archive to a host: prepare, and copy.
+pub(super) const CARRY_STEPS: u32 = 2;
+
 impl SandboxManager {
     /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
     ///
@@ -70,6 +73,7 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
+        reporter.announce(CARRY_STEPS, 0);
         self.replicate(operation, record, host, cancel, &reporter).await.map(|_| ())
     }
 

@@ -18,6 +18,7 @@ use crate::domain::text::last_lines;
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::copy::CARRY_STEPS;
 use crate::manager::record::{EVIDENCE_LINES, Guard, JobReporter};
 use crate::store::Held;
 
@@ -57,8 +58,31 @@ impl SandboxManager {
     pub(super) fn start_establishment(&self, operation: Operation, work: Establishment, held: Box<dyn Held>) {
         let host = work.provision.host.clone();
         self.run_held(operation, held, Some(host), move |manager, operation, cancel| async move {
-            Box::pin(manager.establish(&operation, work, &cancel)).await.map(|_| ())
+            let reporter = JobReporter::new(&manager.jobs, &operation);
+            manager.announce_steps(&work, 0, &reporter).await;
+            Box::pin(manager.establish(&operation, work, &cancel, &reporter)).await.map(|_| ())
         });
+    }
+
+    /// Says how many steps an establishment has, after `before` others of its operation. What cannot be told counts when it
+    /// comes.
+    pub(super) async fn announce_steps(&self, work: &Establishment, before: u32, reporter: &JobReporter) {
+        let Ok(extension) = self.extension(&work.provision.profile.extension) else { return };
+        let (mut carried, mut patched) = (0, 0);
+        if let Some(from) = &work.from {
+            let host = work.provision.host.as_str();
+            if let Ok(Some(snapshot)) = self.parts.snapshots.get(&from.id).await
+                && !snapshot.hosts().any(|known| known.same(host))
+            {
+                carried = CARRY_STEPS;
+            }
+            patched = u32::from(self.patches_of(&from.id).await.is_ok_and(|patches| !patches.is_empty()));
+        }
+        let total = match extension.steps(&work.provision, work.from.is_some()) {
+            0 => 0,
+            own => before + carried + own + patched,
+        };
+        reporter.announce(total, patched);
     }
 
     /// Provisions and waits; at the end the record is `ready`, or `failed` with nothing left on the host.
@@ -67,10 +91,10 @@ impl SandboxManager {
         operation: &Operation,
         mut work: Establishment,
         cancel: &CancellationToken,
+        reporter: &JobReporter,
     ) -> Result<SandboxRecord, Fault> {
         let id = work.provision.id.clone();
         let mine = Guard::Operation(operation.id.clone());
-        let reporter = JobReporter::new(&self.jobs, operation);
         let host = work.provision.host.clone();
         let deadline = work.ttl_s.map(|ttl| self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl)));
         work.provision.expires_at = deadline;
@@ -93,9 +117,9 @@ impl SandboxManager {
         // Two files, and each waits for the disk.
         (work.provision.owner, _) = tokio::try_join!(self.parts.installation.next_stamp(), provisioning)?;
         failpoint::reached("create.provisioning");
-        match Box::pin(self.attempt(operation, &work, cancel, &reporter)).await {
+        match Box::pin(self.attempt(operation, &work, cancel, reporter)).await {
             Ok(record) => Ok(record),
-            Err(error) => self.compensate(operation, &work, error, &reporter).await,
+            Err(error) => self.compensate(operation, &work, error, reporter).await,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
 use crate::manager::archives::{CLEAR_LIMIT, archives_of};
+use crate::manager::copy::CARRY_STEPS;
 use crate::manager::record::{JobReporter, running};
 use crate::store::Held;
 
@@ -165,6 +166,7 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
+        reporter.announce(CARRY_STEPS, 0);
         let record = &manifest.snapshot;
         let work = async {
             let extension = self.extension(&record.extension)?;
@@ -210,17 +212,22 @@ impl SandboxManager {
         let fault = error.fault;
         let message = fault.message.clone();
         let data = serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
-        self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
-            record.state = SnapshotState::Failed;
-            record.message = Some(message);
-            record.operation = None;
-            record.unremoved = !clean;
-            Ok(())
-        })
-        .await?;
-        if clean {
+        let news = vec![(EventKind::SnapshotFailed, data)];
+        let failed = self
+            .transition_snapshot(&record.id, None, news, move |record| {
+                record.state = SnapshotState::Failed;
+                record.message = Some(message);
+                record.operation = None;
+                record.unremoved = !clean;
+                Ok(())
+            })
+            .await?;
+        // What the log could not be told is told by the record, for a while.
+        if clean && self.tell(&failed.pending).await.is_ok() {
             self.parts.snapshots.remove(&record.id, None).await?;
             self.jobs.publish(Update::Snapshots);
+        }
+        if clean {
             return Ok(fault);
         }
         let host = &record.host;

@@ -9,6 +9,7 @@ mod checkpoint;
 mod claim;
 mod compare;
 mod copy;
+mod course;
 mod create;
 mod damage;
 mod doctor;

@@ -169,6 +169,14 @@ impl SandboxManager {
         self.settle_patches(operation, &now).await.map(Passed::from)
     }
 
+    /// Whether a pass would run something, as far as that can be told now.
+    pub(super) async fn owes(&self, record: &SandboxRecord) -> bool {
+        let Some(base) = &record.based_on_snapshot else { return false };
+        let patches = self.patches_of(base).await.unwrap_or_default();
+        let owes = owed(record, &patches, false);
+        owes.blocked.is_none() && !owes.run.is_empty()
+    }
+
     /// Runs one patch. `applying` is on the record before its script begins.
     async fn apply_one(
         &self,

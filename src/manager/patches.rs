@@ -158,13 +158,19 @@ impl SandboxManager {
 
     /// Takes one away and tells of it; `None` if it is not there any more. The snapshot's lock is the caller's.
     async fn take_away(&self, patch: &Patch) -> Result<Option<Patch>, Fault> {
-        // What was caused before comes before what this causes.
-        self.append_pending_of(&patch.pending).await;
+        let told = self.told(patch.pending.clone()).await;
         let Some(gone) = self.parts.patches.remove(&patch.id).await? else { return Ok(None) };
         let data = serde_json::json!({
             "patch_id": gone.id, "sequence": gone.sequence, "run_in": gone.run_in, "description": gone.description,
         });
-        self.transition_snapshot(&gone.snapshot_id, None, vec![(EventKind::PatchRemoved, data)], |_| Ok(())).await?;
+        // What it caused before comes before what this causes; where the log could not be told, the snapshot carries it on.
+        let untold: Vec<PendingEvent> =
+            gone.pending.iter().filter(|event| !told.contains(&event.id)).cloned().collect();
+        let carry_on = |snapshot: &mut SnapshotRecord| {
+            snapshot.pending.extend(untold);
+            Ok(())
+        };
+        self.transition_snapshot(&gone.snapshot_id, None, vec![(EventKind::PatchRemoved, data)], carry_on).await?;
         Ok(Some(gone))
     }
 
@@ -204,7 +210,9 @@ impl SandboxManager {
         for record in sandboxes {
             let state = settled_state(&record, &patches);
             // What stood in the way went with its patch, and what was said of it with that.
-            let over = matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) && calm(&state);
+            let in_the_way = matches!(record.patch_state, PatchState::Failed | PatchState::Unknown);
+            let nothing_owed = record.patch_error.is_some() && matches!(state, PatchState::None | PatchState::Applied);
+            let over = calm(&state) && (in_the_way || nothing_owed);
             let found = !over && (record.patch_error.is_some() || !calm(&record.patch_state) || !calm(&state));
             if found || record.operation.is_some() || record.patch_state == state {
                 continue;

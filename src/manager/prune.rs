@@ -1,6 +1,8 @@
 //! The end of snapshots: delete, prune, and a profile's `keep`. Never of one that something depends on, unless somebody
 //! insists (semantics 6).
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::{EventKind, Update};
@@ -9,7 +11,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted};
-use crate::domain::sandbox::State;
+use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
 use crate::failpoint;
 use crate::manager::SandboxManager;
@@ -104,29 +106,38 @@ impl SandboxManager {
         };
         failpoint::reached("delete.removed");
         if let Err(fault) = removed {
-            let message = fault.message.clone();
-            self.transition_snapshot(id, None, Vec::new(), move |record| {
-                record.message = Some(message);
-                record.operation = None;
-                Ok(())
-            })
-            .await?;
-            return Err(match fault.hint {
-                Some(_) => fault,
-                None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
-            });
+            return Err(self.stay_deleting(id, fault).await?);
         }
         self.remove_patches_of(id).await?;
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let news = vec![(EventKind::SnapshotDeleted, in_memory_of(&record))];
         let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
         self.note_owed(id).await;
+        // Only the record knows what the log has not been told.
+        if let Err(fault) = self.tell(&record.pending).await {
+            return Err(self.stay_deleting(id, fault).await?);
+        }
         failpoint::reached("delete.told");
         self.parts.snapshots.remove(id, None).await?;
         self.jobs.publish(Update::Snapshots);
         let mut gone = self.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         gone.insert(id.clone(), SnapshotRecord { operation: None, pending: Vec::new(), ..record });
         Ok(())
+    }
+
+    /// A deletion that could not be brought to its end; why.
+    async fn stay_deleting(&self, id: &SnapshotId, fault: Fault) -> Result<Fault, Fault> {
+        let message = fault.message.clone();
+        self.transition_snapshot(id, None, Vec::new(), move |record| {
+            record.message = Some(message);
+            record.operation = None;
+            Ok(())
+        })
+        .await?;
+        Ok(match fault.hint {
+            Some(_) => fault,
+            None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
+        })
     }
 
     /// Removes a snapshot's archive from every host that has or may have one: copies first.
@@ -136,7 +147,8 @@ impl SandboxManager {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let extension = self.extension(&record.extension)?;
         let Some(archives) = extension.archives() else { return Ok(()) };
-        let hosts: Vec<_> = record.hosts().cloned().collect();
+        // A copy that died may have left a part where the record does not list one yet.
+        let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
         for host in hosts.iter().rev() {
             let place = match self.archive_place(&record, host).await {
                 // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
@@ -213,13 +225,12 @@ impl SandboxManager {
     /// deleted stays, and is no failure.
     pub(super) async fn keep_newest(&self, newest: &SnapshotRecord, keep: u32, reporter: &JobReporter) {
         let sandbox = &newest.sandbox_id;
-        let mut old = match self.old_snapshots(Some(keep), None, Some(sandbox)).await {
+        let old = match self.beyond_newest(sandbox, keep).await {
             Ok(old) => old,
             Err(fault) => return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for"),
         };
-        old.retain(|(view, _)| !view.record.is_protected() && view.dependants().is_empty());
         let mut gone = Vec::new();
-        for (at, (view, _)) in old.iter().enumerate() {
+        for (at, view) in old.iter().enumerate() {
             let (done, of) = (Some(at as u64), Some(old.len() as u64));
             reporter.report(Report { stage: "keep", done, of, ..Report::default() });
             let record = &view.record;
@@ -242,6 +253,12 @@ impl SandboxManager {
         }
     }
 
+    /// The snapshots of a sandbox that a profile's `keep` would delete.
+    pub(super) async fn beyond_newest(&self, sandbox: &SandboxId, keep: u32) -> Result<Vec<Arc<SnapshotView>>, Fault> {
+        let old = self.old_snapshots(Some(keep), None, Some(sandbox)).await?.into_iter().map(|(view, _)| view);
+        Ok(old.filter(|view| !view.record.is_protected() && view.dependants().is_empty()).collect())
+    }
+
     /// Ready snapshots that are beyond the newest `keep` of their sandbox and older than so many seconds, with why: those that
     /// were taken of one sandbox, or all. What nobody asked about counts as said.
     async fn old_snapshots(
@@ -249,7 +266,7 @@ impl SandboxManager {
         keep: Option<u32>,
         older_than_s: Option<u64>,
         of: Option<&SandboxId>,
-    ) -> Result<Vec<(std::sync::Arc<SnapshotView>, String)>, Fault> {
+    ) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
         let now = self.now();
         let mut views = self.snapshots(&SnapshotQuery::default()).await?;
         views.retain(|view| view.record.state == SnapshotState::Ready && view.record.kind == SnapshotKind::User);
@@ -268,7 +285,7 @@ impl SandboxManager {
                     (Some(_), _) => format!("{newer} newer ones of sandbox {} are there", record.sandbox_id),
                     (None, _) => format!("{} old", crate::domain::profile::Seconds(age_s)),
                 };
-                old.push((std::sync::Arc::clone(view), why));
+                old.push((Arc::clone(view), why));
             }
         }
         Ok(old)
@@ -277,13 +294,18 @@ impl SandboxManager {
     /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
     /// never is.
     async fn refuse_in_use(&self, id: &SnapshotId, force: bool) -> Result<(), Fault> {
-        let making = |state: &State| matches!(state, State::Requested | State::Provisioning);
-        if let Some(sandbox) = self.based_on(id).await?.into_iter().find(|sandbox| making(&sandbox.state)) {
+        if let Some(sandbox) = self.based_on(id).await?.into_iter().find(is_being_made) {
             let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
             return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
         }
         refuse_dependants(&self.snapshot_view(id.as_str()).await?, force)
     }
+}
+
+/// Whether a sandbox is being made. One that is made again keeps its state until what it is made from was read whole.
+fn is_being_made(sandbox: &SandboxRecord) -> bool {
+    let again = sandbox.operation.as_ref().is_some_and(|running| running.kind == OperationKind::Recreate);
+    again || matches!(sandbox.state, State::Requested | State::Provisioning)
 }
 
 /// A protected one is deleted only by who says that he means it.

@@ -1,7 +1,7 @@
 //! Writing a record: compare-and-set, the events a write causes, and the operation that works on it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use crate::domain::operation::{Operation, OperationError, OperationKind, Operati
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
+use crate::manager::course::Course;
 use crate::manager::jobs::Jobs;
 use crate::store::Held;
 
@@ -110,6 +111,15 @@ impl SandboxManager {
         }
     }
 
+    /// Appends what is pending on a record that goes: nobody could do it afterwards.
+    pub(super) async fn tell(&self, pending: &[PendingEvent]) -> Result<(), Fault> {
+        if !pending.is_empty() {
+            self.parts.events.append(pending.to_vec()).await?;
+            self.log_grew.notify_one();
+        }
+        Ok(())
+    }
+
     /// Appends the events of a write that just happened. The write stands whether or not this works.
     pub(super) async fn append_pending(&self, record: &SandboxRecord) {
         self.append_pending_of(&record.pending).await;
@@ -117,12 +127,8 @@ impl SandboxManager {
 
     /// As [`Self::append_pending`], of whatever kind of record.
     pub(super) async fn append_pending_of(&self, pending: &[PendingEvent]) {
-        if pending.is_empty() {
-            return;
-        }
-        match self.parts.events.append(pending.to_vec()).await {
-            Ok(_) => self.log_grew.notify_one(),
-            Err(fault) => tracing::warn!(%fault, "events stay pending on a record"),
+        if let Err(fault) = self.tell(pending).await {
+            tracing::warn!(%fault, "events stay pending on a record");
         }
     }
 
@@ -287,8 +293,7 @@ pub(super) struct JobReporter {
     kind: OperationKind,
     sandbox: Option<SandboxId>,
     snapshot: Option<SnapshotId>,
-    /// The step that was reported last: its stage, its number, how many there are.
-    last: Mutex<(&'static str, u32, u32)>,
+    course: Mutex<Course>,
     learnt: Mutex<Option<Learnt>>,
     /// The last lines of the step, as evidence for a step that is cut off.
     lines: Mutex<VecDeque<String>>,
@@ -305,7 +310,7 @@ impl JobReporter {
             kind: operation.kind.clone(),
             sandbox: operation.sandbox_id.clone(),
             snapshot: operation.snapshot_id.clone(),
-            last: Mutex::default(),
+            course: Mutex::default(),
             learnt: Mutex::default(),
             lines: Mutex::default(),
         }
@@ -316,9 +321,18 @@ impl JobReporter {
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
+    pub(super) fn announce(&self, total: u32, after: u32) {
+        self.course().announce(total, after);
+    }
+
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The step that was reported last; empty before the first.
     pub(super) fn stage(&self) -> &'static str {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.course().stage
     }
 
     /// The last lines that the step's program wrote.
@@ -354,25 +368,12 @@ impl JobReporter {
             lines.push_back(line.clone());
         }
     }
-
-    /// Numbers a step that does not know its place (`steps` is 0): it follows the one before it.
-    fn place(&self, report: &Report) -> (u32, u32) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stage, step, steps) = *last;
-        let (step, steps) = match report.steps {
-            0 if stage == report.stage => (step, steps),
-            0 => (step + 1, steps.max(step + 1)),
-            steps => (report.step, steps),
-        };
-        *last = (report.stage, step, steps);
-        (step, steps)
-    }
 }
 
 impl Reporter for JobReporter {
     fn report(&self, report: Report) {
         self.keep_line(&report);
-        let (step, steps) = self.place(&report);
+        let (step, steps) = self.course().place(&report);
         self.jobs.publish(Update::Progress(Progress {
             operation: self.operation.clone(),
             kind: self.kind.clone(),

@@ -7,6 +7,7 @@ use crate::domain::extension::ProvisionRequest;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::patch::settled_state;
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
@@ -99,6 +100,8 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let before = self.get(id.as_str()).await?;
+        // The archive is read, and what is there is removed.
+        self.announce_steps(&work, 1 + u32::from(work.from.is_some()), &reporter).await;
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
@@ -180,18 +183,23 @@ impl SandboxManager {
             .await?;
             return Err(fault);
         }
-        self.transition(id, mine, Vec::new(), |record| {
+        let patches = match &record.based_on_snapshot {
+            Some(base) => self.patches_of(base).await?,
+            None => Vec::new(),
+        };
+        self.transition(id, mine, Vec::new(), move |record| {
             record.handle = None;
             record.reachability = None;
             record.services.clear();
             record.kept_failed = false;
             record.applied_patches.clear();
             record.last_patch_sequence = 0;
+            record.patch_state = settled_state(record, &patches);
             record.patch_error = None;
             note_teardown(record, Some(report));
         })
         .await?;
-        Box::pin(self.establish(operation, work, cancel)).await.map(|_| ())
+        Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
     }
 }
 

@@ -130,6 +130,7 @@ impl SandboxManager {
     ) -> Result<(Readiness, Option<String>), ExtensionError> {
         let id = &work.before.id;
         let limit = work.target.profile.ready_timeout.duration();
+        reporter.announce(0, u32::from(self.owes(work.before).await));
         let mut ready = self.or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter)).await?;
         failpoint::reached("wake.awake");
         let tunnels = async { Ok(self.attach(id, &mut ready.reachability).await) };

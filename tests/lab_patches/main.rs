@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod acceptance;
+mod counted;
 mod kills;
 #[allow(dead_code, reason = "shared with tests/lab_sandboxes")]
 #[path = "../lab_sandboxes/lab.rs"]

@@ -209,6 +209,19 @@ impl Bench {
 
     /// The command, with nothing of the caller's environment but PATH. Errors and records come as JSON.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.telling();
+        command.arg("--quiet").args(args);
+        command
+    }
+
+    /// Runs the command to its end; its progress is on stderr.
+    pub(crate) fn run_telling<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        let mut command = self.telling();
+        command.args(args);
+        finish(command)
+    }
+
+    fn telling(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxer"));
         command
             .env_clear()
@@ -217,9 +230,8 @@ impl Bench {
             .env("USER", "tester")
             .env("SANDBOXER_CONFIG", self.path("config.yaml"))
             .env("SANDBOXER_DATA_DIR", self.data())
-            .args(["--json", "--quiet", "--profiles-dir"])
+            .args(["--json", "--profiles-dir"])
             .arg(self.path("profiles"))
-            .args(args)
             .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -258,7 +258,7 @@ pub struct Report {
     pub stage: &'static str,
     /// The step's number, from 1.
     pub step: u32,
-    /// How many steps there are; 0: the step follows the one before it.
+    /// How many steps the verb has; 0: the step follows the one before it.
     pub steps: u32,
     /// How much of the step is done.
     pub done: Option<u64>,

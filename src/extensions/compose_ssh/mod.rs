@@ -89,6 +89,10 @@ impl SandboxExtension for ComposeSsh {
         source::preview(request).await.map_err(ExtensionError::from)
     }
 
+    fn steps(&self, request: &ProvisionRequest, restored: bool) -> u32 {
+        if restored { snapshot::step_count(request) } else { provision::step_count(request) }
+    }
+
     async fn provision(
         &self,
         request: &ProvisionRequest,

@@ -30,8 +30,7 @@ pub(super) async fn provision(
 ) -> Result<Provisioned, ExtensionError> {
     let only = workspace_only(&request.profile);
     let plan = repo::plan(request).await.map_err(before_anything)?;
-    let count = 2 + u32::from(plan.is_some()) + u32::from(!only) + u32::from(only);
-    let steps = Steps::new(reporter, count);
+    let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
@@ -43,6 +42,11 @@ pub(super) async fn provision(
     // One for the prepare call; transfer and `up` are in the count.
     tracing::debug!(sandbox = %request.id, round_trips = transport.round_trips() - trips + 1, "provisioned");
     Ok(made)
+}
+
+/// Prepare, transfer where there is something, `up` or a look at the host, ready.
+pub(super) fn step_count(request: &ProvisionRequest) -> u32 {
+    3 + u32::from(repo::repository(&request.inputs).is_some())
 }
 
 async fn finish(

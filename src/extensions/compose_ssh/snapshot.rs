@@ -27,7 +27,7 @@ pub(super) async fn restore(
     reporter: &dyn Reporter,
 ) -> Result<Restored, ExtensionError> {
     let only = workspace_only(&request.profile);
-    let steps = Steps::new(reporter, if only { 2 } else { 4 });
+    let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
@@ -53,6 +53,11 @@ pub(super) async fn restore(
     failpoint::reached("restore.up");
     made.handle = stack.to_handle()?;
     Ok(Restored { provisioned: made, not_preserved })
+}
+
+/// Prepare, extract, render and `up` where there is something to start, ready.
+pub(super) fn step_count(request: &ProvisionRequest) -> u32 {
+    if workspace_only(&request.profile) { 3 } else { 5 }
 }
 
 /// Whether a host has what the restore of an archive takes: what would be found out after the archive was brought there.

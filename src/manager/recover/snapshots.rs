@@ -31,6 +31,7 @@ impl SandboxManager {
         let Some(record) = self.parts.snapshots.get(id).await?.filter(is_left) else { return Ok(None) };
         let was = match &record.operation {
             Some(dead) => by(&dead.kind, dead.pid, &dead.host),
+            None if record.copying_to.is_some() => "a copy that died".to_owned(),
             None => format!("a {} snapshot", record.state),
         };
         if let Some(working) = record.operation.as_ref().filter(|dead| self.is_there(dead)) {
@@ -42,7 +43,7 @@ impl SandboxManager {
         }
         let operation = self.new_snapshot_operation(OperationKind::Recover, id);
         self.parts.operations.put(operation.clone()).await?;
-        let copying = record.copying_to.clone();
+        let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
         let name = operation.id.clone();
         self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             if let Some(dead) = &record.operation {
@@ -57,6 +58,7 @@ impl SandboxManager {
             (None, None) => "removed".to_owned(),
             (None, Some(now)) if now.state == SnapshotState::Ready => match copying {
                 Some(host) => format!("ready as before; nothing of the copy is left on {host}"),
+                None if was_ready => "ready as before".to_owned(),
                 None => "ready: its archive is whole".to_owned(),
             },
             (None, Some(_)) => "failed; nothing of it is left".to_owned(),
@@ -152,6 +154,7 @@ impl SandboxManager {
 pub(in crate::manager) fn is_left(record: &SnapshotRecord) -> bool {
     record.operation.is_some()
         || record.unremoved
+        || record.copying_to.is_some()
         || matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
 }
 
