@@ -9,7 +9,7 @@ use crate::domain::extension::{MeterQuote, OwnerStamp, Preview, ProvisionRequest
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
 use crate::domain::operation::{Operation, OperationError, OperationKind};
-use crate::domain::patch::PatchState;
+use crate::domain::patch::{PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
@@ -268,6 +268,10 @@ impl SandboxManager {
         let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
         let owners = self.parts.installation.owners().await?;
         let owner = owners.into_iter().next().ok_or_else(|| Fault::internal("this installation has no owner id"))?;
+        let patches = match base {
+            Some(base) => self.patches_of(&base.id).await?,
+            None => Vec::new(),
+        };
         for _ in 0..ID_TRIES {
             let id = resolved.id.clone().unwrap_or_else(|| random_id(&self.parts.dice));
             let Some(held) = self.parts.locks.try_lock(&id).await? else {
@@ -282,6 +286,7 @@ impl SandboxManager {
             record.quote_usd = quote.as_ref().map(|quote| quote.usd);
             record.request_hash.clone_from(&request_hash);
             record.based_on_snapshot = operation.snapshot_id.clone();
+            record.patch_state = settled_state(&record, &patches);
             record.operation = Some(running(&operation));
             record.pending.push(crate::domain::event::PendingEvent {
                 id: crate::domain::event::derived_event_id(id.as_str(), 1, &EventKind::SandboxRequested),

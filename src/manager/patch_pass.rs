@@ -22,6 +22,8 @@ use crate::manager::record::{Guard, JobReporter, running};
 enum Step {
     /// The next one may run.
     Applied(SandboxRecord),
+    /// It was taken away before it began. The next one may run.
+    TakenAway(SandboxRecord),
     /// The pass ends here, for a reason.
     Stopped(SandboxRecord, String),
 }
@@ -97,12 +99,12 @@ impl SandboxManager {
         let reporter = JobReporter::new(&self.jobs, operation);
         let outcome = self.patch_pass(operation, record, retry, cancel, &reporter).await;
         let ran = outcome.as_ref().map_or(true, |after| after.record.applied_patches != record.applied_patches);
-        let seen = if ran {
-            let extension = self.extension(&record.extension)?;
-            self.seen_now(extension.as_ref(), &self.target(record).await?).await
-        } else {
-            None
+        let look = async {
+            let extension = self.extension(&record.extension).ok()?;
+            let target = self.target(record).await.ok()?;
+            self.seen_now(extension.as_ref(), &target).await
         };
+        let seen = if ran { look.await } else { None };
         let free = self.transition(&record.id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
             record.operation = None;
             if let Some(seen) = seen {
@@ -162,7 +164,7 @@ impl SandboxManager {
             });
             let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration().min(left) };
             match self.apply_one(operation, &now, &run, cancel, reporter).await? {
-                Step::Applied(record) => now = record,
+                Step::Applied(record) | Step::TakenAway(record) => now = record,
                 Step::Stopped(record, why) => return Ok(Passed { record, stopped: Some(why) }),
             }
         }
@@ -207,6 +209,14 @@ impl SandboxManager {
         })
         .await?;
         failpoint::reached("patch.applying");
+        // Asked after it was written down: whoever takes it away after that takes away one that has begun.
+        if !self.patches_of(&run.patch.snapshot_id).await?.iter().any(|patch| patch.id == run.patch.id) {
+            let as_before = self.transition(&record.id, mine, Vec::new(), move |record| {
+                record.applied_patches = before;
+                record.patch_state = PatchState::Pending;
+            });
+            return as_before.await.map(Step::TakenAway);
+        }
         let ended = self.or_cancelled(&record.id, cancel, extension.run_patch(&target, run, reporter)).await;
         failpoint::reached("patch.ran");
         let step = match ended {

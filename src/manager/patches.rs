@@ -53,8 +53,7 @@ impl SandboxManager {
             .await?;
         failpoint::reached("patch.numbered");
         let patch = self.insert_patch(&snapshot, request, run_in).await?;
-        self.append_pending_of(&patch.pending).await;
-        let told: Vec<_> = patch.pending.iter().map(|event| event.id.clone()).collect();
+        let told = self.told(patch.pending.clone()).await;
         if let Err(fault) = self.parts.patches.told(&patch.id, &told).await {
             tracing::warn!(patch = %patch.id, %fault, "its event stays pending");
         }

@@ -100,9 +100,8 @@ impl SandboxManager {
         if pending.is_empty() {
             return Vec::new();
         }
-        let ids = pending.iter().map(|event| event.id.clone()).collect();
-        match self.parts.events.append(pending).await {
-            Ok(_) => ids,
+        match self.tell(&pending).await {
+            Ok(()) => pending.into_iter().map(|event| event.id).collect(),
             // The record is the truth: a log that cannot be written holds up no operation.
             Err(fault) => {
                 tracing::warn!(%fault, "events stay pending on a record");

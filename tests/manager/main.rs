@@ -5,6 +5,7 @@
 mod house;
 mod imports;
 mod keeping;
+mod leavings;
 mod patches;
 mod recipes;
 mod recover;

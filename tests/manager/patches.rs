@@ -11,7 +11,7 @@ use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
 
 use crate::house::{House, house};
 use crate::recover::killed;
-use crate::scripted::Script;
+use crate::scripted::{Act, Script};
 use crate::snapshots::source;
 
 impl House {
@@ -163,6 +163,12 @@ async fn a_recreate_applies_them_all_again() {
     let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let record = record.unwrap();
     assert_eq!(house.ran(record.id.as_str()), [1, 2, 1, 2]);
+    // One that fails half-way has none of them.
+    house.script(&[Act::Fail(Code::OperationFailed, "no disk")], &[], &[]);
+    let started = house.manager.recreate(&again).await.unwrap();
+    let (_, failed) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let failed = failed.unwrap();
+    assert_eq!((has(&failed), &failed.patch_state, &failed.state), (vec![], &PatchState::Pending, &State::Failed));
     assert_eq!((has(&record), record.patch_state.clone()), (vec![(1, "applied"), (2, "applied")], PatchState::Applied));
 }
 
@@ -254,6 +260,35 @@ async fn one_that_was_not_begun_is_as_if_it_had_not_been_tried() {
     assert!(record.patch_error.unwrap().contains("could not be begun: no route"));
     let (record, ended) = house.apply(record.id.as_str(), false).await;
     assert_eq!((ended, has(&record)), (Ok(()), vec![(1, "applied")]));
+    // With its patch goes what was said of it.
+    house.scripts(&[Script::NotBegun]);
+    let other = house.restored(&base).await;
+    assert!(other.patch_error.is_some());
+    house.manager.remove_patch(&base, "1").await.unwrap();
+    let other = house.manager.get(other.id.as_str()).await.unwrap();
+    assert_eq!((&other.patch_state, &other.patch_error), (&PatchState::None, &None));
+}
+
+#[tokio::test]
+async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
+    let house = house();
+    let base = house.base("my-env").await;
+    for script in ["one", "two", "three"] {
+        house.add(&base, script).await;
+    }
+    house.scripts(&[Script::Takes(Duration::from_millis(700))]);
+    let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
+    let started = house.manager.restore(&request).await.unwrap();
+    let id = started.sandbox.id.to_string();
+    assert_eq!(started.sandbox.patch_state, PatchState::Pending, "it owes them from the beginning");
+    while house.ran(&id).is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    house.other.remove_patch(&base, "2").await.unwrap();
+    let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let record = record.unwrap();
+    assert_eq!((house.ran(&id), has(&record)), (vec![1, 3], vec![(1, "applied"), (3, "applied")]));
+    assert_eq!((record.patch_state, record.patch_error), (PatchState::Applied, None));
 }
 
 /// Whoever dies between `applying` and the end leaves a patch that is not run again by itself.

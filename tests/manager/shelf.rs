@@ -40,7 +40,7 @@ pub(crate) struct Shelf {
     pub(crate) restore: Mutex<VecDeque<Act>>,
     /// What a verify finds.
     pub(crate) verify: Mutex<VecDeque<Act>>,
-    /// What a copy does before anything is there.
+    /// What a copy does before it is whole.
     pub(crate) copy: Mutex<VecDeque<Act>>,
 }
 
@@ -130,7 +130,8 @@ impl SnapshotArchives for Archives {
         Ok(ArchiveLook { path, identity: Some(identity()), manifest, bytes })
     }
 
-    async fn verify(&self, _: &ArchivePlace, _: &ArchiveFacts, _: &dyn Reporter) -> Result<(), ExtensionError> {
+    async fn verify(&self, place: &ArchivePlace, _: &ArchiveFacts, _: &dyn Reporter) -> Result<(), ExtensionError> {
+        self.0.note(format!("verify {}", place.id));
         Scripted::act(Shelf::next(&self.0.shelf.verify)).await
     }
 
@@ -160,8 +161,9 @@ impl SnapshotArchives for Archives {
         _: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
         self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
-        Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
         let key = (to.host.to_string(), to.id.to_string());
+        self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
+        Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
         Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
     }
