@@ -20,7 +20,7 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::output::Source;
 use sandboxer::tui::Effect;
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{KEPT_BYTES, KEPT_LINES, LogState, LogText, Logs, Model, Overlay, ThemeName};
+use sandboxer::tui::model::{KEPT_BYTES, KEPT_LINES, LogField, LogState, LogText, Logs, Model, Overlay, ThemeName};
 
 fn real_now() -> Time {
     Time::new(jiff::Timestamp::now())
@@ -183,8 +183,8 @@ async fn closing_it_ends_the_stream() {
     drive.until("lines", |model| logs(model).tail.len() == log_lines().len()).await;
     assert_eq!(Arc::strong_count(&drive.client.open_logs), 3, "the drive's, the effects' and the stream's");
     drive.press("esc");
-    drive.go_on(Duration::from_millis(100)).await;
-    assert_eq!(Arc::strong_count(&drive.client.open_logs), 2, "the stream is dropped");
+    let open = Arc::clone(&drive.client.open_logs);
+    drive.until_so("the end of the stream", || Arc::strong_count(&open) == 3).await; // and ours
 }
 
 #[tokio::test]
@@ -194,7 +194,9 @@ async fn a_service_alone_is_asked_for_and_the_stream_before_is_dropped() {
     drive.press("tab tab");
     drive.until("the lines of db", |model| !logs(model).tail.is_empty()).await;
     assert!(logs(&drive.model).tail.lines().all(|line| line.service.as_deref() == Some("db")));
-    drive.go_on(Duration::from_millis(50)).await;
+    let open = Arc::clone(&drive.client.open_logs);
+    drive.until_so("the end of the streams before", || Arc::strong_count(&open) == 4).await;
+    drop(open);
     // The one in between may be given up before it is asked for.
     let asked = drive.asked("logs");
     assert_eq!(
@@ -237,12 +239,23 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
         }
         drive.type_text(path.to_str().unwrap());
         drive.press("enter");
-        drive.go_on(Duration::from_millis(200)).await;
+        let answered = |model: &Model| match &logs(model).field {
+            Some(LogField::Save(_, error)) => error.is_some(),
+            _ => true,
+        };
+        drive.until("an answer", answered).await;
     }
     assert!(drive.screen((120, 36)).contains("is there already: choose another name"));
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(saved.lines().count(), log_lines().len());
     assert!(saved.starts_with("db ! LOG:  database") && saved.contains("\nweb | listening on 0.0.0.0:80\n"), "{saved}");
+}
+
+/// What this thread has worked so far, to 10 ms: how long others kept it from working says nothing about it.
+fn on_cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
+    Duration::from_millis(fields.map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum())
 }
 
 /// As fast as the machine can make lines: well above 50 MB/s where nothing slows it down.
@@ -257,14 +270,14 @@ async fn a_flood_keeps_keys_quick_and_memory_bounded() {
     let mut turns = 0_u32;
     while began.elapsed() < Duration::from_secs(2) {
         // What the loop does between two keys: the messages that wait, and a frame.
-        let turn = Instant::now();
+        let turn = on_cpu();
         for _ in 0..64 {
             let Ok(msg) = drive.inbox.try_recv() else { break };
             drive.take(msg);
         }
         drive.press(if turns.is_multiple_of(2) { "k" } else { "G" });
         drive.screen((120, 36));
-        worst = worst.max(turn.elapsed());
+        worst = worst.max(on_cpu() - turn);
         turns += 1;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

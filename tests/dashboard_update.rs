@@ -512,7 +512,7 @@ impl Drive {
     }
 
     async fn until(&mut self, what: &str, done: impl Fn(&Model) -> bool) {
-        let limit = tokio::time::Instant::now() + Duration::from_secs(5);
+        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
         while !done(&self.model) {
             let msg = tokio::time::timeout_at(limit, self.inbox.recv()).await;
             let Ok(Some(msg)) = msg else { panic!("waited in vain for {what}: {:#?}", self.model.toast) };
@@ -587,7 +587,10 @@ async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
         drive.model.jobs.list().map(|job| (job.sandbox.as_ref().unwrap().to_string(), job.state.clone())).collect();
     assert_eq!(states["cccccccc"], JobState::Succeeded);
     assert_eq!(states["dddddddd"], JobState::Skipped("it changed since you looked, from ready to failed".to_owned()));
-    assert_eq!(*drive.client.asked.lock().unwrap(), ["destroy cccccccc Some(3)"]);
+    // Beside what is looked at again from time to time.
+    let asked = drive.client.asked.lock().unwrap().clone();
+    let acted: Vec<_> = asked.iter().filter(|asked| !asked.starts_with("services ")).collect();
+    assert_eq!(acted, ["destroy cccccccc Some(3)"]);
 }
 
 #[tokio::test]

@@ -271,7 +271,10 @@ fn an_own_operation_is_not_taken_for_another_processs() {
 #[tokio::test]
 async fn services_are_asked_for_where_something_is_ready_and_never_twice_at_once() {
     let mut drive = Drive::new(world(real_now())).await;
-    drive.go_on(Duration::from_millis(400)).await;
+    let client = drive.client.clone();
+    let times = || client.asked.lock().unwrap().iter().filter(|asked| asked.starts_with("services")).count();
+    drive.until_so("the question to each host", || times() >= 3).await;
+    drive.go_on(Duration::from_millis(100)).await;
     let mut asked = drive.asked("services");
     asked.sort();
     assert_eq!(asked, ["services coulombcore", "services local", "services sandboxer01"], "not the one that is down");

@@ -40,7 +40,6 @@ fn plain_console(bench: &Bench) -> Console {
 /// Moves to a profile in the picker, whose place depends on what else is there, and opens its form.
 fn pick(console: &mut Console, profile: &str) {
     let title = format!("New sandbox: {profile}");
-    console.keys("g");
     loop {
         let chosen = |text: &str| text.lines().find(|line| line.contains('▌')).map(str::to_owned);
         let row = chosen(&console.wait_until("a chosen profile", |text| chosen(text).is_some())).unwrap();
@@ -63,19 +62,22 @@ fn fill(console: &mut Console, repo: &Path, host: &str) {
     console.wait_for(&format!("✓ on {host}: named by --host"));
 }
 
-/// The line of the field that has the focus.
-fn focused(text: &str) -> String {
-    text.lines().find(|line| line.contains('▌')).unwrap_or_default().to_owned()
+/// The label of the field that has the focus. What is typed into the field changes while it is looked at; that does not.
+fn focused(text: &str) -> Option<String> {
+    let row = text.lines().find_map(|line| Some(line.split_once('▌')?.1))?;
+    row.split_whitespace().next().map(str::to_owned)
 }
 
 fn field(console: &mut Console, label: &str) {
+    let mut before = None;
     for _ in 0..12 {
-        let row = focused(&console.text());
-        if row.split('▌').nth(1).is_some_and(|rest| rest.trim_start().starts_with(label)) {
+        let at = |text: &str| focused(text).filter(|now| Some(now) != before.as_ref());
+        let now = at(&console.wait_until("another field", |text| at(text).is_some()));
+        if now.as_deref().is_some_and(|now| now.starts_with(label)) {
             return;
         }
+        before = now;
         console.keys(DOWN);
-        console.wait_until("another field", |text| focused(text) != row);
     }
     panic!("no field {label}:\n{}", console.text());
 }
@@ -132,7 +134,7 @@ fn a_stack_is_made_looked_at_and_destroyed(host: &str) {
     // With a job still listed as running `q` would ask.
     console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("q");
-    assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
     bench.assert_unchanged(host, &before);
 }
 
@@ -149,16 +151,14 @@ fn a_running_create_is_cancelled_from_the_jobs() {
     pick(&mut console, "compose-e2e");
     fill(&mut console, &repo, DOCKER);
     console.keys("\r");
-    let record = bench.wait_for_record(Duration::from_secs(20), |record| record["state"] == "provisioning");
+    let record = bench.wait_for_record(|record| record["state"] == "provisioning");
     let id = text(&record["id"]);
     console.wait_until("the list", |text| !text.contains("New sandbox"));
     console.keys("J");
     console.wait_for("Jobs  1 running");
     console.wait_until("the step `up`", |text| text.contains("up"));
     let script = "docker ps -q --filter label=com.docker.compose.project=sbx-$1";
-    while on_host(DOCKER, &[script, &id]).is_empty() {
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    lab::wait_until("its container", || !on_host(DOCKER, &[script, &id]).is_empty());
     console.keys("c");
     console.wait_for("Roll back create");
     console.keys("\t\r");
@@ -172,7 +172,7 @@ fn a_running_create_is_cancelled_from_the_jobs() {
     // With a job still listed as running `q` would ask.
     console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("q");
-    assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn logs_shells_labels_and_a_dead_service(host: &str) {
     let row = shown.lines().find(|line| line.contains("app")).unwrap();
     assert!(row.contains('⚠') && row.contains("web exit 137"), "{row}");
     console.keys("q");
-    assert_eq!(console.ended_within(Duration::from_secs(20)), 0);
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
     bench.run(["destroy", &id]).ok();
 }
 

@@ -294,7 +294,7 @@ fn a_bomb_stops_at_the_bytes_that_were_promised() {
     let ran = import(&bench, &bench.path("bomb.tar"), &bytes);
     let error = ran.error("invalid_input");
     assert!(error["causes"].to_string().contains("more"), "{error:#}");
-    assert!(ran.took.as_secs() < 15, "{:?}", ran.took);
+    assert!(ran.took.as_secs() < 30, "{:?}", ran.took);
     bench.assert_unchanged(PODMAN, &before);
     clear(&bench);
 }

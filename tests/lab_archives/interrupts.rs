@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::lab::{Bench, DOCKER, PODMAN, Started, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, text, wait_until};
 use crate::source::{archive, clear, snapshot};
 
 /// Enough that nobody is through with it before he is interrupted.
-const MUCH: &str = "head -c 24000000 /dev/urandom >much";
-/// How long an interrupted command may still take.
-const AT_ONCE: Duration = Duration::from_secs(10);
+const MUCH: &str = "head -c 64000000 /dev/urandom >much";
+/// How long an interrupted command may still take: one that is stuck takes for ever.
+const AT_ONCE: Duration = Duration::from_secs(20);
 
 /// A snapshot called `base` that is large, and its archive's file.
 fn large(bench: &Bench, id: &str) -> std::path::PathBuf {
@@ -26,11 +26,7 @@ fn large(bench: &Bench, id: &str) -> std::path::PathBuf {
 
 #[track_caller]
 fn wait_for_bytes(what: impl Fn() -> u64) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while what() < 1_000_000 {
-        assert!(Instant::now() < until, "it began");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_until("it has begun", || what() >= 1_000_000);
 }
 
 /// The size of the part of an archive that is being received below a folder of archives.
@@ -85,10 +81,7 @@ fn an_export_that_is_interrupted_leaves_no_file() {
     command.envs(json.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::null()).stdout(Stdio::from(pipe.try_clone().unwrap())).stderr(Stdio::piped());
     let export = Started::spawn(command);
-    let until = Instant::now() + AT_ONCE;
-    while let_go(&source) {
-        assert!(Instant::now() < until, "it is read");
-    }
+    wait_until("it is read", || !let_go(&source));
     // It is in the middle of a write by then, and not before a read.
     std::thread::sleep(Duration::from_secs(1));
     let began = Instant::now();

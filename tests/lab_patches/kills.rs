@@ -1,11 +1,9 @@
 //! SIGKILL at every step of sleep, wake and a patch, and then `recover`: no patch runs twice without somebody saying so, and
 //! a record says what its host says.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, wait_until};
 use crate::{add, canary_base, patches_of, read};
 
 pub(crate) fn killed(bench: &Bench, point: &str, args: &[&str]) {
@@ -88,14 +86,9 @@ fn a_script_ends_with_the_console_that_began_it() {
         add(&bench, "base", &format!("echo begun >>marks; sleep {nap}; echo ended >>marks"), &[]);
         let applying = Started::spawn(bench.command(["patches", "apply", "box"]));
         let there = || !on_host(host, &["pgrep -fx -- \"$1\" || :", &format!("sleep {nap}")]).trim().is_empty();
-        let until = Instant::now() + Duration::from_secs(20);
-        while !there() {
-            assert!(Instant::now() < until, "it did not begin");
-        }
+        wait_until("it has begun", there);
         applying.signal("KILL");
-        while there() {
-            assert!(Instant::now() < until, "the script outlived its console");
-        }
+        wait_until("the script ends with its console", || !there());
         drop(applying);
         recovered(&bench);
         let record = bench.get("box");

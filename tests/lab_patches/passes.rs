@@ -1,12 +1,10 @@
 //! SIGKILL over the patches of a restore, a wake and a recreate, and then `recover`: no patch runs twice, and no sandbox is
 //! ready that owes one which could run.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::kills::{killed, marks, recovered};
-use crate::lab::{Bench, DOCKER, Started, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, Started, engine, on_host, text, wait_until};
 use crate::{add, patches_of};
 
 /// Every step of a pass; a patch that was killed over is the first of two.
@@ -168,10 +166,7 @@ fn a_sleep_that_is_killed_half_way_ends_asleep() {
         on_host(DOCKER, &[&script]).lines().count()
     };
     let sleep = Started::spawn(bench.command(["sleep", "box"]));
-    let until = Instant::now() + Duration::from_secs(10);
-    while up() == 2 {
-        assert!(Instant::now() < until, "nothing was stopped");
-    }
+    wait_until("one of them is stopped", || up() < 2);
     assert_eq!(up(), 1, "the other one takes its time");
     sleep.signal("KILL");
     drop(sleep);

@@ -109,14 +109,14 @@ fn a_script_that_hangs_is_ended_with_all_that_it_began() {
         let (run, took) = on.runs("echo before; sleep 4711.5 & sleep 4712.5");
         assert_eq!(came_to(&run).0, "failed");
         assert_eq!(text(&run["output"]).lines().next(), Some("before"));
-        assert!(took < Duration::from_secs(8), "{took:?}");
+        assert!(took < Duration::from_secs(20), "{took:?}");
         assert!(!on.alive("sleep 4711.5") && !on.alive("sleep 4712.5"));
         assert!(text(&run["error"]).contains("was ended after 3 s"), "{run:#}");
         assert_eq!(on.bench.get("box")["patch_error"], Value::Null, "it went with its patch");
         // One that is deaf to TERM gets KILL.
         let (run, took) = on.runs("trap '' TERM; echo deaf; sleep 4713.5 & wait; sleep 4713.5");
         assert_eq!((came_to(&run).0.as_str(), text(&run["output"]).as_str()), ("failed", "deaf\n"));
-        assert!(took < Duration::from_secs(15), "{took:?}");
+        assert!(took < Duration::from_secs(30), "{took:?}");
         assert!(!on.alive("sleep 4713.5"));
     }
 }
@@ -139,12 +139,13 @@ fn a_flood_costs_64_kib() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_script_that_kills_who_runs_it_has_only_failed() {
     for host in [DOCKER, PODMAN, "local"] {
-        let on = Patched::new(host);
+        // Nobody waits for the time that a script has, and that is not what ends it.
+        let on = Patched::within(host, "60s");
         for script in ["kill -9 $PPID; sleep 4721.5", "kill -9 $$", "kill -9 0", "kill -TERM $PPID; sleep 4721.5"] {
             let (run, took) = on.runs(script);
             let (state, status, _) = came_to(&run);
             assert_eq!((state.as_str(), status > 128), ("failed", true), "{script}: {run:#}");
-            assert!(took < Duration::from_secs(6), "{script}: {took:?}");
+            assert!(took < Duration::from_secs(30), "{script}: {took:?}");
         }
         if host != "local" {
             assert!(!on.alive("sleep 4721.5"), "what it began does not go on alone");
@@ -156,10 +157,10 @@ fn a_script_that_kills_who_runs_it_has_only_failed() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn what_a_script_leaves_running_keeps_nobody_waiting() {
-    let on = Patched::new(DOCKER);
+    let on = Patched::within(DOCKER, "60s");
     let (run, took) = on.runs("sleep 4731.5 & echo started");
     assert_eq!(came_to(&run), applied("started\n"));
-    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
     assert!(on.alive("sleep 4731.5"), "a patch may start something");
     on_host(DOCKER, &["pkill -fx -- \"$1\"", "sleep 4731.5"]);
 }

@@ -51,7 +51,7 @@ fn in_a_service(host: &'static str) {
 
         let (run, took) = runs(bench, "app", "sleep 4741.5 & sleep 4742.5");
         assert_eq!(run["state"], "failed", "{run:#}");
-        assert!(took < Duration::from_secs(14), "{took:?}");
+        assert!(took < Duration::from_secs(30), "{took:?}");
         let inside = format!(
             "for c in $({0} ps -q --filter label=com.docker.compose.project=sbx-{id}); do {0} exec $c ps; done",
             engine(host)
@@ -61,7 +61,7 @@ fn in_a_service(host: &'static str) {
 
         let (run, took) = runs(bench, "app", "sleep 100 & echo started");
         assert_eq!((&run["state"], &run["output"]), (&json!("applied"), &json!("started\n")));
-        assert!(took < Duration::from_secs(8), "{took:?}");
+        assert!(took < Duration::from_secs(30), "it waits for no more than the script: {took:?}");
 
         // It has a container, and that does not run.
         let (run, _) = runs(bench, "ended", "true");

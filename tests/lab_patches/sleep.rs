@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, wait_until};
 
 /// A port, a one-shot that counts how often it ran, two containers of one service that write down their starts, and one that
 /// ends by itself when it is told to.
@@ -78,6 +78,8 @@ fn sleeps_and_wakes(host: &'static str) {
     assert_eq!(states(&awake), pairs(&runs));
     assert!(http_get(&text(&awake["reachability"]["endpoints"][0]["url"])).contains("still here"));
     assert_eq!(awake["reachability"]["endpoints"].as_array().unwrap().len(), 1);
+    // What runs writes that down in its own time.
+    wait_until("both of them have started twice", || lines(&bench, &id, "twice") >= 4);
     assert_eq!((lines(&bench, &id, "init"), lines(&bench, &id, "twice")), (1, 4), "a one-shot runs once");
 
     // What had died is not brought to life by a sleep, and does not keep it from waking.
@@ -85,7 +87,7 @@ fn sleeps_and_wakes(host: &'static str) {
     on_host(
         host,
         &[
-            "i=0; while :; do case $(sh -c \"$1\") in *Exited*3*) exit 0 ;; esac; i=$((i + 1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done",
+            "i=0; while :; do case $(sh -c \"$1\") in *Exited*3*) exit 0 ;; esac; i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.2; done",
             &format!(
                 "{} ps -a --filter label=com.docker.compose.project=sbx-{id} --filter label=com.docker.compose.service=ends --format '{{{{.Status}}}}'",
                 engine(host)

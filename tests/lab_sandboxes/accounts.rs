@@ -1,11 +1,10 @@
 //! Accounts without root: what containers wrote as somebody else is removed all the same, by the means the account has.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, wait_until};
 
 pub(crate) const DEV: &str = "sandboxer01-dev";
 pub(crate) const SUDO: &str = "sandboxer01-sudo";
@@ -25,11 +24,7 @@ volumes:
 /// Waits until the writer has written.
 pub(crate) fn wait_for_writer(bench: &Bench, host: &str, id: &str) {
     let file = bench.directory(host, id).join("workspace/written");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !file.exists() {
-        assert!(Instant::now() < until, "{} appears", file.display());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the writer has written", || file.exists());
 }
 
 /// What the record says of the directory's removal.
@@ -137,11 +132,7 @@ fn an_image_without_rm_gets_the_hosts() {
     let made = bench.create_stack(DEV, &repo, &[]);
     let id = text(&made["id"]);
     let file = bench.directory(DEV, &id).join("workspace/out/written");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !file.exists() {
-        assert!(Instant::now() < until);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("it has written", || file.exists());
     assert!(on_host(DEV, &["\"$1\" images", engine(DEV)]).contains(&format!("sbx-{id}-bare")));
     bench.run(["destroy", &id, "--yes"]).ok();
     let reason = text(&removal(&bench, &id)["reason"]);

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, text, wait_until};
 
 /// TERM at once, KILL after 5 s, in the container once more, and the machine may be busy.
-const GONE: Duration = Duration::from_secs(15);
+const GONE: Duration = Duration::from_secs(30);
 
 /// `web` tells a word of its run and counts; `once` ends, after a line that is longer than anybody wants.
 const TALKERS: &str = r#"services:
@@ -198,6 +198,22 @@ fn logs_are_exact_lines_of_every_service() {
     }
 }
 
+/// What `web` counted in each of its runs, from the whole lines of a log.
+fn runs_of(log: &str) -> Vec<(String, Vec<u32>)> {
+    let mut runs: Vec<(String, Vec<u32>)> = Vec::new();
+    let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    for line in whole.map(|line| serde_json::from_str::<Value>(line).unwrap()).filter(|line| line["stream"] == "stdout")
+    {
+        let line = text(&line["line"]);
+        let (run, count) = line.split_once(' ').unwrap();
+        if runs.last().is_none_or(|(last, _)| last != run) {
+            runs.push((run.to_owned(), Vec::new()));
+        }
+        runs.last_mut().unwrap().1.push(count.parse().unwrap());
+    }
+    runs
+}
+
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox() {
@@ -206,25 +222,25 @@ fn a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox() {
     for host in [DOCKER, PODMAN] {
         let made = bench.create_stack(host, &repo, &[]);
         let id = text(&made["id"]);
-        let following = bench.start(["logs", &id, "--service", "web", "--follow", "--tail", "1"]);
-        std::thread::sleep(Duration::from_secs(2));
+        let log = bench.path(format!("followed-{host}"));
+        let mut command = bench.command(["logs", &id, "--service", "web", "--follow", "--tail", "1"]);
+        command.stdout(fs::File::create(&log).unwrap());
+        let following = Started::spawn(command);
+        let told = || runs_of(&fs::read_to_string(&log).unwrap());
         let restart = "$1 restart -t 0 $($1 ps -q --filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service=web)";
-        for _ in 0..2 {
-            on_host(host, &[restart, engine(host), &format!("sbx-{id}")]);
-            std::thread::sleep(Duration::from_secs(3));
+        for run in 1..=3 {
+            if run > 1 {
+                on_host(host, &[restart, engine(host), &format!("sbx-{id}")]);
+            }
+            wait_until("some lines of the run", || {
+                let told = told();
+                told.len() == run && told[run - 1].1.len() > 10
+            });
         }
         bench.run(["destroy", "--yes", &id]).ok();
         let ran = following.finish();
         assert_eq!(ran.status, Some(0), "{ran:#?}");
-        let mut runs: Vec<(String, Vec<u32>)> = Vec::new();
-        for line in lines(&ran).iter().filter(|line| line["stream"] == "stdout") {
-            let line = text(&line["line"]);
-            let (run, count) = line.split_once(' ').unwrap();
-            if runs.last().is_none_or(|(last, _)| last != run) {
-                runs.push((run.to_owned(), Vec::new()));
-            }
-            runs.last_mut().unwrap().1.push(count.parse().unwrap());
-        }
+        let runs = told();
         assert_eq!(runs.len(), 3, "{host}: {runs:?}");
         for (number, (_, counts)) in runs.iter().enumerate() {
             let first = if number == 0 { counts[0] } else { 0 };

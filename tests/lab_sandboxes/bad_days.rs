@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::faults::{Host, Relay, Tmpfs, new_key};
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, signal, stack_args, text};
+use crate::lab::{
+    Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, signal, stack_args, text, wait_until,
+};
 use crate::rollback::{check_failed, containers, destroy, slow_stack};
 
 #[test]
@@ -52,7 +54,7 @@ fn a_host_that_cannot_be_used_is_named_with_a_way_out() {
                 assert!(text(&error["hint"]).contains(hint), "{host}: {error:#}");
                 assert!(!error["causes"].as_array().unwrap().is_empty(), "ssh's own words: {error:#}");
                 assert_eq!(error["details"]["verdicts"][0]["host"], host, "{error:#}");
-                assert!(ran.took < Duration::from_secs(25), "{host} took {:?}", ran.took);
+                assert!(ran.took < Duration::from_secs(45), "{host} took {:?}", ran.took);
             });
         }
     });
@@ -84,12 +86,8 @@ fn start_slow(bench: &Bench) -> Slow {
     let mut command = bench.command(stack_args(&profile, "relayed", &repo, &[]));
     command.env("XDG_RUNTIME_DIR", &run);
     let create = Started::spawn(command);
-    let id = text(&bench.wait_for_record(Duration::from_secs(10), |record| record["state"] == "provisioning")["id"]);
-    let until = Instant::now() + Duration::from_secs(30);
-    while containers(DOCKER, &id) < 2 {
-        assert!(Instant::now() < until, "no containers");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let id = text(&bench.wait_for_record(|record| record["state"] == "provisioning")["id"]);
+    wait_until("its containers", || containers(DOCKER, &id) >= 2);
     Slow { create, id, sockets: run.join("sbx") }
 }
 

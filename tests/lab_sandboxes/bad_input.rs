@@ -218,7 +218,7 @@ fn a_compose_file_that_is_none_is_refused_before_anything_happens() {
         let field = if name == "none.yml" { "services" } else { "compose_file" };
         assert_eq!(error["details"]["field"], field, "{name}: {error:#}");
         assert!(text(&error["message"]).contains(name), "{name}: {error:#}");
-        assert!(ran.took < Duration::from_secs(5), "{name} took {:?}", ran.took);
+        assert!(ran.took < Duration::from_secs(20), "{name} took {:?}", ran.took);
         assert!(ran.stderr.len() < 20_000, "{name}: {} bytes of error", ran.stderr.len());
     }
     assert_eq!(bench.stored().len(), 0);

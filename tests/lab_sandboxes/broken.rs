@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::lab::{Bench, DOCKER, IMAGE, Started, Way, free_port, lab, signal, stack_args, text};
+use crate::lab::{
+    Bench, DOCKER, EVENTUALLY, IMAGE, Started, Way, free_port, lab, signal, stack_args, text, wait_until,
+};
 use crate::rollback::{containers, destroy, slow_stack};
 
 /// The environment that the lab's Docker host gives its sessions, `NAME=value` each.
@@ -52,11 +54,7 @@ impl Sshd {
         let mut command = Command::new("/usr/sbin/sshd");
         command.arg("-D").arg("-f").arg(&self.config).arg("-E").arg(self.config.with_extension("log"));
         self.child = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        let until = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(Instant::now() < until, "sshd does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("sshd listens", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
     }
 
     /// Kills it with all of its sessions.
@@ -135,7 +133,7 @@ impl Engine {
         command.args(["--default-address-pool", "base=10.190.0.0/16,size=24"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());
-        let until = Instant::now() + Duration::from_mins(1);
+        let until = Instant::now() + EVENTUALLY;
         while !self.docker(&["version"]).output().unwrap().status.success() {
             assert!(Instant::now() < until, "{}", fs::read_to_string(self.folder.join("log")).unwrap());
             std::thread::sleep(Duration::from_millis(100));
@@ -191,12 +189,8 @@ fn start_slow(bench: &Bench, host: &str, made: impl Fn(&str) -> bool) -> (Starte
     let profile = bench.profile("slow", "ready_timeout: 300s\nstop_grace: 1s");
     let repo = bench.stack("slow", &slow_stack(DOCKER));
     let create = bench.start(stack_args(&profile, host, &repo, &[]));
-    let id = text(&bench.wait_for_record(Duration::from_secs(20), |record| record["state"] == "provisioning")["id"]);
-    let until = Instant::now() + Duration::from_secs(30);
-    while !made(&id) {
-        assert!(Instant::now() < until, "no containers");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let id = text(&bench.wait_for_record(|record| record["state"] == "provisioning")["id"]);
+    wait_until("its containers", || made(&id));
     (create, id)
 }
 

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::checkpoint_kills::statuses;
-use crate::lab::{Bench, DOCKER, PODMAN, Started, signal, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, signal, text, wait_until};
 
 const CROWD: &str = r#"services:
   web:
@@ -92,11 +92,7 @@ fn a_snapshot_whose_terminal_is_closed_rolls_back() {
     command.env("FAILPOINTS", "snapshot.captured=sleep(1000);snapshot.cleared=sleep(500)");
     let snapshot = Started::spawn(command);
     let shelf = bench.workspace_root(DOCKER).join("snapshots");
-    let until = Instant::now() + Duration::from_secs(15);
-    while !shelf.exists() {
-        assert!(Instant::now() < until, "it did not begin");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("it has begun", || shelf.exists());
     for _ in 0..2 {
         snapshot.signal("HUP");
         std::thread::sleep(Duration::from_millis(300));

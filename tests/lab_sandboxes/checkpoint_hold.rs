@@ -9,7 +9,7 @@ use std::process::Command;
 /// An engine with containers as files, of which each says how it stands. `LAG` is how long a pause takes.
 const ENGINE: &str = r#"#!/bin/sh
 case $1 in
-  pause) sleep "${LAG:-0}"; shift; for one; do echo paused >"$one"; done ;;
+  pause) : >begun; sleep "${LAG:-0}"; shift; for one; do echo paused >"$one"; done ;;
   unpause) echo running >"$2" ;;
   start) echo running >"$2" ;;
   inspect) for one; do :; done; cat "$one" ;;
@@ -40,9 +40,10 @@ fn what_is_held_is_let_go() {
 
 #[test]
 fn a_client_that_begins_after_it_was_taken_back_does_nothing() {
-    let slow = r#"printf '#!/bin/sh\nsleep 1\nexec /usr/bin/setsid "$@"\n' >setsid; chmod +x setsid"#;
+    // Its beginning takes until it was called off.
+    let slow = r#"printf '#!/bin/sh\nwhile [ -f .held ]; do sleep 0.05; done\nexec /usr/bin/setsid "$@"\n' >setsid; chmod +x setsid"#;
     let said = shell(&format!(
-        "{slow}; (sbx_hold pause snap docker 1 aa bb) & sleep 0.3; sbx_let_go; wait; cat aa bb; ls -A | grep held || :"
+        "{slow}; (sbx_hold pause snap docker 1 aa bb) & until [ -s .held ]; do sleep 0.05; done; sbx_let_go; wait; cat aa bb; ls -A | grep held || :"
     ));
     assert_eq!(said, "running\nrunning\n", "it was not begun before it was called off");
 }
@@ -50,7 +51,7 @@ fn a_client_that_begins_after_it_was_taken_back_does_nothing() {
 #[test]
 fn a_client_that_has_begun_is_waited_for() {
     let said = shell(
-        "export LAG=2; (sbx_hold pause snap docker 1 aa bb) & sleep 0.5; sbx_let_go; cat aa bb; wait; cat aa; ls -A | grep held || :",
+        "export LAG=2; (sbx_hold pause snap docker 1 aa bb) & until [ -f begun ]; do sleep 0.05; done; sbx_let_go; cat aa bb; wait; cat aa; ls -A | grep held || :",
     );
     assert_eq!(said, "running\nrunning\nrunning\n");
 }

@@ -2,12 +2,11 @@
 //! restored, never a source left paused, nothing on the host without a record.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::kills::{id_of, killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, Started, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, engine, on_host, text, wait_until};
 
 /// A stack with a volume, whose content is part of a snapshot.
 const KEEPER: &str = r#"services:
@@ -183,17 +182,15 @@ fn snapshots_that_come_to_nothing_and_are_killed_leave_nothing() {
             let left = fs::read_dir(&folder).ok()?.flatten().count();
             (left == 1 && folder.join("archive.tar.zst.partial").exists()).then_some(folder)
         };
-        let until = Instant::now() + Duration::from_secs(15);
-        let folder = loop {
-            if let Some(folder) = whole() {
-                break folder;
-            }
-            assert!(Instant::now() < until, "it was not captured");
-        };
+        let mut folder = None;
+        wait_until("it is captured", || {
+            folder = whole();
+            folder.is_some()
+        });
         if how == "cancelled" {
             snapshot.signal("INT");
         } else {
-            fs::remove_file(folder.join("archive.tar.zst.partial")).unwrap();
+            fs::remove_file(folder.unwrap().join("archive.tar.zst.partial")).unwrap();
         }
         let ran = snapshot.finish();
         assert_eq!(ran.status, None, "{how}: killed by a signal: {ran:#?}");

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::lab::{Bench, DOCKER, PODMAN, on_host, signal, text};
+use crate::lab::{Bench, DOCKER, EVENTUALLY, PODMAN, on_host, signal, text, wait_until};
 
 /// The program without `--json`, and with pipes.
 fn plain(bench: &Bench, args: &[&str]) -> Command {
@@ -17,7 +17,7 @@ fn plain(bench: &Bench, args: &[&str]) -> Command {
 
 /// Waits until no process of the host has these words any more.
 fn gone(host: &str, words: &str) {
-    let until = Instant::now() + Duration::from_secs(15);
+    let until = Instant::now() + EVENTUALLY;
     // The brackets keep the search from finding itself.
     let script = format!("ps ax -o args | grep -c '[s]{}' || true", &words[1..]);
     while on_host(host, &[&script]).trim() != "0" {
@@ -72,12 +72,14 @@ fn interrupted(mut command: Command, read: bool) {
         out.read_line(&mut line).unwrap();
         assert_eq!(line, "on\n");
     } else {
-        std::thread::sleep(Duration::from_secs(3));
+        // A pipe has 64 KiB; whoever writes on waits.
+        wait_until("a full pipe", || rustix::io::ioctl_fionread(out.get_ref()).unwrap() >= 60 << 10);
+        std::thread::sleep(Duration::from_millis(300));
     }
     let pressed = Instant::now();
     signal(child.id(), "INT");
     while child.try_wait().unwrap().is_none() {
-        if pressed.elapsed() > Duration::from_secs(10) {
+        if pressed.elapsed() > Duration::from_secs(20) {
             child.kill().unwrap();
             panic!("Ctrl-C was not heard");
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::lab::{Bench, PODMAN, Way, free_port, lab, signal};
+use crate::lab::{Bench, EVENTUALLY, PODMAN, Way, free_port, lab, signal};
 
 /// The lab's TCP relay before an sshd.
 pub(crate) struct Relay {
@@ -130,7 +130,7 @@ impl Host {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + EVENTUALLY;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < until, "sshd does not listen: {:?}", fs::read_to_string(folder.join("log")));
             std::thread::sleep(Duration::from_millis(20));

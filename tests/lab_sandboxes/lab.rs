@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// The host with Docker's engine and compose v2.
@@ -24,6 +26,8 @@ pub(crate) const IMAGE: &str = "localhost/sbx-lab:1";
 
 /// No command of these tests takes so long.
 const HANGS: Duration = Duration::from_mins(1);
+/// Whatever a test waits for has come by then, however busy the machine is. What has to be quick is measured apart from this.
+pub(crate) const EVENTUALLY: Duration = Duration::from_mins(1);
 
 /// A busybox httpd that answers with what is in `www`; its fixed name and port are there to be rewritten.
 pub(crate) const WEB_STACK: &str = r#"services:
@@ -274,13 +278,13 @@ impl Bench {
     }
 
     /// Waits for the first record that is as wanted; for looking at what another process does.
-    pub(crate) fn wait_for_record(&self, limit: Duration, wanted: impl Fn(&Value) -> bool) -> Value {
-        let until = Instant::now() + limit;
+    pub(crate) fn wait_for_record(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + EVENTUALLY;
         loop {
             if let Some(record) = self.stored().into_iter().find(&wanted) {
                 return record;
             }
-            assert!(Instant::now() < until, "no such record within {limit:?}: {:#?}", self.stored());
+            assert!(Instant::now() < until, "no such record: {:#?}", self.stored());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -485,10 +489,10 @@ fn finish(command: Command) -> Ran {
     Started::spawn(command).finish()
 }
 
-/// Sends a signal by name (`INT`) to one process.
+/// Sends a signal by name (`INT`) to one process, at once: to start kill(1) takes a busy machine a while.
 pub(crate) fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &pid.to_string()]).stdin(Stdio::null()).status().unwrap();
-    assert!(status.success(), "kill -s {name} {pid}");
+    let (pid, signal) = (Pid::from_raw(pid.try_into().unwrap()), format!("SIG{name}").parse::<Signal>().unwrap());
+    kill(pid, signal).unwrap_or_else(|error| panic!("SIG{name} to {pid}: {error}"));
 }
 
 /// The arguments of a create of a compose stack.
@@ -574,10 +578,20 @@ done
 echo end
 "#;
 
+/// Waits until something is so, and fails with `what` if it never is.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
+    let until = Instant::now() + EVENTUALLY;
+    while !is() {
+        assert!(Instant::now() < until, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// What a GET of this URL brings, as soon as something listens.
 pub(crate) fn http_get(url: &str) -> String {
     let address = url.strip_prefix("http://").unwrap_or_else(|| panic!("an http URL: {url}"));
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + EVENTUALLY;
     loop {
         match try_http_get(address) {
             Ok(answer) if answer.starts_with("HTTP/1") => return answer,

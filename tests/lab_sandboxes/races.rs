@@ -8,10 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use crate::accounts::{DEV, OPS, SUDO, WRITER, wait_for_writer};
-use crate::lab::{Bench, DOCKER, text, tree};
+use crate::lab::{Bench, DOCKER, text, tree, wait_until};
 
 /// A tree beside a bench's sandboxes that has to stay. The host's account may write it, so that only care protects it.
 struct Canary {
@@ -239,10 +238,7 @@ fn a_directory_that_becomes_a_link_leads_nowhere_in_a_container() {
     // What the teardown leaves there just before it starts the container.
     let marked =
         |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().starts_with(".gone-");
-    let until = Instant::now() + Duration::from_secs(30);
-    while !fs::read_dir(&directory).unwrap().any(marked) {
-        assert!(Instant::now() < until, "it comes to the container");
-    }
+    wait_until("it comes to the container", || fs::read_dir(&directory).unwrap().any(marked));
     fs::rename(&directory, &aside).unwrap();
     symlink(&canary.folder, &directory).unwrap();
     let error = destroy.finish().error("operation_failed");
@@ -336,21 +332,19 @@ fn a_mount_made_during_the_removal_is_not_entered() {
     for folder in &folders {
         fill(folder, 20_000);
     }
+    // A folder changes with the first of its files that goes; to count them takes longer than it takes to remove them.
+    let stand = |folder: &PathBuf| fs::metadata(folder).and_then(|folder| folder.modified()).ok();
+    let before: Vec<_> = folders.iter().map(stand).collect();
     let destroy = bench.start(["destroy", &id, "--yes"]);
-    let until = Instant::now() + Duration::from_secs(30);
-    let count = |folder: &PathBuf| fs::read_dir(folder).map_or(0, Iterator::count);
-    let whole = loop {
-        let begun: Vec<bool> = folders.iter().map(|folder| count(folder) < 20_000).collect();
-        match begun[..] {
-            [true, false] => break Some(&folders[1]),
-            [false, true] => break Some(&folders[0]),
-            [true, true] => break None,
-            _ => assert!(Instant::now() < until, "the removal begins"),
-        }
-    };
-    let mounted = whole.map(|folder| {
-        mount(&[&canary.folder, folder]);
-        Mounted(folder.clone())
+    let mut whole = None;
+    wait_until("one of the two is begun", || {
+        let begun: Vec<bool> = folders.iter().map(stand).zip(&before).map(|(now, before)| now != *before).collect();
+        whole = [(1, [true, false]), (0, [false, true])].iter().find(|case| begun == case.1).map(|case| case.0);
+        begun.contains(&true)
+    });
+    let mounted = whole.map(|whole| {
+        mount(&[&canary.folder, &folders[whole]]);
+        Mounted(folders[whole].clone())
     });
     assert!(mounted.is_some(), "the mount came in time");
     let ended = destroy.finish();

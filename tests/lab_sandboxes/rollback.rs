@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, stack_args, text, wait_until};
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
@@ -74,7 +74,7 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     assert_eq!(late["failure"]["step"], step, "{late:#}");
     let evidence = text(&late["failure"]["output"]);
     assert!(evidence.contains(if host == DOCKER { "Started" } else { "web" }), "{evidence}");
-    assert!(started.elapsed() < Duration::from_secs(30), "ready_timeout is 3 s: {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(50), "ready_timeout is 3 s: {:?}", started.elapsed());
 }
 
 /// Creates a stack that cannot become ready; its record, after checking that nothing else is left.
@@ -149,12 +149,8 @@ fn start_slow_create(bench: &Bench, host: &str, grace: &str) -> (Started, String
     let profile = bench.profile("slow", &format!("ready_timeout: 300s\nstop_grace: {grace}"));
     let repo = bench.stack("slow", &slow_stack(host));
     let started = bench.start(stack_args(&profile, host, &repo, &[]));
-    let id = text(&bench.wait_for_record(Duration::from_secs(10), |record| record["state"] == "provisioning")["id"]);
-    let until = Instant::now() + Duration::from_secs(30);
-    while containers(host, &id) < 2 {
-        assert!(Instant::now() < until, "no containers");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let id = text(&bench.wait_for_record(|record| record["state"] == "provisioning")["id"]);
+    wait_until("its containers", || containers(host, &id) >= 2);
     (started, id)
 }
 
@@ -184,7 +180,8 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
     let second = Instant::now();
     create.signal("INT");
     let ran = create.finish();
-    assert!(second.elapsed() < Duration::from_secs(2), "{:?}", second.elapsed());
+    // The rollback would take as long as the grace.
+    assert!(second.elapsed() < Duration::from_secs(5), "{:?}", second.elapsed());
     ran.error("cancelled");
     // What it left is found again and removed.
     destroy(&bench, &id);
@@ -202,7 +199,7 @@ fn destroy_cancels_a_create_of_another_process() {
         let busy = bench.run(["recreate", &id, "--yes"]).error("busy");
         assert_eq!(busy["details"]["pid"], json!(create.pid()), "{busy:#}");
         let ran = destroy(&bench, &id);
-        assert!(ran.took < Duration::from_secs(30), "{:?}", ran.took);
+        assert!(ran.took < Duration::from_secs(50), "{:?}", ran.took);
         create.finish().error("cancelled");
         bench.assert_unchanged(host, &before);
         let kinds = bench.event_kinds(&id);

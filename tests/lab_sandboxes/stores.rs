@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::faults::Tmpfs;
-use crate::lab::{Bench, Started, text, tree};
+use crate::lab::{Bench, Started, text, tree, wait_until};
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -89,10 +89,8 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     let mut command = bench.base_command(["create", "--id", "middle"]);
     command.env("FAILPOINTS", "compose.prepared=sleep(1500)");
     let create = Started::spawn(command);
-    bench.wait_for_record(Duration::from_secs(10), |record| {
-        record["id"] == "middle" && record["state"] == "provisioning"
-    });
-    std::thread::sleep(Duration::from_millis(700));
+    bench.wait_for_record(|record| record["id"] == "middle" && record["state"] == "provisioning");
+    wait_until("it is prepared", || sandboxes.join("sbx-middle/manifest.json").exists());
     let filler = disk.fill();
     let ran = create.finish();
     ran.error_with_hint("internal");
@@ -109,7 +107,10 @@ fn eight_processes_share_one_data_directory() {
     const EACH: usize = 2;
     let bench = Bench::new();
     bench.run_base(["list"]).ok();
-    let follow = bench.start(["events", "--follow"]);
+    let log = bench.path("followed");
+    let mut follow = bench.command(["events", "--follow"]);
+    follow.stdout(fs::File::create(&log).unwrap());
+    let follow = Started::spawn(follow);
     std::thread::sleep(Duration::from_millis(300));
     let over = AtomicBool::new(false);
     let looks = std::thread::scope(|scope| {
@@ -151,12 +152,16 @@ fn eight_processes_share_one_data_directory() {
         );
     }
     // The follower saw each of them, in order, while it happened.
-    std::thread::sleep(Duration::from_millis(1200));
+    let seen = || -> Vec<Value> {
+        let seen = fs::read_to_string(&log).unwrap();
+        let whole = seen.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let seen = whole.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        seen.filter(|event| event["kind"] != "operation.progress").collect()
+    };
+    wait_until("the follower has seen them", || seen().len() >= events.len());
     follow.signal("INT");
-    let seen = follow.finish().stdout;
-    let seen: Vec<Value> = seen.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let seen: Vec<&Value> = seen.iter().filter(|event| event["kind"] != "operation.progress").collect();
-    assert_eq!(seen, events.iter().collect::<Vec<_>>());
+    follow.finish();
+    assert_eq!(seen(), *events);
 }
 
 /// Reads the file until told to stop: it is whole at every moment, and its revision only grows.

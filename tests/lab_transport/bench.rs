@@ -14,9 +14,10 @@ use sandboxer::transport::pool::Pool;
 use sandboxer::transport::{Transport, Transports};
 
 pub(crate) const HOST: &str = "sandboxer01";
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// What has begun by then, or is over, however busy the machine is.
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 /// TERM at once, KILL after 5 s, and the machine may be busy.
-pub(crate) const GONE: Duration = Duration::from_secs(15);
+pub(crate) const GONE: Duration = Duration::from_secs(30);
 
 /// One test's own control folder and client configuration; what it connected ends with it.
 pub(crate) struct Bench {

@@ -34,15 +34,12 @@ fn stranger(bench: &Bench) -> PathBuf {
 #[ignore = "needs the lab (tests/lab/up)"]
 async fn a_closed_port_and_an_unknown_name_are_told_apart() {
     let bench = Bench::new();
-    let closed = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
     let started = Instant::now();
-    let fault = refusal(&bench.pool(&format!("Host {HOST}\n Port {closed}\n"))).await;
+    // A port that is given to nobody, unlike one that was free a moment ago.
+    let fault = refusal(&bench.pool(&format!("Host {HOST}\n Port 1\n"))).await;
     assert_eq!((fault.code.clone(), kind(&fault).as_str(), fault.retryable), (Code::HostUnreachable, "refused", true));
     assert!(
-        fault.causes()[0].contains("Connection refused") && started.elapsed() < Duration::from_secs(5),
+        fault.causes()[0].contains("Connection refused") && started.elapsed() < Duration::from_secs(9),
         "{fault:?}"
     );
 
@@ -113,12 +110,13 @@ async fn a_silent_peer_is_given_up_once_for_all_who_wait() {
             fault.causes()
         );
     }
-    assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
+    // One after the other they would wait five times 10 s.
+    assert!(started.elapsed() < Duration::from_secs(19), "{:?}", started.elapsed());
 
     // Dropped half-way, the attempt leaves nothing that goes on connecting.
     let dropped = tokio::time::timeout(Duration::from_millis(500), pool.open(&HostName::new(HOST))).await;
     assert!(dropped.is_err());
-    assert!(until(Duration::from_secs(2), || bench.masters().is_empty()).await);
+    assert!(until(Duration::from_secs(8), || bench.masters().is_empty()).await, "it would go on for 10 s");
     let left = fs::read_dir(bench.control()).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     assert!(left.iter().all(|path| path.extension().is_some_and(|extension| extension == "lock")), "{left:?}");
 }

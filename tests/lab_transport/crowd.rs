@@ -56,7 +56,7 @@ async fn a_connection_that_others_fill_keeps_nobody_out() {
     let way = second.open(&HostName::new(HOST)).await.unwrap();
     let started = Instant::now();
     assert_eq!(way.run(&Command::script("echo in"), SOON).await.unwrap().text(), "in\n");
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert_eq!(bench.masters().len(), 2, "one more is enough");
     assert!(way.stream(&Command::new("true"), SOON, &mut |_, _| {}).await.unwrap().ok());
 

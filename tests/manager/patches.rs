@@ -202,11 +202,11 @@ async fn a_script_over_its_time_has_failed() {
 #[tokio::test]
 async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
     let house = house();
-    let base = house.base_within("1s", "1s").await;
+    let base = house.base_within("3s", "3s").await;
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
     }
-    house.scripts(&[Script::Takes(Duration::from_millis(300)), Script::Takes(Duration::from_millis(900))]);
+    house.scripts(&[Script::Takes(Duration::from_millis(300)), Script::Takes(Duration::from_secs(3))]);
     let record = house.restored(&base).await;
     assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "applied")], &PatchState::Pending));
     assert!(record.patch_error.as_ref().unwrap().contains("patch 3 (pat-"), "{:?}", record.patch_error);
@@ -221,11 +221,12 @@ async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
     let base = house.base_within("2s", "2s").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
-    house.scripts(&[Script::Works(Duration::from_millis(1500)), Script::Works(Duration::from_millis(1500))]);
-    let began = std::time::Instant::now();
+    house.scripts(&[Script::Works(Duration::from_millis(500)), Script::Works(Duration::from_secs(10))]);
     let record = house.restored(&base).await;
-    let took = began.elapsed();
-    assert!(took < Duration::from_millis(2600), "{took:?}");
+    // What they were given, and not how long it took: the machine may be busy.
+    let limits = house.script.limits.lock().unwrap().clone();
+    assert_eq!(limits.len(), 2, "{limits:?}");
+    assert!(limits[1] <= Duration::from_millis(1500), "{limits:?}");
     assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "failed")], &PatchState::Failed));
     assert!(record.patch_error.as_ref().unwrap().contains("patch 2 (pat-"), "{:?}", record.patch_error);
 }

@@ -363,7 +363,7 @@ async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
     house.manager.refresh_services("LOCAL").await.unwrap();
     let record = house.manager.get(&id).await.unwrap();
     assert_eq!((&record.state, record.degraded().collect::<Vec<_>>()), (&State::Ready, vec![&died]));
-    let told = tokio::time::timeout(Duration::from_secs(5), async {
+    let told = tokio::time::timeout(Duration::from_secs(30), async {
         loop {
             if let Some(Update::Record(told)) = updates.next().await {
                 return told;

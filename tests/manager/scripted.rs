@@ -60,6 +60,8 @@ pub(crate) struct Scripted {
     pub(crate) preview: Mutex<VecDeque<Act>>,
     /// How the next scripts of patches end, and what the next sleeps and wakes do.
     pub(crate) patch: Mutex<VecDeque<Script>>,
+    /// The time that each of them was given.
+    pub(crate) limits: Mutex<Vec<Duration>>,
     pub(crate) sleep: Mutex<VecDeque<Act>>,
     pub(crate) wake: Mutex<VecDeque<Act>>,
     /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
@@ -104,7 +106,7 @@ impl Scripted {
                 Ok(())
             }
             Act::Slow => {
-                tokio::time::sleep(Duration::from_millis(700)).await;
+                tokio::time::sleep(Duration::from_secs(2)).await;
                 Ok(())
             }
             _ => Ok(()),
@@ -246,6 +248,7 @@ impl SandboxExtension for Shared {
         _: &dyn Reporter,
     ) -> Result<PatchOutcome, ExtensionError> {
         self.script.note(format!("patch {} on {}", run.patch.sequence, target.id));
+        self.script.limits.lock().unwrap().push(run.limit);
         let script = self.script.patch.lock().unwrap().pop_front().unwrap_or(Script::Exits(0));
         let (exit_status, timed_out) = match script {
             Script::Exits(status) => (status, false),

@@ -1,6 +1,7 @@
 //! Snapshots, restores and their end: never a listed snapshot that cannot be restored, nothing left of one that failed,
 //! and none deleted that something depends on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sandboxer::domain::request::{
@@ -177,10 +178,14 @@ async fn a_dead_processs_snapshot_is_finished_if_it_is_whole_and_else_gone() {
         let id = source(&house).await;
         let queue = if whole { &house.script.shelf.sealed } else { &house.script.shelf.capture };
         queue.lock().unwrap().push_back(Act::Hang);
-        let request = of(&id, "my-env");
-        killed(&house, "snapshot", |manager| async move {
+        let (request, script) = (of(&id, "my-env"), Arc::clone(&house.script));
+        killed(&house, "snapshot", move |manager| async move {
             manager.snapshot(&request).await?;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            // Until it hangs where it is to die.
+            let queue = if whole { &script.shelf.sealed } else { &script.shelf.capture };
+            while !queue.lock().unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             Ok(())
         });
         assert_eq!(house.listed().await, [("my-env".into(), SnapshotState::Creating)]);

@@ -253,7 +253,9 @@ async fn a_destroy_that_meets_another_one_waits_for_it() {
     let request = DestroyRequest { id: record.id.to_string(), ..DestroyRequest::default() };
     house.script(&[], &[], &[Act::Slow]);
     let first = house.manager.destroy(&request).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    while !house.script.teardown.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let (second, third) = (house.other.destroy(&request).await.unwrap(), house.other.destroy(&request).await.unwrap());
     for (manager, started) in [(&house.manager, first), (&house.other, second), (&house.other, third)] {
         let (operation, record) = manager.finish(&started.operation.unwrap()).await.unwrap();

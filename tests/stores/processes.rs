@@ -155,17 +155,23 @@ async fn a_killed_writer_leaves_whole_files() {
     let all = stores(dir.path());
     all.sandboxes.insert(record("a", 1)).await.unwrap();
     let mut revision = 1;
+    let file = dir.path().join("sandboxes.json");
     for round in 0..25 {
+        let before = fs::read(&file).unwrap();
         let mut writers = [started("update", dir.path(), 100_000), started("append", dir.path(), 100_000)];
-        tokio::time::sleep(Duration::from_millis(30 + round * 7)).await;
+        // In the middle of its writing: to start takes it a while, and a busy machine a long one.
+        while fs::read(&file).unwrap() == before {
+            assert!(writers[0].try_wait().unwrap().is_none(), "it ended before it wrote");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(round * 7)).await;
         for writer in &mut writers {
             assert!(writer.try_wait().unwrap().is_none(), "it was to be killed, and ended by itself");
             // SIGKILL: nothing of it runs any more.
             writer.kill().unwrap();
             writer.wait().unwrap();
         }
-        let text = fs::read(dir.path().join("sandboxes.json")).unwrap();
-        serde_json::from_slice::<serde_json::Value>(&text).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&fs::read(&file).unwrap()).unwrap();
         let record = all.sandboxes.get(&id("a")).await.unwrap().unwrap();
         assert!(record.revision >= revision);
         assert_eq!(record.last_patch_sequence + round + 1, record.revision);

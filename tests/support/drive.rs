@@ -188,11 +188,20 @@ impl Drive {
     }
 
     pub(crate) async fn until(&mut self, what: &str, done: impl Fn(&Model) -> bool) {
-        let limit = tokio::time::Instant::now() + Duration::from_secs(10);
+        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
         while !done(&self.model) {
             let msg = tokio::time::timeout_at(limit, self.inbox.recv()).await;
             let Ok(Some(msg)) = msg else { panic!("waited in vain for {what}: {:#?}", self.model.toast) };
             self.take(msg);
+        }
+    }
+
+    /// Takes messages until something outside of the model is so.
+    pub(crate) async fn until_so(&mut self, what: &str, is: impl Fn() -> bool) {
+        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
+        while !is() {
+            assert!(tokio::time::Instant::now() < limit, "waited in vain for {what}");
+            self.go_on(Duration::from_millis(10)).await;
         }
     }
 

@@ -9,6 +9,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 /// How long a screen may take to show something. Generous: machines are busy, and nothing here measures speed.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// After so long without a byte, what is there is all that was written.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// A dashboard on a terminal.
 pub(crate) struct Console {
@@ -16,8 +18,34 @@ pub(crate) struct Console {
     /// Kept open: closing it would hang the terminal up.
     master: Box<dyn MasterPty + Send>,
     writer: Box<dyn Write + Send>,
-    screen: Arc<Mutex<vt100::Parser>>,
-    raw: Arc<Mutex<Vec<u8>>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What came from the terminal.
+struct Seen {
+    screen: vt100::Parser,
+    raw: Vec<u8>,
+    last: Instant,
+}
+
+impl Seen {
+    fn take(&mut self, bytes: &[u8]) {
+        self.screen.process(bytes);
+        self.raw.extend_from_slice(bytes);
+        self.last = Instant::now();
+    }
+
+    /// Whether no frame is half-way: a terminal hands over a write in pieces. The cursor comes last in each frame: it is
+    /// hidden, or shown and then put in its place.
+    fn is_whole(&self) -> bool {
+        let tail = &self.raw[self.raw.len().saturating_sub(20)..];
+        let shown = tail.windows(6).rposition(|bytes| bytes == b"\x1b[?25h").map(|at| &tail[at + 6..]);
+        let placed = |rest: &[u8]| {
+            let place = rest.strip_prefix(b"\x1b[").and_then(|rest| rest.strip_suffix(b"H"));
+            place.is_some_and(|place| place.iter().all(|byte| byte.is_ascii_digit() || *byte == b';'))
+        };
+        tail.ends_with(b"\x1b[?25l") || shown.is_some_and(placed) || self.last.elapsed() > QUIET
+    }
 }
 
 impl Console {
@@ -41,22 +69,21 @@ impl Console {
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
-        let raw = Arc::new(Mutex::new(Vec::new()));
+        let screen = vt100::Parser::new(rows, columns, 0);
+        let seen = Arc::new(Mutex::new(Seen { screen, raw: Vec::new(), last: Instant::now() }));
         let mut reader = pair.master.try_clone_reader().unwrap();
-        let (shown, kept) = (Arc::clone(&screen), Arc::clone(&raw));
+        let kept = Arc::clone(&seen);
         std::thread::spawn(move || {
             let mut buffer = [0; 8192];
             while let Ok(read) = reader.read(&mut buffer) {
                 if read == 0 {
                     break;
                 }
-                shown.lock().unwrap().process(&buffer[..read]);
-                kept.lock().unwrap().extend_from_slice(&buffer[..read]);
+                kept.lock().unwrap().take(&buffer[..read]);
             }
         });
         let writer = pair.master.take_writer().unwrap();
-        Self { child, master: pair.master, writer, screen, raw }
+        Self { child, master: pair.master, writer, seen }
     }
 
     /// Gives the terminal another size.
@@ -64,17 +91,17 @@ impl Console {
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         self.master.resize(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
         let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
-        self.screen.lock().unwrap().screen_mut().set_size(rows, columns);
+        self.seen.lock().unwrap().screen.screen_mut().set_size(rows, columns);
     }
 
     /// What the screen shows.
     pub(crate) fn text(&self) -> String {
-        self.screen.lock().unwrap().screen().contents()
+        self.seen.lock().unwrap().screen.screen().contents()
     }
 
     /// Everything that was written to the terminal.
     pub(crate) fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.raw.lock().unwrap()).into_owned()
+        String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
     }
 
     /// Types keys.
@@ -87,12 +114,15 @@ impl Console {
         self.wait_until(what, |text| text.contains(what))
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen is as wanted; the whole screen as it is then, and no part of a frame.
     pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
-            let text = self.text();
-            if wanted(&text) {
+            let (text, whole) = {
+                let seen = self.seen.lock().unwrap();
+                (seen.screen.screen().contents(), seen.is_whole())
+            };
+            if whole && wanted(&text) {
                 return text;
             }
             assert!(Instant::now() < until, "the screen never showed {what:?}:\n{text}");
