@@ -160,6 +160,7 @@ fn settings(config: &Config) -> Result<Settings, Fault> {
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         actor,
         config_file: config.paths.config_file.display().to_string(),
+        temporary: std::env::temp_dir(),
     })
 }
 

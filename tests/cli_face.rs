@@ -19,6 +19,8 @@ mod cli_client;
 mod cli_shelf;
 #[path = "support/cli_world.rs"]
 mod cli_world;
+#[path = "cli_face/deep.rs"]
+mod deep;
 #[path = "cli_face/inside.rs"]
 mod inside;
 #[path = "cli_face/patches.rs"]
@@ -153,8 +155,6 @@ fn the_dashboard_is_asked_for_by_name_or_by_nothing_on_a_terminal() {
 async fn a_server_is_not_there_yet() {
     let ran = run(&fleet(), "--server http://127.0.0.1:1 list --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
-    let ran = run(&fleet(), "hosts check --deep").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (7, "error: --deep is not in this version yet\n"));
 }
 
 // --- list and get

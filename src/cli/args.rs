@@ -365,7 +365,7 @@ pub enum HostsCommand {
         /// Hosts [default: all]
         #[arg(value_name = "H")]
         hosts: Vec<String>,
-        /// Try everything on it: canary, compose stack, snapshot, restore, destroy (not in this version yet)
+        /// Try everything on it: canary, compose stack, snapshot, restore, destroy; nothing of it stays
         #[arg(long)]
         deep: bool,
     },

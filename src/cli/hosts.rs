@@ -1,5 +1,7 @@
 //! `hosts list` and `check`.
 
+mod deep;
+
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
@@ -22,7 +24,7 @@ pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
 /// Probes hosts. The status is 0 when all answer, that of `host_unreachable` when none does, else of `partial`.
 pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> Outcome {
     if deep {
-        return Err(Problem::new(Code::Unsupported, "--deep is not in this version yet").into());
+        return deep::check(face, names).await;
     }
     let client = face.client;
     let checked = look_on(face, probe(client, names)).await??;
@@ -38,7 +40,8 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> 
     down(&views).map_or(Ok(0), |problem| Err(problem.into()))
 }
 
-async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<Result<HostView, Problem>>, Problem> {
+/// Each of these once; all that are known where none is named.
+async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Problem> {
     let mut names = names.to_vec();
     if names.is_empty() {
         let known = client.hosts().await?.into_iter();
@@ -47,6 +50,11 @@ async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<Result<HostV
     }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.to_ascii_lowercase()));
+    Ok(names)
+}
+
+async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<Result<HostView, Problem>>, Problem> {
+    let names = wanted(client, names).await?;
     let probe = async |name: &String| {
         let view = client.check_host(name).await?;
         if matches!(view.state, HostState::Up | HostState::Slow) {

@@ -11,6 +11,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use super::output::{Face, Stop};
 use super::progress::Meter;
 use crate::client::{Client, Problem, SnapshotStarted, Started};
+use crate::domain::facts::HostView;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::{Code, Operation, OperationId, OperationState, SandboxId, SandboxRecord};
 
@@ -62,6 +63,12 @@ impl<'a> Running<'a> {
         let Some(operation) = started.operation else { return Ok(started.snapshot) };
         self.begin(&operation, Remedy::Recover).await?;
         self.end(&operation, self.client.finish_snapshot(&operation)).await
+    }
+
+    /// As [`Self::finish`], for what is tried on a host.
+    pub(super) async fn finish_deep_check(&self, operation: OperationId) -> Result<HostView, Problem> {
+        self.begin(&operation, Remedy::Recover).await?;
+        self.end(&operation, self.client.finish_deep_check(&operation)).await
     }
 
     async fn begin(&self, operation: &OperationId, remedy: Remedy) -> Result<(), Problem> {

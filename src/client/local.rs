@@ -233,6 +233,14 @@ impl Client for LocalClient {
         Ok(self.manager.check_host(name).await?)
     }
 
+    async fn deep_check(&self, name: &str) -> Result<OperationId, Problem> {
+        Ok(self.manager.deep_check(name).await?)
+    }
+
+    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Problem> {
+        Ok(self.manager.finish_deep_check(operation).await?)
+    }
+
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {
         Ok(self.manager.events(&query).await?)
     }

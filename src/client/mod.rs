@@ -134,6 +134,10 @@ pub trait Client: Send + Sync {
     /// Connects to one host and probes it. A host that is down is a view that says so, not an error; only an
     /// unknown name is `not_found`.
     async fn check_host(&self, name: &str) -> Result<HostView, Problem>;
+    /// Starts to try everything on one host and returns at once. What fails there is a step that says so.
+    async fn deep_check(&self, name: &str) -> Result<OperationId, Problem>;
+    /// Waits for a deep check's end; the host with what was found. It is told once.
+    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Problem>;
     /// Kept events that pass, in order.
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem>;
     /// Everything that happens from now on, in this process and in others.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
+use crate::domain::deep_check::DeepCheck;
 use crate::domain::name::HostName;
 use crate::domain::words::string_enum;
 
@@ -192,4 +193,7 @@ pub struct HostView {
     pub labels: BTreeMap<String, String>,
     /// What it said when it was probed.
     pub facts: Option<HostFacts>,
+    /// What a deep check found; only where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deep: Option<Box<DeepCheck>>,
 }

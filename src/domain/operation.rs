@@ -36,6 +36,8 @@ string_enum! {
         Import = "import",
         /// Remove a snapshot.
         Delete = "delete",
+        /// Try everything on a host.
+        Check = "check",
         /// Bring into order what a dead process left.
         Recover = "recover",
     }

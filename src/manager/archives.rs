@@ -151,7 +151,7 @@ impl SandboxManager {
     }
 
     /// Returns when another process asked for the end of this operation.
-    async fn end_requested(&self, id: &OperationId) {
+    pub(super) async fn end_requested(&self, id: &OperationId) {
         loop {
             tokio::time::sleep(CANCEL_LOOK).await;
             let written = self.parts.operations.get(id).await.ok().flatten();

@@ -78,6 +78,15 @@ impl SandboxManager {
 
     /// Writes the record, starts the work, and returns at once.
     pub async fn create(&self, request: CreateRequest) -> Result<Started, Fault> {
+        self.create_marked(request, None).await
+    }
+
+    /// As [`Self::create`], with a label of sandboxer's own, which nobody else can give.
+    pub(super) async fn create_marked(
+        &self,
+        mut request: CreateRequest,
+        mark: Option<(&str, String)>,
+    ) -> Result<Started, Fault> {
         let hash = self.request_hash(&request);
         if let Some(found) = self.repeated(&request, &hash).await? {
             return Ok(found);
@@ -95,6 +104,7 @@ impl SandboxManager {
             tracing::warn!(%fault, "the history could not be written");
         }
         self.parts.recipes.put(&resolved.profile).await?;
+        request.labels.extend(mark.map(|(key, value)| (key.to_owned(), value)));
         let ahead = Ahead {
             request: &request,
             resolved: &resolved,

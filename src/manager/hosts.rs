@@ -51,16 +51,7 @@ impl SandboxManager {
 
     /// Connects to one host and probes it.
     pub(super) async fn probe_host(&self, name: &str) -> Result<HostView, Fault> {
-        let host = HostName::new(name);
-        let spec = self.parts.transports.spec(&host).ok_or_else(|| {
-            let known: Vec<String> = self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
-            let shown: String = name.chars().take(80).collect();
-            let fault = Fault::new(Code::NotFound, format!("there is no host {shown:?}"));
-            match nearest(&shown, known.iter().map(String::as_str)) {
-                Some(near) => fault.hint(format!("did you mean {near}?")),
-                None => fault.hint(format!("hosts are configured in {}", self.parts.settings.config_file)),
-            }
-        })?;
+        let spec = self.host_spec(name)?;
         let mut view = unseen(&spec);
         view.sandboxes =
             self.count_by_host().await?.get(&spec.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
@@ -70,6 +61,19 @@ impl SandboxManager {
         }
         self.remember_host(view.clone());
         Ok(view)
+    }
+
+    /// A host's configuration; `not_found`, with the nearest name.
+    pub(super) fn host_spec(&self, name: &str) -> Result<HostSpec, Fault> {
+        self.parts.transports.spec(&HostName::new(name)).ok_or_else(|| {
+            let known: Vec<String> = self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
+            let shown: String = name.chars().take(80).collect();
+            let fault = Fault::new(Code::NotFound, format!("there is no host {shown:?}"));
+            match nearest(&shown, known.iter().map(String::as_str)) {
+                Some(near) => fault.hint(format!("did you mean {near}?")),
+                None => fault.hint(format!("hosts are configured in {}", self.parts.settings.config_file)),
+            }
+        })
     }
 
     async fn look_at(&self, spec: &HostSpec, view: &mut HostView) {
@@ -127,6 +131,12 @@ impl SandboxManager {
     }
 }
 
+/// A host of which nothing is known but its configuration.
+pub(super) fn unseen_host(manager: &SandboxManager, host: &HostName) -> HostView {
+    let spec = manager.parts.transports.spec(host);
+    unseen(&spec.unwrap_or_else(|| HostSpec::named(host.as_str())))
+}
+
 /// Why a host has no room for one more sandbox, such as `full: 3 of 3 sandboxes`; `None` when it has. `live`: the live
 /// records, of any host.
 pub(super) fn fullness<'a>(spec: &HostSpec, live: impl Iterator<Item = &'a SandboxRecord>) -> Option<String> {
@@ -164,5 +174,6 @@ fn unseen(spec: &HostSpec) -> HostView {
         max_sandboxes: spec.max_sandboxes,
         labels: spec.labels.clone(),
         facts: None,
+        deep: None,
     }
 }

@@ -135,22 +135,27 @@ impl SandboxManager {
             }
         };
         failpoint::reached("destroy.torn_down");
-        self.write_removed(operation, &record, outcome).await
+        // Whoever told that the host is down is told that it answers again.
+        let was_lost = before.state == State::Destroying && before.reason == Some(Reason::HostLost);
+        self.write_removed(operation, &record, was_lost, outcome).await
     }
 
     async fn write_removed(
         &self,
         operation: &Operation,
         record: &SandboxRecord,
+        was_lost: bool,
         outcome: Result<TeardownReport, Fault>,
     ) -> Result<(), Fault> {
         let id = &record.id;
         let mine = Guard::Operation(operation.id.clone());
         let now = self.now();
+        let back = || (EventKind::HostUp, serde_json::json!({"host": record.host}));
+        let mut news: Vec<News> = was_lost.then(back).into_iter().collect();
         match outcome {
             Ok(report) if report.is_clean() => {
                 self.parts.ledger.charge(id, None).await?;
-                let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
+                news.push((EventKind::SandboxDestroyed, serde_json::json!({"host": record.host})));
                 self.transition(id, mine, news, move |record| {
                     record.state = State::Destroyed;
                     record.message = None;
@@ -167,7 +172,7 @@ impl SandboxManager {
             Ok(report) => {
                 let fault = not_clean(id, &report);
                 let message = fault.message.clone();
-                self.transition(id, mine, Vec::new(), move |record| {
+                self.transition(id, mine, news, move |record| {
                     record.message = Some(message);
                     record.operation = None;
                     note_teardown(record, Some(report));

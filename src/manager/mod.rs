@@ -12,6 +12,7 @@ mod copy;
 mod course;
 mod create;
 mod damage;
+mod deep_check;
 mod doctor;
 mod establish;
 mod events;
@@ -93,6 +94,8 @@ pub struct Settings {
     pub actor: Actor,
     /// The configuration file, for hints.
     pub config_file: String,
+    /// Where this machine keeps what is needed for a moment.
+    pub temporary: PathBuf,
 }
 
 /// What the manager stands on. `app.rs` fills it in.
@@ -139,6 +142,8 @@ pub struct SandboxManager {
     /// Snapshots that this process deleted, as they were.
     deleted: Arc<Mutex<BTreeMap<SnapshotId, SnapshotRecord>>>,
     seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
+    /// Deep checks that ended and whose findings nobody has fetched yet.
+    deeply_checked: Arc<Mutex<BTreeMap<OperationId, HostView>>>,
     log_grew: Arc<tokio::sync::Notify>,
     following: Arc<std::sync::Once>,
 }
@@ -151,6 +156,7 @@ impl SandboxManager {
             jobs: Arc::default(),
             deleted: Arc::default(),
             seen_hosts: Arc::default(),
+            deeply_checked: Arc::default(),
             log_grew: Arc::default(),
             following: Arc::new(std::sync::Once::new()),
         }

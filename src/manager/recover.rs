@@ -190,14 +190,26 @@ impl SandboxManager {
             if operation.state != OperationState::Running || self.is_alive(&operation).await? {
                 continue;
             }
-            self.end_dead(&operation.id).await?;
+            // What it made is by now as sandboxes and snapshots are that nobody works on, and nobody's all the same.
+            let cleared = match operation.kind {
+                OperationKind::Check => self.take_back(&operation.id).await.map(|made| made.words()),
+                _ => Ok(String::new()),
+            };
+            let message = match &cleared {
+                Ok(ids) if ids.is_empty() => "ended; it had nothing in hand".to_owned(),
+                Ok(ids) => format!("ended; removed what it had made: {ids}"),
+                Err(fault) => fault.message.clone(),
+            };
+            if cleared.is_ok() {
+                self.end_dead(&operation.id).await?;
+            }
             items.push(Recovered {
                 id: operation.id.to_string(),
-                ok: true,
+                ok: cleared.is_ok(),
                 was: by(&operation.kind, operation.pid, &operation.host),
                 state: None,
-                message: "ended; it had nothing in hand".to_owned(),
-                error: None,
+                message,
+                error: cleared.err().map(OperationError::from),
             });
         }
         Ok(items)

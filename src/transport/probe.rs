@@ -5,9 +5,11 @@
 
 mod counter;
 mod facts;
+mod images;
 mod inventory;
 pub(crate) mod lines;
 mod runtime;
+mod traces;
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,9 @@ use crate::transport::{Command, Output, Transport};
 
 pub use counter::counter;
 pub use facts::GNU_TAR;
+pub use images::{ImageFound, small_image};
 pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
+pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
 const PROBE_SH: &str = concat!(include_str!("scripts/runtime.sh"), include_str!("scripts/probe.sh"));

@@ -455,12 +455,17 @@ impl Started {
     }
 
     /// Waits for its end. One that hangs is interrupted, so that it clears up, and fails the test by its status.
-    pub(crate) fn finish(mut self) -> Ran {
+    pub(crate) fn finish(self) -> Ran {
+        self.finish_within(HANGS)
+    }
+
+    /// As `finish`, for what may take longer.
+    pub(crate) fn finish_within(mut self, limit: Duration) -> Ran {
         let child = self.child.take().unwrap();
         let pid = child.id();
         let (ended, end) = mpsc::channel::<()>();
         let watch = std::thread::spawn(move || {
-            if end.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 signal(pid, "INT");
             }
         });

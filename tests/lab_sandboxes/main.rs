@@ -18,6 +18,7 @@ mod checkpoint_lost;
 mod commands;
 mod copies;
 mod crowd;
+mod deep;
 mod faults;
 mod flavours;
 mod kills;

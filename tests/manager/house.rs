@@ -59,6 +59,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
             machine: "here".into(),
             actor: Actor::parse("adm:test").unwrap(),
             config_file: "config.yaml".into(),
+            temporary: data.join("tmp"),
         },
     })
 }

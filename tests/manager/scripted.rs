@@ -14,6 +14,7 @@ use sandboxer::domain::extension::{
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
+use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::sandbox::{Reachability, Service};
 use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
 
@@ -64,6 +65,9 @@ pub(crate) struct Scripted {
     pub(crate) limits: Mutex<Vec<Duration>>,
     pub(crate) sleep: Mutex<VecDeque<Act>>,
     pub(crate) wake: Mutex<VecDeque<Act>>,
+    /// What the next commands in sandboxes print; then, what was written last is there to be read.
+    pub(crate) says: Mutex<VecDeque<&'static str>>,
+    written: Mutex<String>,
     /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
     pub(crate) seen: Mutex<Inspection>,
     /// Whether the host has nothing of any sandbox.
@@ -134,7 +138,7 @@ impl SandboxExtension for Shared {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Sleep])
+        Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Sleep, Capability::Exec])
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -277,6 +281,24 @@ impl SandboxExtension for Shared {
     async fn resume(&self, _: &Target, _: Option<&SnapshotId>) -> Result<(), ExtensionError> {
         self.script.note("resume");
         Ok(())
+    }
+
+    /// `sh -c SCRIPT sh FILE [TEXT]`, as a deep check has it: with a text it is a write.
+    async fn exec(
+        &self,
+        _: &Target,
+        command: &[String],
+        _: Option<&str>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, ExtensionError> {
+        self.script.note(format!("exec {}", command[4]));
+        if let Some(text) = command.get(5) {
+            text.clone_into(&mut self.script.written.lock().unwrap());
+        }
+        let says = self.script.says.lock().unwrap().pop_front().map(str::to_owned);
+        let says = says.unwrap_or_else(|| self.script.written.lock().unwrap().clone());
+        sink.take(Source::Stdout, says.as_bytes()).await;
+        Ok(Some(0))
     }
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {

@@ -127,8 +127,12 @@ async fn a_host_that_does_not_answer_leaves_it_destroying_never_destroyed() {
     let (record, ended) = house.destroy(record.id.as_str()).await;
     assert_eq!(ended, Err(Code::HostUnreachable));
     assert_eq!((record.state, record.reason), (State::Destroying, Some(Reason::HostLost)));
+    let before = house.kinds().await.len();
     let (record, ended) = house.destroy(record.id.as_str()).await;
     assert_eq!((ended, record.state), (Ok(()), State::Destroyed));
+    let kinds = house.kinds().await;
+    assert_eq!(kinds[before - 1], "host.down");
+    assert_eq!(kinds[before..], ["sandbox.destroying", "host.up", "sandbox.destroyed"]);
 }
 
 #[tokio::test]

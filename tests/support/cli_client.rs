@@ -50,6 +50,8 @@ pub struct Inner {
     pub profiles: Vec<ProfileView>,
     pub extensions: Vec<ExtensionView>,
     pub hosts: Vec<HostView>,
+    /// Whether a deep check goes on until it is cancelled.
+    pub deep_checks_wait: bool,
     pub events: Vec<Event>,
     pub operations: Vec<Operation>,
     /// What `cancel` does to an operation that runs, at once.
@@ -452,6 +454,21 @@ impl Client for FakeClient {
     async fn check_host(&self, name: &str) -> Result<HostView, Problem> {
         let found = self.lock().hosts.iter().find(|view| view.name.same(name)).cloned();
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("no host '{name}'")))
+    }
+
+    async fn deep_check(&self, name: &str) -> Result<OperationId, Problem> {
+        let view = self.check_host(name).await?;
+        self.lock().calls.push(format!("deep_check {name}"));
+        Ok(OperationId::new(format!("op-{}", view.name)))
+    }
+
+    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Problem> {
+        let name = operation.as_str().trim_start_matches("op-");
+        let view = self.check_host(name).await?;
+        while self.lock().deep_checks_wait && !self.lock().cancelled.contains(operation) {
+            self.wake.notified().await;
+        }
+        Ok(view)
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {

@@ -682,6 +682,14 @@ impl Client for FakeClient {
         Ok(view)
     }
 
+    async fn deep_check(&self, _: &str) -> Result<OperationId, Problem> {
+        Err(Problem::new(Code::Unsupported, "no screen asks for it"))
+    }
+
+    async fn finish_deep_check(&self, _: &OperationId) -> Result<HostView, Problem> {
+        Err(Problem::new(Code::Unsupported, "no screen asks for it"))
+    }
+
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {
         let inner = self.inner.lock().unwrap();
         let wanted = |event: &&Event| {
@@ -750,6 +758,7 @@ pub fn host(name: &str, state: HostState, latency_ms: Option<u64>) -> HostView {
         max_sandboxes: Some(30),
         labels: BTreeMap::new(),
         facts: None,
+        deep: None,
     }
 }
 

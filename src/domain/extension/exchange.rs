@@ -46,7 +46,8 @@ pub type Capabilities = std::collections::BTreeSet<Capability>;
 /// Something on a host: a container, network, volume, pod, directory or tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resource {
-    /// `container`, `network`, `volume`, `pod`, `directory`, `tunnel`; `process`: one that worked in the workspace.
+    /// `container`, `network`, `volume`, `pod`, `image`, `directory`, `mount`, `tunnel`; `process`: one that worked in the
+    /// workspace.
     pub kind: String,
     /// Its name on the host, or its path.
     pub id: String,

@@ -1,0 +1,107 @@
+//! `hosts check --deep`: everything tried on each host, a row for each step.
+
+use std::io::Write as _;
+
+use futures_util::stream::{self, StreamExt as _};
+
+use super::wanted;
+use crate::cli::bulk::{self, BulkItem};
+use crate::cli::interrupt::{Running, attend};
+use crate::cli::output::{Face, Outcome, Stop, Tone};
+use crate::cli::record;
+use crate::cli::table::{self, Line};
+use crate::client::{Client, Problem};
+use crate::domain::deep_check::{DeepOutcome, DeepStep};
+use crate::domain::facts::HostView;
+use crate::domain::{Code, HostName};
+
+/// How many are tried at a time: each is work on a host, and traffic of this machine.
+const AT_ONCE: usize = 3;
+
+/// The status is 0 when every step of every host worked or was skipped for a reason, else that of the hosts' first failures.
+pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
+    let client = face.client;
+    let running = Running::new(client);
+    let checked = attend(face, &running, try_all(client, &running, names));
+    let checked = Box::pin(checked).await??;
+    let (mut views, mut items) = (Vec::new(), Vec::new());
+    for (name, ended) in checked {
+        let (name, error) = match ended {
+            Ok(view) => {
+                let error = view.deep.as_ref().and_then(|deep| deep.error()).cloned().map(Problem::from);
+                let name = view.name.to_string();
+                views.push(view);
+                (name, error)
+            }
+            Err(problem) => (name, Some(problem)),
+        };
+        items.push(BulkItem::new(name, error.map_or(Ok(()), Err)));
+    }
+    let printed = show(face, &views, &items);
+    let outcome = bulk::end(face, &items, printed);
+    match items.iter().find_map(|item| item.error.as_ref().filter(|problem| problem.code == Code::Cancelled)) {
+        // Whatever became of the others: it was called off.
+        Some(problem) if face.look.json => Err(problem.clone().into()),
+        Some(problem) => Ok(problem.exit_status()),
+        None => outcome,
+    }
+}
+
+type Checked = (String, Result<HostView, Problem>);
+
+async fn try_all(client: &dyn Client, running: &Running<'_>, names: &[String]) -> Result<Vec<Checked>, Problem> {
+    let names = wanted(client, names).await?;
+    let one = async |name: String| {
+        let ended = async {
+            if let Some(cancelled) = running.cancelled() {
+                return Err(cancelled);
+            }
+            running.finish_deep_check(client.deep_check(&name).await?).await
+        };
+        let ended = ended.await;
+        (name, ended)
+    };
+    Ok(stream::iter(names).map(one).buffered(AT_ONCE).collect().await)
+}
+
+fn show(face: &mut Face<'_>, views: &[HostView], items: &[BulkItem]) -> Result<(), Stop> {
+    if face.look.json {
+        return face.document(views);
+    }
+    let steps = |view: &HostView| view.deep.as_ref().map(|deep| deep.steps.clone()).unwrap_or_default();
+    let rows: Vec<Line> =
+        views.iter().flat_map(|view| steps(view).into_iter().map(|step| row(&view.name, &step))).collect();
+    if !rows.is_empty() {
+        table::print(face, &["HOST", "STEP!", "OUTCOME!", "TOOK", "REMARK"], &rows)?;
+    }
+    for item in items {
+        evidence(face, item);
+        bulk::complain(face, item, items.len() == 1);
+    }
+    Ok(())
+}
+
+fn row(host: &HostName, step: &DeepStep) -> Line {
+    let tone = match step.outcome {
+        DeepOutcome::Failed => Tone::Bad,
+        DeepOutcome::Skipped => Tone::Faint,
+        _ => Tone::Plain,
+    };
+    let took = match (&step.outcome, step.took_ms) {
+        (DeepOutcome::Skipped, _) => "-".to_owned(),
+        (_, ms @ ..1000) => format!("{ms}ms"),
+        (_, ms) => format!("{:.1}s", ms as f64 / 1000.0),
+    };
+    let why = step.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
+    let remark = why.or_else(|| step.message.clone()).unwrap_or_default();
+    Line { tone, cells: vec![host.to_string(), step.stage.to_string(), step.outcome.to_string(), took, remark] }
+}
+
+/// What the program wrote that failed: part of the error, shown with --quiet too.
+fn evidence(face: &mut Face<'_>, item: &BulkItem) {
+    let failure = item.error.as_ref().map(|problem| problem.details["failure"].clone());
+    let Some(failure) = failure.and_then(|failure| serde_json::from_value(failure).ok()) else { return };
+    for line in record::failure(&failure, face.look) {
+        let _ = writeln!(face.io.stderr, "{line}");
+    }
+}

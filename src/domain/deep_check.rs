@@ -1,0 +1,90 @@
+//! What `hosts check --deep` tried on a host, and what came of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::extension::Resource;
+use crate::domain::fault::Code;
+use crate::domain::name::{OperationId, SandboxId, SnapshotId};
+use crate::domain::operation::OperationError;
+use crate::domain::words::string_enum;
+
+string_enum! {
+    /// A step of a deep check, in their order.
+    pub enum DeepStage {
+        /// The host answers and says what it is.
+        Probe = "probe",
+        /// A sandbox without containers.
+        Canary = "canary",
+        /// A compose stack from an image that the host has.
+        Stack = "stack",
+        /// A file in the workspace and, where there is a stack, one in its volume.
+        Write = "write",
+        /// A snapshot of it.
+        Snapshot = "snapshot",
+        /// A new sandbox from that snapshot, on the same host.
+        Restore = "restore",
+        /// Both files, in the new one.
+        Compare = "compare",
+        /// All of it is removed.
+        Destroy = "destroy",
+        /// The host has nothing more of it.
+        Host = "host",
+    }
+}
+
+string_enum! {
+    /// How a step of a deep check came out.
+    pub enum DeepOutcome {
+        /// It worked.
+        Ok = "ok",
+        /// It was not tried; the message says why.
+        Skipped = "skipped",
+        /// It did not work.
+        Failed = "failed",
+    }
+}
+
+/// One step of a deep check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeepStep {
+    /// What was tried.
+    pub stage: DeepStage,
+    /// How it came out.
+    pub outcome: DeepOutcome,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// What was done, or why it was skipped.
+    pub message: Option<String>,
+    /// Why it failed; `details.failure` has the last lines of the program that did.
+    pub error: Option<Box<OperationError>>,
+}
+
+/// What a deep check found on one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeepCheck {
+    /// Whether no step failed and nothing is left.
+    pub ok: bool,
+    /// The check's operation. Its sandboxes and its snapshot are labelled `sandboxer.check` with this id.
+    pub operation: OperationId,
+    /// Every step, in order; one that came after a failure is skipped.
+    pub steps: Vec<DeepStep>,
+    /// The sandboxes that were made.
+    pub sandboxes: Vec<SandboxId>,
+    /// The snapshots that were made.
+    pub snapshots: Vec<SnapshotId>,
+    /// What the host still has of them. What else changed there meanwhile is others' business.
+    pub left: Vec<Resource>,
+}
+
+impl DeepCheck {
+    /// The first step that failed. A cancelled check is that, whatever failed on the way out.
+    pub fn error(&self) -> Option<&OperationError> {
+        self.steps.iter().find_map(|step| step.error.as_deref())
+    }
+
+    /// Whether somebody called it off.
+    pub fn is_cancelled(&self) -> bool {
+        self.error().is_some_and(|error| error.code == Code::Cancelled)
+    }
+}

@@ -1,0 +1,331 @@
+//! What is tried, in order.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::deep_check::DeepStage;
+use crate::domain::facts::{HostFacts, HostState, HostView};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::{HostName, OperationId};
+use crate::domain::output::{ExecOutput, Source};
+use crate::domain::profile::SnapshotMode;
+use crate::domain::request::{
+    CreateRequest, ExecRequest, RestoreRequest, SnapshotRequest, SnapshotStarted, Started, counted,
+};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::SnapshotRecord;
+use crate::failpoint;
+use crate::manager::SandboxManager;
+use crate::manager::deep_check::steps::{Came, Steps, Stopped};
+use crate::manager::deep_check::{ENDING, LABEL, stack};
+use crate::manager::hosts::unseen_host;
+use crate::transport::probe::{self, TraceRequest};
+
+/// How long what it makes lives if nobody takes it away: a check that was killed is seen as expired then.
+pub(super) const TTL: &str = "30m";
+
+/// The file in the workspace, and in the volume.
+const FILE: &str = "sandboxer-check.txt";
+
+/// How long a command in a sandbox may take.
+const EXEC_LIMIT: Duration = Duration::from_mins(1);
+
+const WRITE_SH: &str = r#"printf '%s\n' "$2" >"$1" && cat "$1""#;
+const READ_SH: &str = r#"cat "$1""#;
+
+/// One check of one host.
+pub(super) struct Course<'a> {
+    pub(super) manager: &'a SandboxManager,
+    pub(super) operation: &'a OperationId,
+    pub(super) host: &'a HostName,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+/// What is looked for afterwards, as far as it is known by now.
+#[derive(Default)]
+pub(super) struct Before {
+    pub(super) trace: TraceRequest,
+    /// Whether the host answered.
+    pub(super) reached: bool,
+}
+
+impl Course<'_> {
+    /// Tries everything up to the first failure; the host as it was seen.
+    pub(super) async fn run(&self, steps: &mut Steps<'_>) -> (HostView, Before) {
+        let mut view = None;
+        let mut before = Before::default();
+        let _ = self.try_all(steps, &mut view, &mut before).await;
+        steps.skip_to(&ENDING);
+        (view.unwrap_or_else(|| unseen_host(self.manager, self.host)), before)
+    }
+
+    async fn try_all(
+        &self,
+        steps: &mut Steps<'_>,
+        view: &mut Option<HostView>,
+        before: &mut Before,
+    ) -> Result<(), Stopped> {
+        let seen = steps.run(&DeepStage::Probe, self.probe(view)).await?;
+        let Some(facts) = seen else { return Ok(()) };
+        before.reached = true;
+        before.trace.root.clone_from(&facts.workspace_root);
+        before.trace.engines = engines(&facts);
+        let canary = steps.run(&DeepStage::Canary, self.canary()).await?;
+        let stack = steps.run(&DeepStage::Stack, self.stack(&facts)).await?;
+        let has_volume = stack.is_some();
+        let Some(source) = stack.or(canary) else { return Ok(()) };
+        steps.run(&DeepStage::Write, self.write(&source, has_volume)).await?;
+        failpoint::reached("check.written");
+        let snapshot = steps.run(&DeepStage::Snapshot, self.snapshot(&source)).await?;
+        let Some(snapshot) = snapshot else { return Ok(()) };
+        failpoint::reached("check.snapshot");
+        let restored = steps.run(&DeepStage::Restore, self.restore(&snapshot)).await?;
+        let Some(restored) = restored else { return Ok(()) };
+        failpoint::reached("check.restored");
+        steps.run(&DeepStage::Compare, self.compare(&restored, &snapshot, has_volume)).await?;
+        Ok(())
+    }
+
+    async fn probe(&self, view: &mut Option<HostView>) -> Result<Came<HostFacts>, Fault> {
+        let seen = self.or_cancelled(self.manager.check_host(self.host.as_str())).await?;
+        let seen = view.insert(seen);
+        let code = match seen.state {
+            HostState::Up | HostState::Slow => None,
+            HostState::Forbidden => Some(Code::Forbidden),
+            _ => Some(Code::HostUnreachable),
+        };
+        if let Some(code) = code {
+            let mut fault = Fault::new(code, format!("{} is {}", self.host, seen.state));
+            fault.hint.clone_from(&seen.hint);
+            return Err(match seen.message.clone() {
+                Some(why) => fault.because(why),
+                None => fault,
+            });
+        }
+        let facts = seen.facts.clone().ok_or_else(|| Fault::internal("a host that is up has no facts"))?;
+        let runtime = facts.runtimes.first().map(|runtime| format!("{} {}", runtime.flavour, runtime.version));
+        let said: Vec<String> = facts.os.clone().into_iter().chain(runtime).collect();
+        Ok(Came::Well(facts, Some(said.join(", "))))
+    }
+
+    async fn canary(&self) -> Result<Came<SandboxRecord>, Fault> {
+        let made = self.create("profile.sandbox-canary", None).await?;
+        let said = format!("sandbox {}", made.id);
+        Ok(Came::Well(made, Some(said)))
+    }
+
+    async fn stack(&self, facts: &HostFacts) -> Result<Came<SandboxRecord>, Fault> {
+        let Some(runtime) = facts.runtimes.first() else {
+            return Ok(Came::Skipped("the host has no compose runtime".to_owned()));
+        };
+        let image = match self.or_cancelled(stack::image(self, &runtime.engine)).await? {
+            probe::ImageFound::Runs(image) => image,
+            probe::ImageFound::None(0) => {
+                return Ok(Came::Skipped(format!("{} has no image, and none is pulled", runtime.engine)));
+            }
+            probe::ImageFound::None(had) => {
+                let why = format!("none of the smallest of {had} images can run a shell, and none is pulled");
+                return Ok(Came::Skipped(why));
+            }
+        };
+        let folder = stack::folder(self.manager, self.operation);
+        stack::write(&folder, &image).await?;
+        let made = self.create("profile.compose-e2e", Some(&folder)).await;
+        stack::remove(&folder).await;
+        let made = made?;
+        let said = format!("sandbox {} of image {image}", made.id);
+        Ok(Came::Well(made, Some(said)))
+    }
+
+    async fn create(&self, profile: &str, repo: Option<&std::path::Path>) -> Result<SandboxRecord, Fault> {
+        let mut request = CreateRequest {
+            profile: Some(profile.to_owned()),
+            host: Some(self.host.to_string()),
+            ttl: Some(TTL.to_owned()),
+            ..CreateRequest::default()
+        };
+        if let Some(repo) = repo {
+            request.inputs.insert("repo".to_owned(), repo.display().to_string());
+        }
+        let mark = Some((LABEL, self.operation.to_string()));
+        let started = Box::pin(self.manager.create_marked(request, mark)).await?;
+        self.ready(started).await
+    }
+
+    async fn write(&self, source: &SandboxRecord, has_volume: bool) -> Result<Came<()>, Fault> {
+        let token = self.operation.as_str();
+        self.expect(source, None, WRITE_SH, FILE, &[token]).await?;
+        if has_volume {
+            self.expect(source, Some(stack::SERVICE), WRITE_SH, &in_volume(), &[token]).await?;
+        }
+        Ok(Came::Well((), Some(where_to(has_volume).to_owned())))
+    }
+
+    async fn snapshot(&self, source: &SandboxRecord) -> Result<Came<SnapshotRecord>, Fault> {
+        let take = async |mode: Option<&SnapshotMode>| {
+            let (id, mode) = (source.id.to_string(), mode.map(ToString::to_string));
+            let request = SnapshotRequest { id, mode, ..SnapshotRequest::default() };
+            self.taken(self.manager.snapshot(&request).await?).await
+        };
+        let (taken, why) = match take(None).await {
+            // Rootless podman on cgroup v1 cannot pause. What the operator would do then is done.
+            Err(fault) if fault.code == Code::Unsupported => {
+                (take(Some(&SnapshotMode::Stop)).await?, Some(fault.message))
+            }
+            taken => (taken?, None),
+        };
+        let mode = taken.archive.mode.as_ref().map(|mode| format!(", mode {mode}")).unwrap_or_default();
+        let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+        let said = format!("{}{mode}{why}", taken.id);
+        Ok(Came::Well(taken, Some(said)))
+    }
+
+    async fn restore(&self, snapshot: &SnapshotRecord) -> Result<Came<SandboxRecord>, Fault> {
+        let request = RestoreRequest {
+            snapshot: snapshot.id.to_string(),
+            host: Some(self.host.to_string()),
+            ttl: Some(TTL.to_owned()),
+            ..RestoreRequest::default()
+        };
+        let started = Box::pin(self.manager.restore(&request)).await?;
+        let made = self.ready(started).await?;
+        let mut said = format!("sandbox {}", made.id);
+        if !made.not_preserved.is_empty() {
+            said = format!("{said}; the host could not set {}", counted(&made.not_preserved));
+        }
+        Ok(Came::Well(made, Some(said)))
+    }
+
+    async fn compare(
+        &self,
+        restored: &SandboxRecord,
+        snapshot: &SnapshotRecord,
+        has_volume: bool,
+    ) -> Result<Came<()>, Fault> {
+        self.expect(restored, None, READ_SH, FILE, &[]).await?;
+        if has_volume {
+            let read = self.expect(restored, Some(stack::SERVICE), READ_SH, &in_volume(), &[]).await;
+            let lost = snapshot.archive.not_captured.first();
+            read.map_err(|fault| match lost {
+                Some(lost) => fault.because(format!("the snapshot is without volume {}: {}", lost.name, lost.reason)),
+                None => fault,
+            })?;
+        }
+        Ok(Came::Well((), Some(format!("the same {}", where_to(has_volume)))))
+    }
+
+    /// Runs a script of ours in a sandbox, whose output has to be the check's token.
+    async fn expect(
+        &self,
+        sandbox: &SandboxRecord,
+        service: Option<&str>,
+        script: &str,
+        file: &str,
+        more: &[&str],
+    ) -> Result<(), Fault> {
+        let words = [&["sh", "-c", script, "sh", file], more].concat();
+        let request = ExecRequest {
+            id: sandbox.id.to_string(),
+            command: words.into_iter().map(str::to_owned).collect(),
+            service: service.map(str::to_owned),
+        };
+        let place = service.map_or_else(|| "in the workspace".to_owned(), |service| format!("in service {service}"));
+        let said = async {
+            let mut pieces = self.manager.exec(request).await?;
+            let (mut status, mut stdout, mut stderr) = (None, Vec::new(), Vec::new());
+            while let Some(piece) = pieces.next().await {
+                match piece? {
+                    ExecOutput::Output(Source::Stdout, bytes) => stdout.extend(bytes),
+                    ExecOutput::Output(Source::Stderr, bytes) => stderr.extend(bytes),
+                    ExecOutput::Exit(code) => status = Some(code),
+                }
+            }
+            Ok::<_, Fault>((status, stdout, stderr))
+        };
+        let late = || Fault::new(Code::Timeout, format!("a command {place} of sandbox {} did not end", sandbox.id));
+        let limited = async { tokio::time::timeout(EXEC_LIMIT, said).await.unwrap_or_else(|_| Err(late())) };
+        let (status, stdout, stderr) = self.or_cancelled(limited).await?;
+        if status == Some(0) && String::from_utf8_lossy(&stdout).trim_end() == self.operation.as_str() {
+            return Ok(());
+        }
+        let fault = Fault::new(
+            Code::OperationFailed,
+            format!("{file} {place} of sandbox {} is not what was written", sandbox.id),
+        );
+        let words = String::from_utf8_lossy(if stderr.is_empty() { &stdout } else { &stderr }).into_owned();
+        let fault = fault.detail("exit_status", status).detail("output", words.as_str());
+        Err(if words.trim().is_empty() { fault } else { fault.because(words.trim().to_owned()) })
+    }
+
+    /// The end of what makes a sandbox; it is called off with the check.
+    async fn ready(&self, started: Started) -> Result<SandboxRecord, Fault> {
+        let Some(id) = started.operation else { return Ok(started.sandbox) };
+        let ended = self.manager.finish(&id);
+        let (operation, record) = self.or_call_off(&id, ended).await?;
+        let record = record.unwrap_or(started.sandbox);
+        let Some(error) = operation.error else { return Ok(record) };
+        let fault = Fault::from(*error).detail("sandbox_id", record.id.as_str());
+        Err(match serde_json::to_value(&record.failure) {
+            Ok(failure) if !failure.is_null() => fault.detail("failure", failure),
+            _ => fault,
+        })
+    }
+
+    /// The end of a snapshot, likewise.
+    async fn taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Fault> {
+        let Some(id) = started.operation else { return Ok(started.snapshot) };
+        let ended = self.manager.finish_snapshot(&id);
+        let fault = match self.or_call_off(&id, ended).await {
+            Err(fault) => fault.detail("snapshot_id", started.snapshot.id.as_str()),
+            taken => return taken,
+        };
+        let left = self.manager.exact_snapshot(started.snapshot.id.as_str(), None).await.ok();
+        Err(match left.and_then(|left| left.failure).map(serde_json::to_value) {
+            Some(Ok(failure)) => fault.detail("failure", failure),
+            _ => fault,
+        })
+    }
+
+    /// Waits for an operation's end. When the check is called off so is the operation, and its end is waited for: dropping
+    /// the wait would stop nothing.
+    async fn or_call_off<T>(
+        &self,
+        id: &OperationId,
+        ended: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        tokio::pin!(ended);
+        tokio::select! {
+            biased;
+            ended = &mut ended => return ended,
+            () = self.cancel.cancelled() => {}
+        }
+        self.manager.cancel(id).await?;
+        ended.await
+    }
+
+    /// Work that changes nothing, or nothing that stays, unless the check is called off.
+    async fn or_cancelled<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Fault::new(Code::Cancelled, "the check was cancelled")),
+            done = work => done,
+        }
+    }
+}
+
+fn engines(facts: &HostFacts) -> Vec<String> {
+    let mut engines: Vec<String> = facts.runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
+    engines.sort();
+    engines.dedup();
+    engines
+}
+
+fn in_volume() -> String {
+    format!("{}/{FILE}", stack::VOLUME_AT)
+}
+
+fn where_to(has_volume: bool) -> &'static str {
+    if has_volume { "file in the workspace and file in a volume" } else { "file in the workspace" }
+}

@@ -1,0 +1,86 @@
+//! What on a host names certain sandboxes and snapshots, whoever made it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::lines;
+use crate::domain::extension::Resource;
+use crate::domain::fault::{Code, Fault};
+use crate::domain::name::OperationId;
+use crate::domain::text::clean_line;
+use crate::transport::{Command, Transport};
+
+const TRACES_SH: &str = concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/traces.sh"));
+
+/// Each call in it has a limit of its own, well below.
+const DEADLINE: Duration = Duration::from_mins(2);
+
+/// What to look for.
+#[derive(Debug, Clone, Default)]
+pub struct TraceRequest {
+    /// Where sandboxes live, as the host resolved it.
+    pub root: String,
+    /// The engines to ask.
+    pub engines: Vec<String>,
+    /// Ids of sandboxes, and of snapshots with their `snap-`.
+    pub ids: Vec<String>,
+    /// Volumes by name, wherever they are used.
+    pub volumes: Vec<String>,
+}
+
+/// Containers, pods, networks, volumes, images, directories, mounts and processes that name one of the ids, or carry the
+/// operation's id in a label; and the volumes that such a container uses.
+///
+/// Errors: the transport's; `operation_failed` when an engine does not say what it has: half a list is none.
+pub async fn traces(
+    transport: &dyn Transport,
+    operation: &OperationId,
+    want: &TraceRequest,
+) -> Result<Vec<Resource>, Fault> {
+    let command = Command::script(TRACES_SH)
+        .args([want.root.as_str(), operation.as_str()])
+        .arg(want.engines.len().to_string())
+        .args(&want.engines)
+        .arg(want.ids.len().to_string())
+        .args(&want.ids)
+        .args(&want.volumes);
+    let output = transport.run(&command, DEADLINE).await?;
+    if !output.ok() {
+        let words = clean_line(output.error_text().trim(), 400);
+        return Err(Fault::new(Code::OperationFailed, "the host could not be looked through").because(words));
+    }
+    read(&output.text())
+}
+
+fn read(text: &str) -> Result<Vec<Resource>, Fault> {
+    let mut found = BTreeSet::new();
+    for entry in lines::entries(text) {
+        let text = entry.text();
+        match entry.key {
+            "failed" => {
+                let fault = Fault::new(Code::OperationFailed, "an engine does not say what it has");
+                return Err(fault.because(clean_line(&text, 400)));
+            }
+            "container" | "pod" | "network" | "volume" | "image" | "directory" | "mount" | "process" => {
+                found.insert((entry.key.to_owned(), clean_line(text.trim(), 400)));
+            }
+            _ => {}
+        }
+    }
+    Ok(found.into_iter().map(|(kind, id)| Resource { kind, id }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_once_and_never_half_a_list() {
+        let said = "banner\ncontainer=\n sbx-a_web_1\nvolume=\n 0f\nvolume=\n 0f\nprocess=\n 7 sh x=1\nelse=\n y\n";
+        let found = read(said).unwrap();
+        let found: Vec<String> = found.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
+        assert_eq!(found, ["container sbx-a_web_1", "process 7 sh x=1", "volume 0f"]);
+        let fault = read(&format!("{said}failed=\n docker ps: no daemon\n")).unwrap_err();
+        assert_eq!((&fault.code, fault.causes()), (&Code::OperationFailed, vec!["docker ps: no daemon".to_owned()]));
+    }
+}
