@@ -174,7 +174,7 @@ pub fn check_host_name(text: &str) -> Result<(), String> {
     }
 }
 
-/// Checks a workspace root: absolute or under `~/`, below `/` and the home itself, without `..`.
+/// Checks a workspace root: absolute or under `~/`, below `/` and the home itself, without `..` and `:`.
 pub fn check_root(text: &str) -> Result<(), String> {
     let inner = text.strip_prefix("~/").or_else(|| text.strip_prefix('/'));
     let Some(inner) = inner else {
@@ -189,6 +189,10 @@ pub fn check_root(text: &str) -> Result<(), String> {
     }
     if parts.any(|part| part == "..") {
         return Err(format!("{} must not hold '..'", shown(text)));
+    }
+    if text.contains(':') {
+        // Both engines mount a folder of the workspace as `SOURCE:TARGET`, and neither has a way to write such a source.
+        return Err(format!("{} must not hold ':': container engines take that for the end of a path", shown(text)));
     }
     Ok(())
 }

@@ -14,10 +14,11 @@ fn names_cannot_be_options_or_hold_anything_odd() {
 
 #[test]
 fn roots_are_below_something() {
-    for good in ["~/sandboxes", "/build", "/srv/sandboxes/", "~/a b"] {
+    for good in ["~/sandboxes", "/build", "/srv/sandboxes/", "~/a b", "/srv/a, \"b\""] {
         assert!(check_root(good).is_ok(), "{good}");
     }
-    for bad in ["", "/", "//", "~", "~/", "~/.", "sandboxes", "~ops/x", "/a/../..", "/a\nb", "$HOME/x"] {
+    for bad in ["", "/", "//", "~", "~/", "~/.", "sandboxes", "~ops/x", "/a/../..", "/a\nb", "$HOME/x", "/a:b", "~/a:b"]
+    {
         assert!(check_root(bad).is_err(), "{bad}");
     }
 }

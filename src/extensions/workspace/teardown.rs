@@ -14,6 +14,7 @@ const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
     include_str!("scripts/place.sh"),
+    include_str!("scripts/bind.sh"),
     include_str!("scripts/teardown.sh")
 );
 

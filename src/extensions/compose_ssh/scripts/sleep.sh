@@ -37,14 +37,20 @@ for sbx_name in $sbx_listed; do
   printf '%s\n' "$sbx_running" | grep -Fxq -e "$sbx_name" || sbx_cut_off=yes
 done
 [ -n "$sbx_cut_off" ] || sbx_listed=
-{
+sbx_list=$({
   [ -z "$sbx_listed" ] || printf '%s\n' "$sbx_listed"
   [ -z "$sbx_engine" ] || printf '%s\n' "$sbx_all" | while IFS='|' read -r sbx_state sbx_name sbx_once; do
     case " $sbx_awake " in *" $sbx_state "*) ;; *) continue ;; esac
     case $sbx_once in [Tt]rue) continue ;; esac
     printf '%s\n' "$sbx_listed" | grep -Fxq -e "$sbx_name" || printf '%s\n' "$sbx_name"
   done
-} 2>/dev/null >.asleep.new && mv -- .asleep.new .asleep || sbx_fail write "$( (: >.asleep.new) 2>&1)"
+})
+# Only a list that is whole and on the disk gets its name: it is all that a wake knows of what ran.
+sbx_said=$({
+  { [ -z "$sbx_list" ] || printf '%s\n' "$sbx_list"; } >.asleep.new && sync .asleep.new && mv -- .asleep.new .asleep
+} 2>&1) || { rm -f .asleep.new; sbx_fail write "$sbx_said"; }
+# There are file systems that sync no folder.
+sync . 2>/dev/null || sync
 
 if [ -n "$sbx_running" ]; then
   # Our side being gone is no reason to leave half of it running; whoever ends this for good does so 5 s later.

@@ -28,6 +28,7 @@ const CAPTURE_SH: &str = concat!(
     include_str!("../scripts/says.sh"),
     include_str!("../scripts/place.sh"),
     include_str!("../scripts/engine.sh"),
+    include_str!("../scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     letting_go!(),
     include_str!("scripts/hold.sh"),
@@ -45,6 +46,7 @@ const RESUME_SH: &str = concat!(
 const ENTRIES_SH: &str = concat!(
     include_str!("../../../transport/scripts/runtime.sh"),
     include_str!("../scripts/says.sh"),
+    include_str!("../scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     include_str!("scripts/leave_out.sh"),
     include_str!("scripts/entries.sh")

@@ -21,6 +21,7 @@ const UNPACK_SH: &str = concat!(
     include_str!("../../../transport/scripts/runtime.sh"),
     include_str!("../scripts/says.sh"),
     include_str!("../scripts/place.sh"),
+    include_str!("../scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     include_str!("scripts/unpack.sh")
 );

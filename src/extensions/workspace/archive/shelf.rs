@@ -19,6 +19,7 @@ macro_rules! keeping {
             include_str!("../../../transport/scripts/runtime.sh"),
             include_str!("../scripts/says.sh"),
             include_str!("../scripts/place.sh"),
+            include_str!("../scripts/bind.sh"),
             include_str!("scripts/as.sh"),
             include_str!("scripts/keep.sh"),
             include_str!(concat!("scripts/", $script))

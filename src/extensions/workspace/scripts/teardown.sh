@@ -305,7 +305,7 @@ sbx_contain() {
   shift 2
   # shellcheck disable=SC2086
   "$sbx_engine" run --rm --pull never --network none --user 0 --security-opt label=disable --name "$sbx_project-remove" --label "sandboxer.id=$sbx_id" \
-    --env PATH=/usr/sbin:/usr/bin:/sbin:/bin $sbx_more --mount "type=bind,source=$sbx_where,target=/sbx" --workdir /sbx --entrypoint sh "$sbx_from" \
+    --env PATH=/usr/sbin:/usr/bin:/sbin:/bin $sbx_more --mount "$(sbx_bind "$sbx_where" /sbx "")" --workdir /sbx --entrypoint sh "$sbx_from" \
     -c "$sbx_sweep" sh "$sbx_mark" /sbx "$@"
 }
 

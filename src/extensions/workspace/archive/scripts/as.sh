@@ -1,9 +1,11 @@
 # As whom a sandbox's tree is read or written: the account; in its user namespace, where rootless containers wrote; by
-# sudo; or in a container that has nothing but this host's programs and the folders. Definitions; says.sh and runtime.sh
-# stand before it. sbx_rung is `plain`, `unshare`, `sudo` or `container`.
+# sudo; or in a container that has nothing but this host's programs and the folders. Definitions; says.sh, runtime.sh and
+# bind.sh stand before it. sbx_rung is `plain`, `unshare`, `sudo` or `container`.
 
 # sbx_as WORDS...: runs a program so. In a container the folders `sbx_here` and `sbx_at` are where they are
-# here (`sbx_here_is` and `sbx_at_is`: `,readonly`, or nothing); `sbx_image` is one that is there, `sbx_more` further options.
+# here (`sbx_here_is` and `sbx_at_is`: `,readonly`, or nothing); `sbx_image` is one that is there, `sbx_more` further options,
+# `sbx_names` the folder of a `.passwd` and a `.group` that the container has for its own.
+sbx_names=''
 sbx_as() {
   case $sbx_rung in
     unshare) podman unshare "$@" ;;
@@ -11,12 +13,13 @@ sbx_as() {
     container)
       sbx_program=$1
       shift
+      set -- --workdir "$sbx_here" --entrypoint "$sbx_program" "$sbx_image" "$@"
+      [ -z "$sbx_names" ] || set -- --mount "$(sbx_bind "$sbx_names/.passwd" /etc/passwd ,readonly)" --mount "$(sbx_bind "$sbx_names/.group" /etc/group ,readonly)" "$@"
       # Without a log: the engine would keep one of all that is read.
       # shellcheck disable=SC2086
       "$sbx_engine" run --rm -i --pull never --network none --user 0 --security-opt label=disable --log-driver none --name "$sbx_project-archive" \
         --label "sandboxer.id=$sbx_id" --env PATH=/usr/sbin:/usr/bin:/sbin:/bin --env LC_ALL=C $(sbx_programs) $sbx_more \
-        --mount "type=bind,source=$sbx_here,target=$sbx_here$sbx_here_is" \
-        --mount "type=bind,source=$sbx_at,target=$sbx_at$sbx_at_is" --workdir "$sbx_here" --entrypoint "$sbx_program" "$sbx_image" "$@"
+        --mount "$(sbx_bind "$sbx_here" "$sbx_here" "$sbx_here_is")" --mount "$(sbx_bind "$sbx_at" "$sbx_at" "$sbx_at_is")" "$@"
       ;;
     *) "$@" ;;
   esac

@@ -43,7 +43,7 @@ elif [ "$sbx_engine" = docker ] && [ "$sbx_foreign" -gt 0 ] && [ -n "$sbx_real" 
     sbx_rung=container sbx_keep=named
     printf 'self:x:%s:%s::/:/bin/sh\n' "$sbx_uid" "$sbx_gid" >.passwd
     printf 'self:x:%s:\n' "$sbx_gid" >.group
-    sbx_more="-v $sbx_here/.passwd:/etc/passwd:ro -v $sbx_here/.group:/etc/group:ro"
+    sbx_names=$sbx_here
   else
     sbx_keep=self
   fi
@@ -120,7 +120,7 @@ sbx_tar() { # WORDS: as GNU tar or as busybox's
 # The volumes' part. In a container Docker has mounted them; podman's folders are mounted by us, in a namespace of our own.
 sbx_fill() {
   if [ -n "$sbx_mounts" ]; then
-    sbx_rung=container sbx_more=$sbx_mounts sbx_here_is=,readonly sbx_at_is=,readonly
+    sbx_rung=container sbx_more=$sbx_mounts sbx_names='' sbx_here_is=,readonly sbx_at_is=,readonly
     # shellcheck disable=SC2086
     sbx_as sh -c "$sbx_filling" sh /sbx "$sbx_filled" $sbx_pairs tar --xattrs '--xattrs-include=*' -p --delay-directory-restore --numeric-owner
   elif [ -n "$sbx_pairs" ]; then

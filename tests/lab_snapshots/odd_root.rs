@@ -1,0 +1,72 @@
+//! A folder for sandboxes whose name has what engines and shells take for something of their own: home directories have such
+//! names, too.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, text};
+use crate::place::{KEEPER, Place, there};
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn blanks_commas_and_quotes_in_a_root_are_in_nobodys_way() {
+    there(Place::Dev);
+    let bench = Place::Dev.bench();
+    let host = Place::Dev.host();
+    let before = bench.snapshot(host);
+    let root = bench.workspace_root(host).join(r#"sand "boxes", one"#);
+    set_root(&bench, root.to_str().unwrap());
+    let repo = bench.repository("keeper", &[("docker-compose.yml", KEEPER), ("readme", "hello")]);
+    let made = bench.create_stack(host, &repo, &["--id", "odd-root-path"]);
+    let workspace = |record: &Value| PathBuf::from(text(&record["workdir"])).join("workspace");
+    assert!(workspace(&made).starts_with(&root), "{made:#}");
+
+    // What a container wrote as root, so that the account alone reads, gives and removes none of it.
+    let closed = workspace(&made).join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::write(closed.join("roots"), "root's\n").unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(Place::Dev.volume("odd-root-path", "kept").join("file"), "in a volume\n").unwrap();
+
+    let taken = bench.run(["snapshot", "odd-root-path", "--name", "base"]).ok();
+    assert_eq!(taken["foreign_owners"], 2, "{taken:#}");
+    let diff = bench.run(["snapshots", "diff", "base"]).ok();
+    assert_eq!(diff["changes"], json!([]), "{diff:#}");
+    bench.run(["snapshots", "verify", "base"]).ok();
+
+    let back = bench.run(["restore", "base", "--name", "back", "--strict"]).ok();
+    let roots = workspace(&back).join("closed/roots");
+    assert_eq!((fs::read_to_string(&roots).unwrap().as_str(), fs::metadata(&roots).unwrap().uid()), ("root's\n", 0));
+    let (user, group) = Place::Dev.account();
+    let readme = fs::metadata(workspace(&back).join("readme")).unwrap();
+    assert_eq!((readme.uid(), readme.gid()), (user, group), "what was the account's is the account's");
+    let volume = Place::Dev.volume(&text(&back["id"]), "kept").join("file");
+    assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
+
+    bench.run(["destroy", "odd-root-path", "back"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
+    // It is empty.
+    fs::remove_dir(&root).unwrap();
+    bench.assert_unchanged(host, &before);
+
+    set_root(&bench, "/srv/sand:boxes");
+    let error = bench.run(["list"]).error("invalid_config");
+    assert!(error.to_string().contains("container engines"), "{error:#}");
+    set_root(&bench, root.to_str().unwrap());
+}
+
+/// Gives the account another folder for its sandboxes.
+fn set_root(bench: &Bench, root: &str) {
+    let file = bench.path("config.yaml");
+    let whole = fs::read_to_string(&file).unwrap();
+    let at = whole.find("  sandboxer01-dev:").unwrap();
+    let (others, own) = whole.split_at(at);
+    let own = own.lines().map(|line| match line.split_once("workspace_root: ") {
+        Some((before, _)) => format!("{before}workspace_root: {}\n", serde_json::to_string(root).unwrap()),
+        None => format!("{line}\n"),
+    });
+    fs::write(&file, format!("{others}{}", own.collect::<String>())).unwrap();
+}
