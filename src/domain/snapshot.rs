@@ -292,7 +292,8 @@ impl SnapshotRecord {
 
     /// Whether it failed, nobody works on it, and nothing of it is left on a host: a record and no more.
     pub fn came_to_nothing(&self) -> bool {
-        self.state == SnapshotState::Failed && !self.unremoved && self.operation.is_none()
+        let left = self.unremoved || self.copying_to.is_some() || !self.replicas.is_empty();
+        self.state == SnapshotState::Failed && !left && self.operation.is_none()
     }
 
     /// What was found wrong with its archive on this host.

@@ -14,11 +14,14 @@ use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::SandboxManager;
 use crate::manager::recover::snapshots::is_left;
 use crate::manager::standing::{CLAIM, words};
-use crate::store::Standing;
+use crate::store::{PassedOver, Standing};
 use crate::transport::probe;
 
 /// A host's clock may differ by this many seconds before somebody should look (contract 4).
 const CLOCK_OFFSET_S: f64 = 2.0;
+
+/// So many numbers of lines are said.
+const LINES_SHOWN: usize = 10;
 
 impl SandboxManager {
     /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
@@ -52,14 +55,14 @@ impl SandboxManager {
             Ok(patches) => ok("patches", format!("{} records", patches.len())),
             Err(fault) => failed("patches", &fault),
         });
-        checks.push(match self.parts.sandboxes.history().await {
-            Ok(records) => ok("history", format!("{} records", records.len())),
+        checks.push(match tokio::try_join!(self.parts.sandboxes.history(), self.parts.sandboxes.passed_over()) {
+            Ok((records, passed_over)) => lines("history", format!("{} records", records.len()), &passed_over),
             Err(fault) => failed("history", &fault),
         });
         checks.push(self.check_recipes().await);
         checks.push(self.check_operations().await);
-        checks.push(match self.parts.events.last_seq().await {
-            Ok(last) => ok("events", format!("{last} so far")),
+        checks.push(match tokio::try_join!(self.parts.events.last_seq(), self.parts.events.passed_over()) {
+            Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
             Err(fault) => failed("events", &fault),
         });
         checks.extend(hosts);
@@ -246,6 +249,25 @@ fn judge_host(title: &str, view: &HostView) -> Check {
         None => check.message = format!("{}, no compose runtime", check.message),
     }
     check
+}
+
+/// What was found in files of lines, and which lines were passed over.
+fn lines(name: &str, found: String, passed_over: &[PassedOver]) -> Check {
+    if passed_over.is_empty() {
+        return ok(name, found);
+    }
+    let mut words = vec![found];
+    for PassedOver { file, lines } in passed_over {
+        let shown: Vec<String> = lines.iter().take(LINES_SHOWN).map(ToString::to_string).collect();
+        let more = match lines.len().saturating_sub(LINES_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let word = if lines.len() == 1 { "line" } else { "lines" };
+        words.push(format!("{file}: {word} {}{more} cannot be read; the rest is used", shown.join(", ")));
+    }
+    warning(name, words.join("\n"))
+        .hint("the file is left as it is; look at these lines, and mend them or take them out")
 }
 
 fn ok(name: &str, message: String) -> Check {

@@ -108,8 +108,9 @@ impl SandboxManager {
         self.archive().await
     }
 
-    /// Moves what has been over for a day to the history.
+    /// Moves what has been over for a day to the history, and takes out snapshots that came to nothing long ago.
     pub(super) async fn archive(&self) -> Result<(), Fault> {
+        self.drop_bygone().await;
         let day_ago = self.now().minus_seconds(24 * 3600);
         for record in self.parts.sandboxes.list().await? {
             if record.state.is_over() && record.since < day_ago && !record.pending.is_empty() {

@@ -10,11 +10,11 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
+use crate::domain::Time;
 use crate::domain::event::{Event, PendingEvent};
 use crate::domain::fault::Fault;
 use crate::store::event_window::Window;
@@ -22,7 +22,7 @@ use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder
 use crate::store::history::ends_torn;
 use crate::store::lock::Gate;
 use crate::store::segments::{Segment, Segments};
-use crate::store::{EventFilter, EventLog};
+use crate::store::{EventFilter, EventLog, PassedOver};
 
 /// How long the file grows before it is rotated, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -43,7 +43,6 @@ struct Log {
     window: Mutex<Window>,
     /// The newest file as it was seen last, and the last number then: while it is the same, nothing is new.
     seen: Mutex<Option<(Mark, u64)>>,
-    unreadable: AtomicU64,
 }
 
 /// Which file, and how long it was.
@@ -65,14 +64,8 @@ impl EventFile {
             limit,
             window: Mutex::default(),
             seen: Mutex::default(),
-            unreadable: AtomicU64::new(0),
         };
         Self { gate: Gate::new(dir, "events"), log: Arc::new(log) }
-    }
-
-    /// How many lines the last `read` of the whole log passed over because they cannot be read.
-    pub fn unreadable_lines(&self) -> u64 {
-        self.log.unreadable.load(Ordering::Relaxed)
     }
 }
 
@@ -184,6 +177,22 @@ impl Log {
         Ok(last.unwrap_or(0))
     }
 
+    /// The lines of every file that cannot be read, the oldest file first.
+    fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+        let mut found = Vec::new();
+        // No event passes: only whether it can be read counts.
+        let none = EventFilter { since: Some(Time::new(jiff::Timestamp::MAX)), ..EventFilter::default() };
+        for segment in self.segments.open()?.iter().rev() {
+            let file = segment.path.display().to_string();
+            let lines = read_segment(segment, &none, &mut Vec::new())
+                .map_err(|error| io_fault("read", &segment.path, error))?;
+            if !lines.is_empty() {
+                found.push(PassedOver { file, lines });
+            }
+        }
+        Ok(found)
+    }
+
     /// The events that pass, oldest first.
     fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault> {
         if let Some(after) = filter.after_seq {
@@ -193,7 +202,6 @@ impl Log {
             return Ok(events);
         }
         let mut events = Vec::new();
-        let mut unreadable = 0;
         for segment in self.segments.open()?.iter().rev() {
             // Its last line was written then, and no event is appended before it happened.
             if let (Some(since), Some(written)) = (filter.since, segment.modified())
@@ -202,13 +210,11 @@ impl Log {
             {
                 continue;
             }
-            unreadable += read_segment(segment, filter, &mut events)
-                .map_err(|error| io_fault("read", self.segments.newest(), error))?;
-        }
-        self.unreadable.store(unreadable, Ordering::Relaxed);
-        if unreadable > 0 {
-            let file = self.segments.newest().display();
-            tracing::warn!(%file, lines = unreadable, "passed over lines that cannot be read");
+            let lines =
+                read_segment(segment, filter, &mut events).map_err(|error| io_fault("read", &segment.path, error))?;
+            if !lines.is_empty() {
+                tracing::warn!(file = %segment.path.display(), ?lines, "passed over lines that cannot be read");
+            }
         }
         Ok(events)
     }
@@ -232,13 +238,15 @@ fn number(window: &mut Window, events: Vec<PendingEvent>) -> Result<(Vec<Event>,
     Ok((numbered, lines))
 }
 
-/// Adds a file's events that pass; how many lines cannot be read.
-fn read_segment(segment: &Segment, filter: &EventFilter, events: &mut Vec<Event>) -> io::Result<u64> {
+/// Adds a file's events that pass; which lines cannot be read.
+fn read_segment(segment: &Segment, filter: &EventFilter, events: &mut Vec<Event>) -> io::Result<Vec<u64>> {
     let mut reader = BufReader::with_capacity(256 * 1024, FromStart { segment, at: 0 });
     let mut line = Vec::new();
-    let mut unreadable = 0;
+    let mut unreadable = Vec::new();
+    let mut number = 0;
     loop {
         line.clear();
+        number += 1;
         // A line without an end is one that somebody writes right now.
         if reader.read_until(b'\n', &mut line)? == 0 || line.pop() != Some(b'\n') {
             return Ok(unreadable);
@@ -253,7 +261,7 @@ fn read_segment(segment: &Segment, filter: &EventFilter, events: &mut Vec<Event>
         match serde_json::from_slice::<Event>(&line) {
             Ok(event) if filter.matches(&event) => events.push(event),
             Ok(_) => {}
-            Err(_) => unreadable += 1,
+            Err(_) => unreadable.push(number),
         }
     }
 }
@@ -297,6 +305,11 @@ impl EventLog for EventFile {
     async fn tail(&self, after: u64) -> Result<Vec<Event>, Fault> {
         let log = Arc::clone(&self.log);
         blocking(move || log.tail(after)).await
+    }
+
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+        let log = Arc::clone(&self.log);
+        blocking(move || log.passed_over()).await
     }
 
     async fn last_seq(&self) -> Result<u64, Fault> {

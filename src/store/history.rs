@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::SandboxRecord;
 use crate::domain::fault::Fault;
+use crate::store::PassedOver;
 use crate::store::entry::key_of;
 use crate::store::files::{DataDir, blocking, io_fault, open_private, open_stamped, sync_folder};
 
@@ -94,27 +95,28 @@ impl History {
         Ok(())
     }
 
-    /// All records in it, in its order, each id once. Lines that cannot be read are passed over.
-    pub(super) fn read(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
-        let Some((mut file, _)) = open_stamped(&self.path)? else { return Ok(Vec::new()) };
+    /// All records in it, in its order, each id once; and the lines that cannot be read.
+    pub(super) fn read(&self) -> Result<(Vec<Arc<SandboxRecord>>, Option<PassedOver>), Fault> {
+        let Some((mut file, _)) = open_stamped(&self.path)? else { return Ok((Vec::new(), None)) };
         let mut bytes = Vec::new();
         file.rewind()
             .and_then(|()| file.read_to_end(&mut bytes))
             .map_err(|error| io_fault("read", &self.path, error))?;
         let mut seen = HashSet::new();
-        let mut unreadable = 0_u64;
+        let mut lines = Vec::new();
         let mut records = Vec::new();
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty()) {
             match serde_json::from_slice::<SandboxRecord>(line) {
                 Ok(record) if seen.insert(record.id.clone()) => records.push(Arc::new(record)),
                 Ok(_) => {}
-                Err(_) => unreadable += 1,
+                Err(_) => lines.push(number),
             }
         }
-        if unreadable > 0 {
-            tracing::warn!(file = %self.path.display(), lines = unreadable, "passed over lines that cannot be read");
+        if !lines.is_empty() {
+            tracing::warn!(file = %self.path.display(), ?lines, "passed over lines that cannot be read");
         }
-        Ok(records)
+        let file = self.path.display().to_string();
+        Ok((records, (!lines.is_empty()).then_some(PassedOver { file, lines })))
     }
 }
 

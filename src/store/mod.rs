@@ -63,6 +63,15 @@ pub enum Standing {
     },
 }
 
+/// Lines that cannot be read, and that readers pass over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedOver {
+    /// The file, or whatever has lines.
+    pub file: String,
+    /// Which lines of it, from 1.
+    pub lines: Vec<u64>,
+}
+
 /// The sandboxes.
 #[async_trait]
 pub trait SandboxStore: Send + Sync {
@@ -113,6 +122,11 @@ pub trait SandboxStore: Send + Sync {
 
     /// The records in the history, oldest first.
     async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault>;
+
+    /// What of the history cannot be read, and is not among its records. A store whose history is whole has none.
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+        Ok(Vec::new())
+    }
 
     /// A number that changes whenever any record changed, by whichever process; cheap.
     async fn version(&self) -> Result<u64, Fault>;
@@ -216,6 +230,10 @@ pub trait EventLog: Send + Sync {
     async fn tail(&self, after: u64) -> Result<Vec<Event>, Fault>;
     /// The last number; 0 when there is none.
     async fn last_seq(&self) -> Result<u64, Fault>;
+    /// What of the log cannot be read, and is not among its events; reads all of it. A log that is whole has none.
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+        Ok(Vec::new())
+    }
 }
 
 /// A lock that is freed when it is dropped or when its process dies.

@@ -15,7 +15,7 @@ use crate::store::entry::{Entry, Record};
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::json::Files;
-use crate::store::{Admit, Change, SandboxStore, Wanted};
+use crate::store::{Admit, Change, PassedOver, SandboxStore, Wanted};
 
 impl Record for SandboxRecord {}
 
@@ -310,13 +310,18 @@ impl SandboxStore for SandboxFile {
 
     async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
         let history = self.history.clone();
-        let mut records = blocking(move || history.read()).await?;
+        let (mut records, _) = blocking(move || history.read()).await?;
         let live = self.document.read().await?;
         // A crash while archiving left some in both places.
         let live: HashSet<_> = live.entries.iter().filter_map(|entry| entry.key()).collect();
         records.retain(|record| !live.contains(record.id.as_str()));
         oldest_first(&mut records);
         Ok(records)
+    }
+
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+        let history = self.history.clone();
+        Ok(blocking(move || history.read()).await?.1.into_iter().collect())
     }
 
     async fn version(&self) -> Result<u64, Fault> {

@@ -28,7 +28,7 @@ pub(super) struct Segments {
 /// One file, open; it is read as far as it went then, wherever it is renamed to.
 #[derive(Debug)]
 pub(super) struct Segment {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     pub(super) file: File,
     pub(super) inode: u64,
     pub(super) len: u64,

@@ -33,7 +33,7 @@ impl House {
         self.snapshot(sandbox, name).await.unwrap()
     }
 
-    async fn names(&self) -> Vec<String> {
+    pub(crate) async fn names(&self) -> Vec<String> {
         self.listed().await.into_iter().map(|(name, _)| name).collect()
     }
 

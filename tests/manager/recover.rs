@@ -248,6 +248,32 @@ async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
 }
 
 #[tokio::test]
+async fn a_doctor_names_the_lines_that_nobody_can_read() {
+    let house = house();
+    house.ready().await;
+    let file = |name: &str| house.folder.path().join(name).display().to_string();
+    let mut events = std::fs::read_to_string(file("events.jsonl")).unwrap();
+    let whole = events.lines().count();
+    events.push_str("{\n");
+    std::fs::write(file("events.jsonl"), &events).unwrap();
+    let mut history = "not JSON\n\n{}\n".to_owned();
+    (0..20).for_each(|_| history.push_str("[]\n"));
+    std::fs::write(file("history.jsonl"), &history).unwrap();
+
+    let checks = house.manager.doctor(false).await.unwrap();
+    let said = |name: &str| {
+        let check = checks.iter().find(|check| check.name == name).unwrap();
+        assert_eq!((check.state.as_str(), check.hint.is_some()), ("warning", true), "{check:?}");
+        check.message.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let events_said = format!("{}: line {} cannot be read; the rest is used", file("events.jsonl"), whole + 1);
+    assert_eq!(said("events"), events_said);
+    let lines = "lines 1, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12 more";
+    assert_eq!(said("history"), format!("{}: {lines} cannot be read; the rest is used", file("history.jsonl")));
+    assert_eq!(std::fs::read_to_string(file("history.jsonl")).unwrap(), history, "it is left as it is");
+}
+
+#[tokio::test]
 async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
     let house = house();
     let id = house.ready().await;

@@ -179,6 +179,8 @@ async fn a_record_in_both_places_is_counted_once() {
     let line = serde_json::to_string(&store.get(&id("a")).await.unwrap()).unwrap();
     fs::write(dir.path().join("history.jsonl"), format!("{line}\n{line}\n{}", &line[..30])).unwrap();
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (1, 0));
+    let passed_over = store.passed_over().await.unwrap();
+    assert!(passed_over[0].file.ends_with("history.jsonl") && passed_over[0].lines == [3], "{passed_over:?}");
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (0, 1));
     // The next one's line is whole although the last one was not.
