@@ -145,7 +145,7 @@ fn ctrl_c_takes_everything_away() {
         let bench = Bench::new();
         let before = bench.snapshot(host);
         let running = bench.start(["hosts", "check", "--deep", host]);
-        bench.wait_for_record(LONG, |record| record["profile"]["id"] == profile && record["state"] == "provisioning");
+        bench.wait_for_record(|record| record["profile"]["id"] == profile && record["state"] == "provisioning");
         running.signal("INT");
         let ran = running.finish();
         ran.error("cancelled");
@@ -185,7 +185,7 @@ fn what_is_left_is_told_and_what_others_make_is_theirs() {
         command.env("FAILPOINTS", "check.destroying=sleep(10000)");
         let running = Started::spawn(command);
         let restored =
-            bench.wait_for_record(LONG, |record| record["state"] == "ready" && !record["based_on_snapshot"].is_null());
+            bench.wait_for_record(|record| record["state"] == "ready" && !record["based_on_snapshot"].is_null());
         let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
         let planted = r#"
 $1 volume create "kept-sbx-$2" && $1 volume create "theirs-$2" || exit
