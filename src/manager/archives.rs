@@ -50,7 +50,11 @@ impl SandboxManager {
             let mut sound = Vec::new();
             for host in record.hosts() {
                 let place = self.archive_place(record, host).await?;
-                match archives.verify(&place, &facts_on(record, host), &reporter).await {
+                let read = async {
+                    archives.verify(&place, &facts_on(record, host), &reporter).await?;
+                    ensure_own_recipe(record, host, archives.look(&place).await?.manifest)
+                };
+                match read.await {
                     Ok(()) => sound.push(host.clone()),
                     Err(error) => wrong.push((host.clone(), error.fault)),
                 }
@@ -235,6 +239,24 @@ fn ensure_ready(record: &SnapshotRecord) -> Result<(), Fault> {
     Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", record.title(), record.state))
         .hint("it takes a snapshot that is ready")
         .detail("state", record.state.as_str()))
+}
+
+/// The recipe beside an archive is what a restore goes by when it is nowhere else any more.
+fn ensure_own_recipe(
+    record: &SnapshotRecord,
+    host: &HostName,
+    manifest: Option<ArchiveManifest>,
+) -> Result<(), ExtensionError> {
+    match manifest {
+        Some(manifest) if manifest.recipe.hash() != record.profile.hash => {
+            let message = format!(
+                "the archive of snapshot {} on {host} was altered: the recipe in its manifest.json is another one",
+                record.id
+            );
+            Err(Fault::new(Code::OperationFailed, message).detail("kind", "altered").detail("differs", "recipe").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An archive that is not where, or not what, the record says.

@@ -253,6 +253,8 @@ impl SandboxManager {
     ) -> Result<Fault, Fault> {
         let id = &request.snapshot.id;
         let ExtensionError { mut fault, failure, untouched } = error;
+        // Before clearing up is a step itself.
+        let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
         let (resumed, removed) = if untouched {
             (Ok(()), Ok(()))
         } else {
@@ -265,7 +267,6 @@ impl SandboxManager {
             tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
         };
         failpoint::reached("snapshot.cleared");
-        let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
         let message = fault.message.clone();
         let unremoved = removed.is_err();
         if let Err(why) = removed {

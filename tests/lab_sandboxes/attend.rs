@@ -91,7 +91,10 @@ fn commands_run_in_the_workspace_and_in_services() {
         let workspace = text(&made["reachability"]["workdir"]);
         on_host(host, &["mv \"$1\" \"$1.away\"", &workspace]);
         refused(&bench.run(["exec", &id, "--", "true"]), "conflict");
-        on_host(host, &["mv \"$1.away\" \"$1\"", &workspace]);
+        // A link in its place leads out of the sandbox.
+        on_host(host, &["ln -s \"$1.away\" \"$1\"", &workspace]);
+        refused(&bench.run(["exec", &id, "--", "touch", "followed"]), "conflict");
+        on_host(host, &["rm \"$1\"; mv \"$1.away\" \"$1\"; [ ! -e \"$1/followed\" ]", &workspace]);
     }
 }
 

@@ -219,6 +219,7 @@ impl Bench {
     }
 
     /// Runs the command to its end; its progress is on stderr.
+    #[allow(dead_code, reason = "not everyone needs it")]
     pub(crate) fn run_telling<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         let mut command = self.telling();
         command.args(args);

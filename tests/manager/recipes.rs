@@ -56,6 +56,21 @@ impl House {
     }
 }
 
+/// A restore goes by it when the recipe is nowhere else any more.
+#[tokio::test]
+async fn a_recipe_that_was_changed_beside_its_archive_is_found_by_verify() {
+    let mut house = house();
+    let snapshot = house.of_mine().await;
+    let id = snapshot.id.as_str();
+    house.verify(id).await.unwrap();
+    house.script.shelf.alter(|manifest| manifest.recipe.summary = "another one".to_owned());
+    let fault = house.verify(id).await.unwrap_err();
+    assert!(fault.code == Code::OperationFailed && fault.message.contains("recipe"), "{fault}");
+    assert_eq!(fault.details["kind"], "altered");
+    let damage = house.manager.snapshot_view(id).await.unwrap().record.damage.clone();
+    assert_eq!(damage.len(), 1, "it is not listed as if nothing were known");
+}
+
 #[tokio::test]
 async fn a_changed_profile_does_not_change_what_is_restored() {
     let mut house = house();
@@ -111,7 +126,7 @@ async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
     assert!(fault.hint.unwrap().contains(&snapshot.profile.hash));
     let Err(fault) = house.manager.export_snapshot(id).await else { panic!("an export has the recipe in it") };
     assert_eq!(fault.details["kind"], "recipe_lost");
-    house.verify(id).await.unwrap();
+    assert_eq!(house.verify(id).await.unwrap_err().details["differs"], "recipe");
     house.delete(id, false).await.unwrap();
     assert!(house.there().is_empty() && house.listed().await.is_empty());
 }

@@ -13,7 +13,8 @@ use crate::extensions::workspace::{workdir, workspace};
 use crate::transport::{Command, Output, Transport};
 
 const ENTER_SH: &str = include_str!("scripts/enter.sh");
-const SHELL_SH: &str = "cd -P -- \"$1\" && exec \"${SHELL:-/bin/sh}\" -l";
+const SHELL_SH: &str =
+    "[ ! -L \"$1\" ] || { echo \"$1 is a link\" >&2; exit 1; }; cd -P -- \"$1\" && exec \"${SHELL:-/bin/sh}\" -l";
 
 /// How long a question may take.
 const ASK: Duration = Duration::from_mins(1);

@@ -44,7 +44,13 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     let focused = model.focus == Pane::Snapshots && model.overlays.is_empty();
     let mut spans = vec![(if focused { Role::Accent } else { Role::Title }, " Snapshots ".to_owned())];
     if tree.load == Load::Ready || !tree.all().is_empty() {
-        spans.push((Role::Plain, format!("{} ", tree.count())));
+        let count = if tree.filter().is_empty() {
+            format!("{} ", tree.count())
+        } else {
+            let shown = tree.rows().iter().filter(|row| row.sandbox().is_none()).count();
+            format!("{shown} of {} ", tree.count())
+        };
+        spans.push((Role::Plain, count));
     }
     if !tree.filter().is_empty() {
         spans.extend([(Role::Border, "─ ".to_owned()), (Role::Accent, format!("/{} ", tree.filter().text()))]);

@@ -165,6 +165,8 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
         }
         Some("closed") => Fault::new(Code::OperationFailed, format!("not all of sandbox {id} can be read on {host}"))
             .hint("it takes sudo without a password for tar and find, or a container of the sandbox that is there"),
+        Some("space") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
+            .hint("delete snapshots or destroy sandboxes there, or exclude files (snapshot.exclude)"),
         Some("full") => Fault::new(Code::OperationFailed, format!("the archive could not be written on {host}"))
             .hint("is its disk full? nothing of the archive was left there"),
         Some("volumes") => Fault::new(Code::OperationFailed, format!("a volume of sandbox {id} could not be read"))
