@@ -3,37 +3,50 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/base_path.rs"]
+mod base_path;
 #[path = "support/pty.rs"]
 mod pty;
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pty::Console;
 
+/// A home, and a machine without engines.
 struct Place {
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
+    home: PathBuf,
+    bin: PathBuf,
 }
 
 impl Place {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let folder = tempfile::tempdir().unwrap();
+        let (home, bin) = (folder.path().join("home"), folder.path().join("bin"));
+        std::fs::create_dir(&home).unwrap();
+        base_path::make(&bin);
+        Self { _folder: folder, home, bin }
     }
 
     fn home(&self) -> &Path {
-        self.folder.path()
+        &self.home
+    }
+
+    fn env(&self) -> [(&str, &Path); 3] {
+        [("HOME", &self.home), ("PATH", &self.bin), ("SHELL", Path::new("/bin/sh"))]
     }
 
     fn console(&self, args: &[&str]) -> Console {
-        Console::start(args, &[("HOME", self.home())], 120, 36)
+        Console::start(args, &self.env(), 120, 36)
     }
 
     fn sandboxer(&self, args: &[&str]) -> std::process::Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxer"));
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.home());
+        command.env_clear().envs(self.env());
         command.args(args).output().unwrap()
     }
 
@@ -127,9 +140,8 @@ fn a_lost_terminal_ends_the_process() {
     let binary = env!("CARGO_BIN_EXE_sandboxer");
     let mut owner = Command::new("script")
         .args(["-qfc", &format!("exec '{binary}'"), "/dev/null"])
-        .env("HOME", place.home())
+        .envs(place.env())
         .env("TERM", "xterm-256color")
-        .env("SHELL", "/bin/sh")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -160,7 +172,7 @@ fn a_lost_terminal_ends_the_process() {
 fn any_size_is_safe() {
     let place = Place::new();
     for (columns, rows) in [(1, 1), (59, 14), (60, 15), (80, 24)] {
-        let mut console = Console::start(&[], &[("HOME", place.home())], columns, rows);
+        let mut console = Console::start(&[], &place.env(), columns, rows);
         if columns >= 60 {
             console.wait_for("Sandboxes");
         } else {
@@ -187,8 +199,7 @@ fn with_a_canary() -> (Place, Console) {
     let place = Place::new();
     let made = place.sandboxer(&["create", "--name", "box"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let env: [(&str, &Path); 2] = [("HOME", place.home()), ("SHELL", Path::new("/bin/sh"))];
-    let console = Console::start(&[], &env, 120, 36);
+    let console = Console::start(&[], &place.env(), 120, 36);
     console.wait_until("the canary", |text| text.contains("box") && text.contains("ready"));
     (place, console)
 }
@@ -285,7 +296,7 @@ fn pid_of(line: &str) -> Option<String> {
 #[test]
 fn ctrl_z_gives_the_terminal_back_and_fg_draws_it_anew() {
     let place = Place::new();
-    let mut shell = Console::start_program("/bin/sh", &["-i"], &[("HOME", place.home())], 100, 30);
+    let mut shell = Console::start_program("/bin/sh", &["-i"], &place.env(), 100, 30);
     shell.keys(&format!("'{}'\r", env!("CARGO_BIN_EXE_sandboxer")));
     shell.wait_for("Sandboxes");
     shell.keys("\u{1a}");
@@ -361,14 +372,20 @@ fn a_patch_is_written_in_the_editor_and_what_was_not_kept_is_none() {
                   printf 'set -eu\\necho written >> log\\n' >\"$1\"\n";
     std::fs::write(&editor, script).unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let env: [(&str, &Path); 3] = [("HOME", place.home()), ("SHELL", Path::new("/bin/sh")), ("EDITOR", &editor)];
+    let [home, path, shell] = place.env();
+    let env = [home, path, shell, ("EDITOR", editor.as_path())];
     let mut console = Console::start(&[], &env, 120, 36);
     console.wait_for("◆ monday");
     console.keys("2gp");
     console.wait_for("Patches of monday");
+    let mut turn = 0;
     for (word, then) in [("drop\r", "nothing was written"), ("keep\r", "the script has 2 lines")] {
         console.keys("e");
-        console.wait_until("the editor", |text| text.contains("an editor on") && !text.contains("Patches of"));
+        // The one before is still to be seen on the screen that it had.
+        turn += 1;
+        console.wait_until("the editor", |text| {
+            console.raw().matches("an editor on").count() == turn && !text.contains("Patches of")
+        });
         console.keys(word);
         if word == "drop\r" {
             console.wait_for("[the editor ended with status 1; enter goes back");

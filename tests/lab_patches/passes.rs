@@ -142,7 +142,7 @@ fn a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run()
     assert_eq!(marks(&bench, "box"), ["1", "2"], "made again, it has each of them once");
 }
 
-/// Two containers, one of which takes its time.
+/// Two containers, one of which takes its time: until it is told to end.
 const SLOW: &str = r#"services:
   quick:
     image: localhost/sbx-lab:1
@@ -150,14 +150,15 @@ const SLOW: &str = r#"services:
     stop_signal: SIGKILL
   slow:
     image: localhost/sbx-lab:1
-    command: ["sh", "-c", "trap '' TERM; while :; do sleep 0.2; done"]
+    command: ["sh", "-c", "trap '' TERM; while [ ! -e /w/end ]; do sleep 0.2; done"]
+    volumes: ["./:/w"]
 "#;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_sleep_that_is_killed_half_way_ends_asleep() {
     let bench = Bench::new();
-    let profile = bench.profile("slow", "stop_grace: 3s\n");
+    let profile = bench.profile("slow", "stop_grace: 60s\n");
     let repo = bench.stack("slow", SLOW);
     let made = bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "box"])).ok();
     let id = text(&made["id"]);
@@ -170,9 +171,14 @@ fn a_sleep_that_is_killed_half_way_ends_asleep() {
     assert_eq!(up(), 1, "the other one takes its time");
     sleep.signal("KILL");
     drop(sleep);
+    let end = std::path::Path::new(&text(&made["workdir"])).join("workspace/end");
+    std::fs::write(&end, "").unwrap();
     recovered(&bench);
+    std::fs::remove_file(&end).unwrap();
     let record = bench.get("box");
     assert_eq!((&record["state"], up()), (&json!("sleeping"), 0), "{record:#}");
     assert_eq!(bench.run(["wake", "box"]).ok()["state"], "ready");
     assert_eq!(up(), 2, "all that ran runs again");
+    // So that it does not take its time over its removal.
+    std::fs::write(&end, "").unwrap();
 }
