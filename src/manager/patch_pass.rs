@@ -101,7 +101,7 @@ impl SandboxManager {
         let ran = outcome.as_ref().map_or(true, |after| after.record.applied_patches != record.applied_patches);
         let look = async {
             let extension = self.extension(&record.extension).ok()?;
-            let target = self.target(record).await.ok()?;
+            let target = self.target_as_known(record).await.ok()?;
             self.seen_now(extension.as_ref(), &target).await
         };
         let seen = if ran { look.await } else { None };
