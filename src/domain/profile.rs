@@ -24,6 +24,12 @@ use crate::domain::text::hex;
 use crate::domain::usd::Usd;
 use crate::domain::words::string_enum;
 
+/// `ready_timeout` where a profile does not say it.
+const READY_TIMEOUT: Seconds = Seconds(180);
+
+/// `stop_grace` where a profile does not say it.
+const STOP_GRACE: Seconds = Seconds(2);
+
 /// The recipe of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
@@ -76,6 +82,31 @@ pub struct Profile {
     #[serde(default = "empty_object")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub config: serde_json::Value,
+}
+
+impl Profile {
+    /// One of which no more is known than what a record says: everything else is as where a profile does not say it.
+    pub fn unknown(id: ProfileId, version: &str, extension: ExtensionId) -> Self {
+        Self {
+            id,
+            version: version.parse().unwrap_or_else(|_| semver::Version::new(0, 0, 0)),
+            summary: String::new(),
+            extension,
+            placement: Placement::default(),
+            ttl: None,
+            max_ttl: None,
+            ready_timeout: READY_TIMEOUT,
+            stop_grace: STOP_GRACE,
+            undo: false,
+            inputs: Inputs::default(),
+            sync: Sync::default(),
+            compose: Compose::default(),
+            snapshot: SnapshotPolicy::default(),
+            patches: PatchLimits::default(),
+            routing: Routing::default(),
+            config: empty_object(),
+        }
+    }
 }
 
 fn empty_object() -> serde_json::Value {

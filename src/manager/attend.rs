@@ -70,7 +70,7 @@ impl SandboxManager {
             return Err(extension.unsupported(verb));
         }
         reachable(&record)?;
-        let target = self.target(&record).await?;
+        let target = self.target_as_known(&record).await?;
         Ok((extension, target))
     }
 }

@@ -77,7 +77,7 @@ impl SandboxManager {
             .detail("state", record.state.as_str()));
         }
         let extension = self.extension(&record.extension)?;
-        let target = self.target(record).await?;
+        let target = self.target_as_known(record).await?;
         extension.entries(&target, &a.archive.excludes).await.map_err(|error| error.fault)
     }
 }

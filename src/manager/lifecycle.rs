@@ -210,7 +210,7 @@ impl SandboxManager {
         record: &SandboxRecord,
         reporter: &JobReporter,
     ) -> Result<TeardownReport, Fault> {
-        self.tear_down_target(record, self.target(record).await?, reporter).await
+        self.tear_down_target(record, self.target_as_known(record).await?, reporter).await
     }
 
     /// As [`Self::tear_down`], but not on a host that has seen a later state of this data directory.
@@ -219,7 +219,7 @@ impl SandboxManager {
         record: &SandboxRecord,
         reporter: &JobReporter,
     ) -> Result<TeardownReport, Fault> {
-        let mut target = self.target(record).await?;
+        let mut target = self.target_as_known(record).await?;
         target.stamp = Some(self.parts.installation.stamp().await?);
         match self.tear_down_target(record, target.clone(), reporter).await {
             Err(fault) if fault.details["kind"] == "behind" => {

@@ -38,13 +38,14 @@ mod services;
 mod sleep;
 mod snapshots;
 mod standing;
+mod target;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::domain::event::Actor;
-use crate::domain::extension::{SandboxExtension, Target};
+use crate::domain::extension::SandboxExtension;
 use crate::domain::facts::HostView;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, SnapshotId, is_hex8};
@@ -302,29 +303,6 @@ impl SandboxManager {
     fn extension_version(&self, id: &ExtensionId) -> Option<String> {
         let manifest = self.parts.catalogue.extension(id.as_str()).and_then(|entry| entry.definition());
         manifest.ok().map(|manifest| manifest.version.to_string())
-    }
-
-    async fn target(&self, record: &SandboxRecord) -> Result<Target, Fault> {
-        let profile = match self.parts.recipes.get(&record.profile.hash).await? {
-            Some(profile) => profile,
-            // The recipe's file is gone: today's profile of that id has at least its root and its grace.
-            None => self.parts.catalogue.profile(record.profile.id.as_str())?.definition()?.clone(),
-        };
-        let mut owners = self.parts.installation.owners().await?;
-        owners.retain(|owner| *owner != record.owner);
-        owners.push(record.owner.clone());
-        Ok(Target {
-            id: record.id.clone(),
-            owners,
-            host: record.host.clone(),
-            profile,
-            inputs: record.inputs.clone(),
-            created_at: record.created_at,
-            handle: record.handle.clone(),
-            workdir: record.workdir.clone(),
-            host_identity: record.host_identity.clone(),
-            stamp: None,
-        })
     }
 }
 

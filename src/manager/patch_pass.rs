@@ -3,6 +3,8 @@
 //! Each step is on the record before the next one is taken: a script that was begun and whose end nobody saw is `unknown`
 //! for ever, and runs again only for whoever says so.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +19,9 @@ use crate::domain::sandbox::{SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::{Guard, JobReporter, running};
+
+/// A patch is not begun with less than this: hosts count in seconds, and it would be ended before it could do anything.
+const LEAST_LEFT: Duration = Duration::from_secs(1);
 
 /// How one patch of a pass ended.
 enum Step {
@@ -101,7 +106,7 @@ impl SandboxManager {
         let ran = outcome.as_ref().map_or(true, |after| after.record.applied_patches != record.applied_patches);
         let look = async {
             let extension = self.extension(&record.extension).ok()?;
-            let target = self.target(record).await.ok()?;
+            let target = self.target_as_known(record).await.ok()?;
             self.seen_now(extension.as_ref(), &target).await
         };
         let seen = if ran { look.await } else { None };
@@ -144,8 +149,10 @@ impl SandboxManager {
         let mut now = record.clone();
         let count = owes.run.len() as u64;
         for (at, patch) in owes.run.iter().enumerate() {
-            let left = limits.pass_timeout.duration().saturating_sub(began.elapsed());
-            if left.is_zero() {
+            // The first one has all of it, however small that is.
+            let spent = if at == 0 { Duration::ZERO } else { began.elapsed() };
+            let left = limits.pass_timeout.duration().saturating_sub(spent);
+            if left < LEAST_LEFT {
                 let why = late(patch, limits.pass_timeout);
                 let told = format!("{why}; `sandboxer patches apply {}` goes on", now.id);
                 let mine = Guard::Operation(operation.id.clone());
@@ -402,7 +409,7 @@ fn said(fault: &Fault) -> String {
 }
 
 fn late(patch: &Patch, limit: Seconds) -> String {
-    format!("{} was not begun: the {limit} of the pass were over", named(patch))
+    format!("{} was not begun: the pass may take {limit}, and they were used up by the patches before it", named(patch))
 }
 
 fn may_be_patched(record: &SandboxRecord) -> Result<(), Fault> {

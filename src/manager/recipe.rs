@@ -1,9 +1,10 @@
-//! The recipe that a snapshot's sandbox was made from, and where its archives are.
+//! The recipe that a sandbox was made from, which its snapshots have too, and where archives are.
 
 use crate::domain::archive::ArchivePlace;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
+use crate::domain::sandbox::{ProfileRef, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::SandboxManager;
 use crate::manager::archives::archives_of;
@@ -12,17 +13,60 @@ use crate::manager::archives::archives_of;
 const LOST: &str = "recipe_lost";
 
 impl SandboxManager {
+    /// The recipe of a sandbox that is recorded, by its hash: found as [`Self::snapshot_recipe`] finds it, beside the archive of
+    /// any snapshot that has the same. Never another one.
+    ///
+    /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
+    pub(super) async fn sandbox_recipe(&self, record: &SandboxRecord) -> Result<Profile, Fault> {
+        if let Some(here) = self.recipe_here(&record.profile).await? {
+            return Ok(here);
+        }
+        let mut unasked = None;
+        let snapshots = self.parts.snapshots.list().await?;
+        for snapshot in snapshots.iter().filter(|snapshot| snapshot.profile.hash == record.profile.hash) {
+            match self.snapshot_recipe(snapshot).await {
+                Ok(recipe) => return Ok(recipe),
+                Err(fault) if is_lost(&fault) => {}
+                Err(fault) => {
+                    unasked.get_or_insert(fault);
+                }
+            }
+        }
+        let fault = unasked.unwrap_or_else(|| lost(&format!("sandbox {}", record.id), &record.profile));
+        Err(fault.detail("id", record.id.as_str()))
+    }
+
+    /// What is known of a sandbox's recipe: if it is lost, today's profile of its id has its root and its grace at least, as
+    /// far as anybody can tell.
+    pub(super) async fn recipe_as_known(&self, record: &SandboxRecord) -> Profile {
+        let ProfileRef { id, version, .. } = &record.profile;
+        match self.recipe_here(&record.profile).await {
+            Ok(Some(recipe)) => return recipe,
+            Ok(None) => tracing::warn!(sandbox = %record.id, %id, version, "its recipe is lost"),
+            Err(fault) => tracing::warn!(sandbox = %record.id, %fault, "its recipe cannot be read"),
+        }
+        match self.parts.catalogue.profile(id.as_str()).and_then(|entry| entry.definition()) {
+            Ok(today) => today.clone(),
+            Err(_) => Profile::unknown(id.clone(), version, record.extension.clone()),
+        }
+    }
+
+    /// The recipe that is recorded, from `recipes/`, or the catalogue's where that is the same.
+    async fn recipe_here(&self, recorded: &ProfileRef) -> Result<Option<Profile>, Fault> {
+        if let Some(kept) = self.parts.recipes.get(&recorded.hash).await? {
+            return Ok(Some(kept));
+        }
+        let today = self.parts.catalogue.profile(recorded.id.as_str()).and_then(|entry| entry.definition());
+        Ok(today.ok().filter(|today| today.hash() == recorded.hash).cloned())
+    }
+
     /// The recipe that is recorded, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
     /// lies beside an archive. Never another one.
     ///
     /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
     pub(super) async fn snapshot_recipe(&self, record: &SnapshotRecord) -> Result<Profile, Fault> {
-        if let Some(kept) = self.parts.recipes.get(&record.profile.hash).await? {
-            return Ok(kept);
-        }
-        let today = self.parts.catalogue.profile(record.profile.id.as_str()).and_then(|entry| entry.definition());
-        if let Some(same) = today.ok().filter(|today| today.hash() == record.profile.hash) {
-            return Ok(same.clone());
+        if let Some(here) = self.recipe_here(&record.profile).await? {
+            return Ok(here);
         }
         let mut unasked = None;
         for host in record.hosts() {
@@ -41,7 +85,7 @@ impl SandboxManager {
         }
         Err(match unasked {
             Some(fault) => fault.hint(format!("the recipe of snapshot {} is beside its archive only", record.id)),
-            None => lost(record),
+            None => lost(&format!("snapshot {}", record.title()), &record.profile),
         })
     }
 
@@ -87,9 +131,8 @@ pub(super) fn is_lost(fault: &Fault) -> bool {
     fault.details["kind"] == LOST
 }
 
-fn lost(record: &SnapshotRecord) -> Fault {
-    let recipe = &record.profile;
-    let message = format!("the recipe of snapshot {}, {} {}, is lost", record.title(), recipe.id, recipe.version);
+fn lost(whose: &str, recipe: &ProfileRef) -> Fault {
+    let message = format!("the recipe of {whose}, {} {}, is lost", recipe.id, recipe.version);
     let why = "it is neither in the data directory nor beside an archive, and the catalogue has it no more";
     Fault::new(Code::NotFound, message)
         .because(why)

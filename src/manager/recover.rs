@@ -167,7 +167,7 @@ impl SandboxManager {
     /// Asks the host whether it has seen a later state than our records. Nothing is written or removed.
     async fn prove_current(&self, record: &SandboxRecord) -> Result<(), Fault> {
         let extension = self.extension(&record.extension)?;
-        match self.inspect(extension.as_ref(), &self.target(record).await?).await {
+        match self.inspect(extension.as_ref(), &self.target_as_known(record).await?).await {
             Err(fault) if fault.code == Code::Unsupported => Ok(()),
             outcome => outcome.map(|_| ()),
         }

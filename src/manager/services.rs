@@ -23,7 +23,7 @@ impl SandboxManager {
             }
             match record.state {
                 State::Ready | State::Sleeping => {
-                    let target = self.target(&record).await?;
+                    let target = self.target_as_known(&record).await?;
                     by_extension.entry(record.extension.clone()).or_default().push(target);
                 }
                 State::Lost => lost.push(record),
@@ -42,7 +42,7 @@ impl SandboxManager {
         }
         for record in lost {
             let extension = self.extension(&record.extension)?;
-            self.look_for(extension.as_ref(), &self.target(&record).await?).await;
+            self.look_for(extension.as_ref(), &self.target_as_known(&record).await?).await;
         }
         Ok(())
     }

@@ -202,14 +202,17 @@ async fn a_script_over_its_time_has_failed() {
 #[tokio::test]
 async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
     let house = house();
-    let base = house.base_within("3s", "3s").await;
+    let base = house.base_within("4s", "4s").await;
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
     }
-    house.scripts(&[Script::Takes(Duration::from_millis(300)), Script::Takes(Duration::from_secs(3))]);
+    // Less than a second is left for the third: it would be ended before it could do anything.
+    house.scripts(&[Script::Takes(Duration::from_millis(300)), Script::Takes(Duration::from_millis(3200))]);
     let record = house.restored(&base).await;
     assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "applied")], &PatchState::Pending));
-    assert!(record.patch_error.as_ref().unwrap().contains("patch 3 (pat-"), "{:?}", record.patch_error);
+    let error = record.patch_error.as_ref().unwrap();
+    assert!(error.contains("patch 3 (pat-") && error.contains("not begun: the pass may take 4s"), "{error}");
+    assert!(error.contains("patches apply"), "{error}");
     let (record, ended) = house.apply(record.id.as_str(), false).await;
     assert_eq!((ended, has(&record).len(), record.patch_error), (Ok(()), 3, None));
 }
@@ -218,7 +221,7 @@ async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
 #[tokio::test]
 async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
     let house = house();
-    let base = house.base_within("2s", "2s").await;
+    let base = house.base_within("4s", "4s").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
     house.scripts(&[Script::Works(Duration::from_millis(500)), Script::Works(Duration::from_secs(10))]);
@@ -226,9 +229,10 @@ async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
     // What they were given, and not how long it took: the machine may be busy.
     let limits = house.script.limits.lock().unwrap().clone();
     assert_eq!(limits.len(), 2, "{limits:?}");
-    assert!(limits[1] <= Duration::from_millis(1500), "{limits:?}");
+    assert!(limits[1] <= Duration::from_millis(3500), "{limits:?}");
     assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "failed")], &PatchState::Failed));
-    assert!(record.patch_error.as_ref().unwrap().contains("patch 2 (pat-"), "{:?}", record.patch_error);
+    let error = record.patch_error.as_ref().unwrap();
+    assert!(error.contains("patch 2 (pat-") && error.contains("was ended after"), "{error}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The recipe of a snapshot: the one that was recorded, wherever that is still to be had, and never another.
 
-use sandboxer::domain::request::{CreateRequest, RestoreRequest};
+use sandboxer::domain::request::{CreateRequest, RecreateRequest, RestoreRequest, SleepRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::{Code, Fault};
@@ -39,7 +39,8 @@ impl House {
     }
 
     fn lose_recipes(&self) {
-        std::fs::remove_dir_all(self.folder.path().join("recipes")).unwrap();
+        // There may be none: a recipe that the catalogue has is not written again.
+        let _ = std::fs::remove_dir_all(self.folder.path().join("recipes"));
     }
 
     async fn verify(&self, id: &str) -> Result<SnapshotRecord, Fault> {
@@ -142,4 +143,63 @@ async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
     house.lose_recipes();
     house.delete(failed.as_str(), false).await.unwrap();
     assert_eq!(house.listed().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
+    let mut house = house();
+    house.profile(Some(AS_IT_WAS));
+    let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+    let id = house.create(request).await.0.id.to_string();
+    let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
+    let recreate = async |house: &House| {
+        let started = house.manager.recreate(&again).await?;
+        house.manager.finish(&started.operation.unwrap()).await.map(|(_, record)| record.unwrap())
+    };
+    // The catalogue has the same one still.
+    house.lose_recipes();
+    assert_eq!(recreate(&house).await.unwrap().state, State::Ready);
+    // By now it has another one: nothing is made with that, and nothing is touched.
+    house.profile(Some("ttl: 2h"));
+    house.lose_recipes();
+    let teardowns = house.teardowns();
+    let is_lost = |fault: Fault| {
+        assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"recipe_lost".into()), "{fault}");
+        assert!(fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("recipes/"), "{fault}");
+    };
+    is_lost(recreate(&house).await.unwrap_err());
+    is_lost(house.snapshot(&id, "made-with-what").await.unwrap_err());
+    let asleep = SleepRequest { id: id.clone(), ..SleepRequest::default() };
+    is_lost(house.manager.sleep(&asleep).await.unwrap_err());
+    assert_eq!((house.teardowns(), house.manager.get(&id).await.unwrap().state), (teardowns, State::Ready));
+    assert!(house.names().await.is_empty());
+    // What is beside the archive of a snapshot that was made with it will do.
+    house.profile(Some(AS_IT_WAS));
+    house.snapshot(&id, "my-env").await.unwrap();
+    house.profile(Some("ttl: 2h"));
+    house.lose_recipes();
+    assert_eq!(recreate(&house).await.unwrap().expires_at.map(|_| ()), Some(()));
+}
+
+#[tokio::test]
+async fn a_sandbox_whose_recipe_is_lost_can_be_destroyed() {
+    for damage in ["another", "gone", "unreadable"] {
+        let mut house = house();
+        house.profile(Some(AS_IT_WAS));
+        let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+        let record = house.create(request).await.0;
+        match damage {
+            "another" => house.profile(Some("ttl: 2h")),
+            _ => house.profile(None),
+        }
+        house.lose_recipes();
+        if damage == "unreadable" {
+            let folder = house.folder.path().join("recipes");
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join(format!("{}.json", record.profile.hash)), "{").unwrap();
+        }
+        let (record, ended) = house.destroy(record.id.as_str()).await;
+        assert_eq!((ended, record.state), (Ok(()), State::Destroyed), "{damage}");
+        assert_eq!(house.teardowns(), 1);
+    }
 }

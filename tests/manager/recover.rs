@@ -63,7 +63,7 @@ impl House {
         assert!(self.manager.list(&everything()).await.unwrap().iter().all(|record| record.operation.is_none()));
     }
 
-    fn teardowns(&self) -> usize {
+    pub(crate) fn teardowns(&self) -> usize {
         self.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count()
     }
 

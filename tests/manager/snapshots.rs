@@ -126,38 +126,6 @@ async fn of_snapshots_that_came_to_nothing_the_newest_ten_are_told_of() {
 }
 
 #[tokio::test]
-async fn old_snapshots_that_came_to_nothing_go_whoever_comes_by() {
-    let house = house();
-    let id = source(&house).await;
-    let file = house.folder.path().join("snapshots.json");
-    // As if they had failed 31 days ago; something of the second may still be on its host.
-    let fail = async || {
-        house.script.shelf.remove.lock().unwrap().push_back(Act::Well);
-        house.script.shelf.remove.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
-        for name in ["old", "left"] {
-            let capture = Act::Fail(Code::OperationFailed, "No space left on device");
-            house.script.shelf.capture.lock().unwrap().push_back(capture);
-            house.snapshot(&id, name).await.unwrap_err();
-        }
-        let mut document: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        for record in document["records"].as_array_mut().unwrap() {
-            record["created_at"] = "2020-01-01T00:00:00Z".into();
-        }
-        std::fs::write(&file, document.to_string()).unwrap();
-        assert!(house.names().await.contains(&"old".to_owned()));
-    };
-    fail().await;
-    // A dashboard that starts.
-    house.other.settle().await.unwrap();
-    assert_eq!(house.names().await, ["left"]);
-    fail().await;
-    house.create(CreateRequest::default()).await.1.unwrap();
-    assert_eq!(house.names().await, ["left", "left"], "they name what is left on a host");
-    // The event tells of them still.
-    assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "snapshot.failed").count(), 4);
-}
-
-#[tokio::test]
 async fn what_could_not_be_taken_away_is_said_and_taken_away_by_recover() {
     let house = house();
     let id = source(&house).await;

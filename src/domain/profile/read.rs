@@ -1,8 +1,8 @@
 //! A profile from YAML.
 
 use super::{
-    Allowance, Candidate, Compose, InputKind, InputSpec, Inputs, PatchLimits, Placement, PortPolicy, Profile, Routing,
-    Seconds, SnapshotMode, SnapshotPolicy, Strategy, Sync, empty_object,
+    Allowance, Candidate, Compose, InputKind, InputSpec, Inputs, PatchLimits, Placement, PortPolicy, Profile,
+    READY_TIMEOUT, Routing, STOP_GRACE, Seconds, SnapshotMode, SnapshotPolicy, Strategy, Sync, empty_object,
 };
 use crate::domain::name::{ExtensionId, HostName, ProfileId};
 use crate::domain::recipe_yaml::{Document, FromYaml, Kind, Node, ParseProblem, Reader, join, shown, words_from_yaml};
@@ -80,8 +80,8 @@ impl FromYaml for Profile {
             placement: fields.or(r, "placement", Placement::default()),
             ttl,
             max_ttl,
-            ready_timeout: fields.or(r, "ready_timeout", Seconds(180)),
-            stop_grace: fields.or(r, "stop_grace", Seconds(2)),
+            ready_timeout: fields.or(r, "ready_timeout", READY_TIMEOUT),
+            stop_grace: fields.or(r, "stop_grace", STOP_GRACE),
             undo: fields.or(r, "undo", false),
             inputs: fields.or(r, "inputs", Inputs::default()),
             sync: fields.or(r, "sync", Sync::default()),

@@ -35,7 +35,7 @@ impl SandboxManager {
             })
             .await?;
         let extension = self.extension(&record.extension)?;
-        let target = self.target(&record).await?;
+        let target = self.target_as_known(&record).await?;
         let dead = before.operation.as_ref().map(|dead| &dead.kind);
         let reporter = JobReporter::new(&self.jobs, operation);
         let look = async {
