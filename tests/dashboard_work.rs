@@ -258,6 +258,26 @@ async fn operations_are_read_when_a_record_tells_of_a_new_one() {
     assert_eq!(drive.model.jobs.list().len(), 2);
 }
 
+/// No record tells of its end: it is asked for whenever a host was.
+#[test]
+fn a_deep_check_of_another_process_does_not_run_for_ever() {
+    let mut model = world_model();
+    let answer = |state| Ok(Box::new(host("coulombcore", state, Some(12))));
+    let reads = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Operations));
+    let effects = update(&mut model, Msg::HostChecked("coulombcore".into(), answer(HostState::Up)));
+    assert!(!reads(&effects), "nothing runs: {effects:?}");
+    let mut check = elsewhere(now()).remove(1);
+    (check.kind, check.sandbox_id) = (OperationKind::Check, None);
+    update(&mut model, Msg::Operations(Ok(vec![check.clone()])));
+    press(&mut model, "J");
+    assert!(screen(&mut model, (120, 36)).contains("check a host"));
+    let effects = update(&mut model, Msg::HostChecked("coulombcore".into(), answer(HostState::Up)));
+    assert!(reads(&effects), "{effects:?}");
+    check.state = OperationState::Succeeded;
+    update(&mut model, Msg::Operations(Ok(vec![check])));
+    assert_eq!(model.jobs.running().count(), 0);
+}
+
 #[test]
 fn an_own_operation_is_not_taken_for_another_processs() {
     let mut model = world_model();

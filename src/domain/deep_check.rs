@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::extension::Resource;
-use crate::domain::fault::Code;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::OperationError;
 use crate::domain::words::string_enum;
@@ -78,13 +77,8 @@ pub struct DeepCheck {
 }
 
 impl DeepCheck {
-    /// The first step that failed. A cancelled check is that, whatever failed on the way out.
+    /// Why the first step that failed did.
     pub fn error(&self) -> Option<&OperationError> {
         self.steps.iter().find_map(|step| step.error.as_deref())
-    }
-
-    /// Whether somebody called it off.
-    pub fn is_cancelled(&self) -> bool {
-        self.error().is_some_and(|error| error.code == Code::Cancelled)
     }
 }

@@ -1,12 +1,13 @@
 //! `hosts check --deep` on the lab's hosts: everything works, or the step that does not is named; nothing of it stays.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::faults::Tmpfs;
 use crate::kills::{killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, text, tree};
 
 /// No check of a few hosts takes so long, whatever else runs here.
 const LONG: Duration = Duration::from_mins(4);
@@ -120,21 +121,33 @@ fn a_host_that_is_down_is_named_and_the_others_are_tried() {
 fn a_step_that_fails_in_the_middle_leaves_nothing() {
     for host in [DOCKER, PODMAN] {
         let bench = Bench::new();
-        // A file where the folder of snapshots has to be.
-        fs::create_dir_all(bench.workspace_root(host)).unwrap();
-        let file = bench.workspace_root(host).join("snapshots");
-        fs::write(&file, "mine").unwrap();
+        let disk = Tmpfs::mount(bench.path("small"), "size=24m");
+        bench.add_host("small", &Way::to(host, port_of(host)), &disk.path);
         let before = bench.snapshot(host);
-        let ran = check(&bench, &[host]);
+        let mut command = bench.command(["hosts", "check", "--deep", "small"]);
+        command.env("FAILPOINTS", "check.written=sleep(5000)");
+        let running = Started::spawn(command);
+        let until = Instant::now() + LONG;
+        let written = || {
+            let mut folders = fs::read_dir(&disk.path).unwrap().filter_map(Result::ok);
+            folders.any(|folder| folder.path().join("workspace/sandboxer-check.txt").exists())
+        };
+        while !written() {
+            assert!(Instant::now() < until, "{:?}", tree(&disk.path));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The file in the volume is written by now, or soon: that is not on this disk.
+        let filler = disk.fill();
+        let ran = running.finish_within(LONG);
+        ran.error("operation_failed");
         let deep = found(&ran).remove(0);
-        let (failed, error) = (step(&deep, "snapshot"), &step(&deep, "snapshot")["error"]);
-        assert_eq!(failed["outcome"], "failed", "{deep:#}");
-        ran.error(error["code"].as_str().unwrap());
+        assert_eq!(step(&deep, "snapshot")["error"]["code"], "operation_failed", "{deep:#}");
         assert_eq!(step(&deep, "restore")["message"], "the step snapshot failed");
         assert_eq!((&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]), (&json!("ok"), &json!("ok")));
         assert_over(&bench);
         bench.assert_unchanged(host, &before);
-        fs::remove_file(file).unwrap();
+        fs::remove_file(filler).unwrap();
+        assert_eq!(fs::read_dir(&disk.path).unwrap().count(), 0, "{:?}", tree(&disk.path));
     }
 }
 

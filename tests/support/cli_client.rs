@@ -457,18 +457,15 @@ impl Client for FakeClient {
     }
 
     async fn deep_check(&self, name: &str) -> Result<OperationId, Problem> {
-        let view = self.check_host(name).await?;
         self.lock().calls.push(format!("deep_check {name}"));
-        Ok(OperationId::new(format!("op-{}", view.name)))
+        Ok(OperationId::new(format!("op-{}", self.check_host(name).await?.name)))
     }
 
     async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Problem> {
-        let name = operation.as_str().trim_start_matches("op-");
-        let view = self.check_host(name).await?;
         while self.lock().deep_checks_wait && !self.lock().cancelled.contains(operation) {
             self.wake.notified().await;
         }
-        Ok(view)
+        self.check_host(operation.as_str().trim_start_matches("op-")).await
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {

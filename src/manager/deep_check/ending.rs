@@ -59,7 +59,6 @@ impl SandboxManager {
         stack::remove(&stack::folder(self, operation)).await;
         let made = self.made_by(operation).await?;
         let mut first = join_all(made.sandboxes.iter().map(|id| self.take_back_sandbox(id))).await;
-        // After the sandboxes: one that is made from a snapshot keeps it.
         for id in &made.snapshots {
             first.push(self.take_back_snapshot(id).await);
         }
@@ -74,7 +73,8 @@ impl SandboxManager {
     }
 
     async fn take_back_snapshot(&self, id: &SnapshotId) -> Result<(), Fault> {
-        let request = SnapshotDeleteRequest { id: id.to_string(), ..SnapshotDeleteRequest::default() };
+        // What of the check's own is based on it and could not be removed shall not keep it.
+        let request = SnapshotDeleteRequest { id: id.to_string(), force: true, ..SnapshotDeleteRequest::default() };
         let deleted = async {
             let started = self.delete_snapshot(&request).await?;
             let Some(operation) = started.operation else { return Ok(()) };

@@ -189,6 +189,7 @@ pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box
     };
     let mut effects = host_changed(model, view);
     effects.extend(elsewhere::refresh_services(model, &name));
+    effects.extend(elsewhere::read_if_nothing_tells(model));
     effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
     effects
 }

@@ -49,6 +49,12 @@ pub(super) fn read_if_snapshots_tell(model: &mut Model, views: &[Arc<SnapshotVie
     if new || ended { read(model) } else { Vec::new() }
 }
 
+/// Reads the operations if one runs of whose end no record tells: a deep check of a host.
+pub(super) fn read_if_nothing_tells(model: &mut Model) -> Vec<Effect> {
+    let alone = |job: &Job| job.elsewhere.is_some() && job.sandbox.is_none() && job.snapshot.is_none();
+    if model.jobs.running().any(alone) { read(model) } else { Vec::new() }
+}
+
 fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
     model.process.0 == pid && model.process.1 == host
 }
@@ -77,7 +83,7 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Probl
                 Some(view) => super::work::snapshot_title(&view.record),
                 None => id.to_string(),
             });
-            id.map(ToString::to_string).or(snapshot).unwrap_or_default()
+            id.map(ToString::to_string).or(snapshot).unwrap_or_else(|| "a host".to_owned())
         });
     }
     if again { read(model) } else { Vec::new() }
