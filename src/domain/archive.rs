@@ -18,6 +18,10 @@ use crate::domain::words::string_enum;
 /// Bytes on their way; the first error ends it.
 pub type ByteStream = BoxStream<'static, Result<Vec<u8>, Fault>>;
 
+/// The kind of a fault of a transfer whose bytes came as something else than is recorded: they were so where they came from,
+/// or became so on the way. A reading of that archive tells which.
+pub const ARRIVED_OTHERWISE: &str = "arrived_otherwise";
+
 /// Which archive, on which host.
 #[derive(Debug, Clone)]
 pub struct ArchivePlace {
@@ -122,6 +126,8 @@ pub trait SnapshotArchives: Send + Sync {
 
     /// Streams it to another host through this process, verifies it there and seals it with `manifest`. Where the other
     /// host cannot read the format it is compressed anew on the way.
+    ///
+    /// Errors: `operation_failed` with `details.kind` = [`ARRIVED_OTHERWISE`] where what came is not what is recorded.
     async fn copy(
         &self,
         from: &ArchivePlace,
@@ -131,6 +137,9 @@ pub trait SnapshotArchives: Send + Sync {
     ) -> Result<Arrived, ExtensionError>;
 
     /// A file that [`Self::import`] takes, on this or another installation: manifest and archive.
+    ///
+    /// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where the bytes that passed by are not
+    /// those that are recorded.
     async fn export(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError>;
 
     /// Reads the head of such a file: its manifest, checked as far as it goes, and what comes behind it.

@@ -76,13 +76,18 @@ impl SandboxManager {
     }
 
     /// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
+    ///
+    /// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
     pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Fault> {
         let record = self.ready_snapshot(id).await?;
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
-        let place = self.whole_archive(&record, archives, None).await?;
+        let place = self.whole_archive(&record, archives, &[]).await?;
         let manifest = self.manifest_of(&record, &place.host).await?;
-        archives.export(&place, &manifest).await.map_err(|error| error.fault)
+        match archives.export(&place, &manifest).await {
+            Ok(pieces) => Ok(self.noting(pieces, record, place.host)),
+            Err(error) => Err(self.unlike_on_export(&record, &place.host, error.fault).await),
+        }
     }
 
     /// The snapshot with exactly this id, if its archive is whole.
@@ -173,10 +178,10 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         archives: &dyn SnapshotArchives,
-        but: Option<&HostName>,
+        but: &[HostName],
     ) -> Result<ArchivePlace, Fault> {
         let mut first = None;
-        let wanted = record.hosts().filter(|host| but.is_none_or(|but| !but.same(host.as_str())));
+        let wanted = record.hosts().filter(|host| !but.iter().any(|but| but.same(host.as_str())));
         // Those last of which somebody knows better.
         let (sound, damaged): (Vec<_>, Vec<_>) = wanted.partition(|host| record.damage_on(host).is_none());
         for host in sound.into_iter().chain(damaged) {

@@ -62,7 +62,7 @@ impl SandboxManager {
     async fn entries_of_snapshot(&self, record: &SnapshotRecord) -> Result<Vec<TreeEntry>, Fault> {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
-        let place = self.whole_archive(record, archives, None).await?;
+        let place = self.whole_archive(record, archives, &[]).await?;
         let facts = facts_on(record, &place.host);
         archives.entries(&place, &facts).await.map_err(|error| error.fault)
     }

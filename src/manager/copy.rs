@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::archive::Arrived;
+use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived, SnapshotArchives};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, Reporter};
 use crate::domain::fault::{Code, Fault};
@@ -144,9 +144,34 @@ impl SandboxManager {
                 return Err(Fault::new(Code::OperationFailed, message).into());
             }
         }
-        let from = self.whole_archive(record, archives, Some(host)).await?;
-        let manifest = self.manifest_of(record, &from.host).await?;
-        archives.copy(&from, &to, &manifest, reporter).await
+        self.from_whichever_is_sound(record, archives, &to, reporter).await
+    }
+
+    /// Streams it from the first host that has it whole. Where what came is not what is recorded, the archive that was sent is
+    /// read where it is; if that is altered, the next host's is taken.
+    async fn from_whichever_is_sound(
+        &self,
+        record: &SnapshotRecord,
+        archives: &dyn SnapshotArchives,
+        to: &ArchivePlace,
+        reporter: &dyn Reporter,
+    ) -> Result<Arrived, ExtensionError> {
+        let mut passed = vec![to.host.clone()];
+        let mut altered: Option<ExtensionError> = None;
+        loop {
+            let from = match self.whole_archive(record, archives, &passed).await {
+                Ok(from) => from,
+                Err(fault) => return Err(altered.unwrap_or_else(|| fault.into())),
+            };
+            let manifest = self.manifest_of(record, &from.host).await?;
+            match archives.copy(&from, to, &manifest, reporter).await {
+                Err(error) if error.fault.details["kind"] == ARRIVED_OTHERWISE => {
+                    altered = Some(self.judge_sent(record, archives, &from, error, reporter).await?);
+                    passed.push(from.host);
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     /// After a copy that came to nothing, nothing of it stays on the host; or the record says that it may.

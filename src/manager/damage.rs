@@ -1,10 +1,17 @@
 //! What readers of archives prove: an archive that was altered or is gone is not listed as if nothing were known.
 
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+
+use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
+use crate::domain::extension::{ExtensionError, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::snapshot::{Damage, DamageKind, SnapshotRecord};
 use crate::domain::time::Time;
 use crate::manager::SandboxManager;
+use crate::manager::archives::facts_on;
 
 impl SandboxManager {
     /// Writes down what a reading of all of a snapshot's archives found: on which hosts they are sound, and what is wrong on
@@ -56,6 +63,66 @@ impl SandboxManager {
         if let Err(fault) = Box::pin(noting).await {
             tracing::warn!(snapshot = %id, %host, %fault, "a damaged archive could not be written down");
         }
+    }
+
+    /// An archive did not arrive as it was sent, or was sent as it should not be: it is read where it was sent from.
+    ///
+    /// What is wrong with it there, which is noted. Errors: the arrival's own, where nothing is.
+    pub(super) async fn judge_sent(
+        &self,
+        record: &SnapshotRecord,
+        archives: &dyn SnapshotArchives,
+        from: &ArchivePlace,
+        mut arrival: ExtensionError,
+        reporter: &dyn Reporter,
+    ) -> Result<ExtensionError, ExtensionError> {
+        let (id, host) = (&record.id, &from.host);
+        let hint = match archives.verify(from, &facts_on(record, host), reporter).await {
+            Err(mut found) if proven(host, &found.fault, self.now()).is_some() => {
+                self.note_damage(id, host, &found.fault).await;
+                found.fault = found.fault.hint(format!(
+                    "nothing was copied; `sandboxer snapshots verify {id}` reads what every host has of it"
+                ));
+                return Ok(found);
+            }
+            Ok(()) => format!("the archive on {host} is what it was: nothing was copied, try again"),
+            Err(_) => {
+                format!("whether it is sound on {host} could not be told; `sandboxer snapshots verify {id}` does")
+            }
+        };
+        arrival.fault = arrival.fault.hint(hint);
+        Err(arrival)
+    }
+
+    /// An export's bytes. What ends them is written down, if it proves that the archive on `host` is not what it was.
+    pub(super) fn noting(&self, pieces: ByteStream, record: SnapshotRecord, host: HostName) -> ByteStream {
+        let known = Arc::new((self.clone(), record, host));
+        let noted = pieces.then(move |piece| {
+            let known = Arc::clone(&known);
+            async move {
+                let (manager, record, host) = known.as_ref();
+                match piece {
+                    Ok(piece) => Ok(piece),
+                    Err(fault) => Err(manager.unlike_on_export(record, host, fault).await),
+                }
+            }
+        });
+        noted.boxed()
+    }
+
+    /// Notes what an export's fault proves, and says where else the snapshot is.
+    pub(super) async fn unlike_on_export(&self, record: &SnapshotRecord, host: &HostName, fault: Fault) -> Fault {
+        if proven(host, &fault, self.now()).is_none() {
+            return fault;
+        }
+        self.note_damage(&record.id, host, &fault).await;
+        let other = record.hosts().find(|other| !other.same(host.as_str()) && record.damage_on(other).is_none());
+        fault.hint(match other {
+            Some(other) => format!("there is a copy on {other}: the next export takes that one"),
+            None => {
+                format!("do not trust what was written; `sandboxer snapshots verify {}` says what is wrong", record.id)
+            }
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, text};
-use crate::source::{archive, clear, folder, snapshot};
+use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::source::{archive, clear, folder, sha256_inside, snapshot};
 
 /// What `verify` says is different.
 fn differs(bench: &Bench) -> Value {
@@ -134,4 +135,72 @@ fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
     assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
     clear(&bench);
     bench.assert_unchanged(DOCKER, &before);
+}
+
+/// Zeros in the middle of a file, over more than one block of what is compressed.
+fn damage(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle - 200_000..middle + 200_000].fill(0);
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn what_is_made_of_a_damaged_archive_names_where_it_is_and_it_is_noted() {
+    const DEV: &str = "sandboxer01-dev";
+    let bench = Bench::with(&[DEV]);
+    let before = [DOCKER, PODMAN, DEV].map(|host| bench.snapshot(host));
+    let record = snapshot(&bench, DOCKER, "damaged-source");
+    let file = archive(&bench, DOCKER, &record);
+    let whole = fs::read(&file).unwrap();
+    let out = bench.path("out.tar");
+    // Sound again, and known to be; then damaged, and nobody knows.
+    let damaged_anew = || {
+        fs::write(&file, &whole).unwrap();
+        let sound = bench.run(["snapshots", "verify", "base"]).ok();
+        assert_eq!(sound["damage"], json!([]), "{sound:#}");
+        damage(&file);
+    };
+    let noted = || {
+        let record = bench.run(["snapshots", "get", "base"]).ok();
+        (record["damage"][0]["host"].clone(), record["damage"][0]["kind"].clone())
+    };
+    let export = ["snapshots", "export", "base", out.to_str().unwrap()];
+
+    for words in [
+        &["snapshots", "copy", "base", "--to", DEV][..],
+        // Compressed anew on the way.
+        &["snapshots", "copy", "base", "--to", PODMAN],
+        &["restore", "base", "--host", PODMAN],
+        &export,
+    ] {
+        damaged_anew();
+        let error = bench.run(words).error_with_hint("operation_failed");
+        let message = text(&error["message"]);
+        assert!(message.contains(&text(&record["id"])) && message.contains(&format!(" on {DOCKER} ")), "{error:#}");
+        assert_eq!(error["details"]["kind"], "altered", "{words:?}: {error:#}");
+        assert!(text(&error["hint"]).contains("snapshots verify"), "{words:?}: {error:#}");
+        assert_eq!(noted(), (json!(DOCKER), json!("altered")), "{words:?}");
+    }
+    assert!(!out.exists() && !bench.path("out.tar.partial").exists());
+
+    // With a copy that is whole: an export says where, a further copy is made from that one.
+    fs::write(&file, &whole).unwrap();
+    bench.run(["snapshots", "copy", "base", "--to", DEV]).ok();
+    damaged_anew();
+    let error = bench.run(export).error_with_hint("operation_failed");
+    assert!(text(&error["hint"]).contains(DEV), "{error:#}");
+    bench.run(export).ok();
+    damaged_anew();
+    let copied = bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
+    assert_eq!(copied["replicas"][1]["host"], PODMAN, "{copied:#}");
+    assert_eq!(noted(), (json!(DOCKER), json!("altered")));
+    let there = folder(&bench, PODMAN, &text(&record["id"])).join("archive.tar.gz");
+    assert_eq!(sha256_inside(&there), text(&record["sha256"]));
+
+    clear(&bench);
+    for (host, before) in [DOCKER, PODMAN, DEV].iter().zip(&before) {
+        bench.assert_unchanged(host, before);
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Learnt, PatchOutcome, PatchRun,
@@ -33,6 +34,8 @@ pub(crate) enum Act {
     Refuse,
     /// The archive is proved to be another one.
     Altered,
+    /// What was copied did not arrive as it was sent.
+    Otherwise,
 }
 
 /// How a patch's script ends.
@@ -103,6 +106,10 @@ impl Scripted {
             Act::Altered => {
                 let fault = Fault::new(Code::OperationFailed, "the archive was cut short");
                 Err(fault.detail("kind", "altered").into())
+            }
+            Act::Otherwise => {
+                let fault = Fault::new(Code::OperationFailed, "the archive did not arrive on second as it was sent");
+                Err(fault.detail("kind", ARRIVED_OTHERWISE).into())
             }
             Act::Panic => panic!("a scripted panic"),
             Act::Hang => {

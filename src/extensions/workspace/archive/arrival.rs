@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 
-use crate::domain::archive::{ArchivePlace, Arrived};
+use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::workspace::archive::capture::seal;
-use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping};
+use crate::extensions::workspace::archive::shelf::{self, about, keeping};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{configured_root, failed, step};
 use crate::transport::{Command, Transport};
@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_mins(2);
 /// A place that is ready for an archive.
 pub(super) struct Arrival<'a> {
     transport: Arc<dyn Transport>,
-    place: &'a ArchivePlace,
+    pub(super) place: &'a ArchivePlace,
     manifest: &'a ArchiveManifest,
     path: String,
     identity: HostIdentity,
@@ -97,8 +97,7 @@ impl<'a> Arrival<'a> {
                 words => words,
             };
             let differs = if unpacked { "hash" } else { "content" };
-            let fault = altered(differs, transport, self.place).because(why.to_owned()).detail("step", "receive");
-            return Err(fault.into());
+            return Err(otherwise(self.place, differs, why.to_owned()).into());
         }
         Ok(Received { arrival: self, bytes })
     }
@@ -113,4 +112,17 @@ impl Received<'_> {
         seal(transport.as_ref(), &path, &ArchiveManifest { snapshot, ..manifest.clone() }).await?;
         Ok(Arrived { path, identity, archive })
     }
+}
+
+/// What came to this place is not what is recorded; `differs` is `hash` or `content`.
+pub(super) fn otherwise(to: &ArchivePlace, differs: &str, why: String) -> Fault {
+    Fault::new(
+        Code::OperationFailed,
+        format!("the archive of snapshot {} did not arrive on {} as it was sent", to.id, to.host),
+    )
+    .because(why)
+    .hint("nothing of it was kept there; try again")
+    .detail("kind", ARRIVED_OTHERWISE)
+    .detail("differs", differs)
+    .detail("step", "receive")
 }

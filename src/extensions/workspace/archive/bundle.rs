@@ -20,6 +20,7 @@ use crate::domain::output::{OutputSink, Source};
 use crate::domain::patch::MAX_SEQUENCE;
 use crate::domain::profile::MAX_INPUT_BYTES;
 use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest, CapturedVolume};
+use crate::extensions::workspace::archive::passage::{Inlet, pipe};
 use crate::extensions::workspace::archive::reading;
 use crate::extensions::workspace::archive::shelf::{self, altered};
 use crate::transport::Transport;
@@ -37,7 +38,7 @@ const END_LIMIT: usize = 20 * BLOCK;
 /// Pieces that wait for a slow reader.
 const BETWEEN: usize = 8;
 
-/// Writes a bundle; the archive is read from its host as the stream is.
+/// Writes a bundle; the archive is read from its host as the stream is, and judged as it passes by.
 pub(super) fn write(
     transport: Arc<dyn Transport>,
     place: ArchivePlace,
@@ -54,21 +55,35 @@ pub(super) fn write(
     head.extend_from_slice(header(&format.file_name(), bytes, time)?.as_bytes());
     let padding = bytes.next_multiple_of(BLOCK as u64) - bytes;
     let end = vec![0; padding as usize + 2 * BLOCK];
+    let facts = manifest.snapshot.archive.clone();
     let (sender, receiver) = mpsc::channel(BETWEEN);
     let work = async move {
-        let mut sink = Pieces { sender, left: bytes, more: false };
-        if sink.sender.send(Ok(head)).await.is_err() {
+        if sender.send(Ok(head)).await.is_err() {
             return;
         }
-        let read = reading::read(transport.as_ref(), &place, &format, &mut sink).await;
-        let outcome = match read {
-            _ if sink.more => Err(altered("size", transport.as_ref(), &place)),
-            Err(error) => Err(error.fault),
-            Ok(()) if sink.left > 0 => Err(altered("truncated", transport.as_ref(), &place)),
-            Ok(()) => Ok(end),
+        let (judged, passing) = pipe();
+        let mut sink = Pieces { sender: sender.clone(), judged, left: bytes, more: false };
+        let reading = async {
+            let read = reading::read(transport.as_ref(), &place, &format, &mut sink).await;
+            let Pieces { judged, left, more, .. } = sink;
+            if read.is_ok() {
+                judged.close();
+            }
+            (read, left, more)
+        };
+        let ((read, left, more), unlike) = tokio::join!(reading, reading::judge(passing, &format, &facts));
+        let altered = |differs| altered(differs, transport.as_ref(), &place);
+        let outcome = match (read, unlike) {
+            _ if more => Err(altered("size")),
+            // Who stopped it knows why.
+            (Err(error), _) if !reading::was_stopped(&error) => Err(error.fault),
+            (Ok(()), _) if left > 0 => Err(altered("truncated")),
+            (_, Some((differs, why))) => Err(altered(differs).because(why)),
+            (Err(error), None) => Err(error.fault),
+            (Ok(()), None) => Ok(end),
         };
         // Nobody listens any more: then nobody hears the end either.
-        let _ = sink.sender.send(outcome).await;
+        let _ = sender.send(outcome).await;
     };
     Ok(driven(work.boxed(), receiver))
 }
@@ -89,6 +104,7 @@ fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Fault> {
 /// The archive's bytes as they come from the host.
 struct Pieces {
     sender: mpsc::Sender<Result<Vec<u8>, Fault>>,
+    judged: Inlet,
     left: u64,
     more: bool,
 }
@@ -104,7 +120,7 @@ impl OutputSink for Pieces {
             return false;
         };
         self.left = left;
-        self.sender.send(Ok(bytes.to_vec())).await.is_ok()
+        self.judged.put(bytes).await && self.sender.send(Ok(bytes.to_vec())).await.is_ok()
     }
 }
 

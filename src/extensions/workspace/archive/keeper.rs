@@ -1,7 +1,7 @@
 //! What is done with an archive that is on a host, whichever sandbox it comes from: the contract's verbs, each handed to
 //! whoever does it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
@@ -10,9 +10,9 @@ use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport}
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::OutputSink;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
-use crate::extensions::workspace::archive::arrival::Arrival;
+use crate::extensions::workspace::archive::arrival::{Arrival, otherwise};
 use crate::extensions::workspace::archive::import::import;
-use crate::extensions::workspace::archive::passage::{Counted, pipe, repacked};
+use crate::extensions::workspace::archive::passage::{Counted, Watched, pipe, repacked};
 use crate::extensions::workspace::archive::shelf::{self, altered, missing};
 use crate::extensions::workspace::archive::{bundle, listing, reading};
 use crate::failpoint;
@@ -108,7 +108,9 @@ impl Keeper {
             read
         };
         let target = arrival.format.clone();
-        let mut stream = repacked(Counted::new(outlet, reporter, "copy", facts.bytes), &format, &target);
+        let (to, wrong) = (arrival.place, Arc::new(OnceLock::new()));
+        let packed = repacked(Counted::new(outlet, reporter, "copy", facts.bytes), &format, &target);
+        let mut stream = Watched::new(packed, &wrong);
         let receiving = async {
             let received = arrival.receive(&mut stream).await;
             // Nobody reads any more: who still writes ends now.
@@ -118,7 +120,12 @@ impl Keeper {
         match tokio::join!(sending, receiving) {
             // To the other end it is an end that came too early.
             (Err(error), _) if !reading::was_stopped(&error) => Err(error),
-            (_, Err(error)) | (Err(error), Ok(_)) => Err(error),
+            (_, Err(error)) => match wrong.get() {
+                // It could not be unpacked here, to be compressed anew.
+                Some(why) => Err(otherwise(to, "content", why.clone()).into()),
+                None => Err(error),
+            },
+            (Err(error), Ok(_)) => Err(error),
             (Ok(()), Ok(received)) => {
                 failpoint::reached("copy.received");
                 let sealed = received.seal(facts).await;

@@ -3,8 +3,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -108,6 +108,29 @@ pub(super) fn repacked<'a>(
     }
     let content = BufReader::with_capacity(PIECE, unpacked(packed, from));
     Box::new(GzipEncoder::with_quality(content, Level::Fastest))
+}
+
+/// Remembers why its source could not be read any further: whoever reads it tells that in words of its own.
+pub(super) struct Watched<R> {
+    source: R,
+    wrong: Arc<OnceLock<String>>,
+}
+
+impl<R> Watched<R> {
+    /// What `wrong` will say.
+    pub(super) fn new(source: R, wrong: &Arc<OnceLock<String>>) -> Self {
+        Self { source, wrong: Arc::clone(wrong) }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.source).poll_read(cx, buffer);
+        if let Poll::Ready(Err(error)) = &polled {
+            let _ = self.wrong.set(error.to_string());
+        }
+        polled
+    }
 }
 
 /// How many bytes went through, and the progress of it.

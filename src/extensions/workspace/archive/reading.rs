@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
 use crate::domain::archive::ArchivePlace;
 use crate::domain::extension::{ExtensionError, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
+use crate::domain::text::hex;
+use crate::extensions::workspace::archive::passage::unpacked;
 use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping, missing, other_machine};
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::failed;
@@ -18,6 +23,9 @@ const READ_SH: &str = keeping!("archive_read.sh");
 
 /// How long an archive may be read.
 const LIMIT: Duration = Duration::from_hours(12);
+
+/// How much of an archive's content is judged at once; bytes.
+const PIECE: usize = 64 * 1024;
 
 /// The detail of a fault that says that whoever took the bytes wanted no more.
 const STOPPED: &str = "stopped";
@@ -107,10 +115,40 @@ fn difference(said: &Said<'_>, facts: &ArchiveFacts) -> Option<(&'static str, St
     if said.value("unpack").is_some() {
         return Some(("content", words.unwrap_or_else(|| "it cannot be unpacked".to_owned())));
     }
-    let sum = said.value("sum").unwrap_or_default();
-    if facts.sha256.as_deref() != Some(sum) {
-        let was = facts.sha256.as_deref().unwrap_or("not known");
-        return Some(("hash", format!("the SHA-256 of the tar inside is {sum} and was {was}")));
+    let hash = other_hash(said.value("sum").unwrap_or_default(), facts);
+    if hash.is_some() {
+        return hash;
     }
     said.value("tar").map(|_| ("content", words.unwrap_or_else(|| "tar cannot read it".to_owned())))
+}
+
+fn other_hash(sum: &str, facts: &ArchiveFacts) -> Option<(&'static str, String)> {
+    let was = facts.sha256.as_deref().unwrap_or("not known");
+    (sum != was).then(|| ("hash", format!("the SHA-256 of the tar inside is {sum} and was {was}")))
+}
+
+/// Unpacks an archive that passes by, and compares what is in it with what is known of it; nothing of it is kept. What was
+/// found that differs: a word and a sentence.
+pub(super) async fn judge(
+    packed: impl AsyncRead + Send + Unpin,
+    format: &ArchiveFormat,
+    facts: &ArchiveFacts,
+) -> Option<(&'static str, String)> {
+    let mut content = unpacked(packed, format);
+    let (mut hash, mut seen) = (Sha256::new(), 0);
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = match content.read(&mut piece).await {
+            Ok(0) => return other_hash(&hex(&hash.finalize()), facts),
+            Ok(length) => length,
+            Err(error) => return Some(("content", error.to_string())),
+        };
+        seen += length as u64;
+        if facts.content_bytes.is_some_and(|was| seen > was) {
+            return Some(("content", "there is more in it than there was".to_owned()));
+        }
+        hash.update(&piece[..length]);
+        // What unpacks into a thousand times its size would keep this thread for seconds.
+        tokio::task::consume_budget().await;
+    }
 }
