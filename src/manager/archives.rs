@@ -265,7 +265,7 @@ fn ensure_own_recipe(
 }
 
 /// An archive that is not where, or not what, the record says.
-fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Fault {
+pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Fault {
     let id = &record.id;
     match bytes {
         None => Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
@@ -285,7 +285,8 @@ fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: 
     match sound.first() {
         _ if !lost => fault,
         Some(sound) if record.host.same(host.as_str()) => {
-            fault.hint(format!("the copy on {sound} is whole: `sandboxer restore {id} --host {sound}`"))
+            let (there, back) = (format!("restore {id} --host {sound}"), format!("snapshots copy {id} --to {host}"));
+            fault.hint(format!("the copy on {sound} is whole: `sandboxer {there}`; `sandboxer {back}` brings it back"))
         }
         Some(_) => fault.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
         None => fault.hint(format!(

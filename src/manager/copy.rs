@@ -11,8 +11,8 @@ use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::SandboxManager;
-use crate::manager::archives::{CLEAR_LIMIT, archives_of, facts_on, is_sealed};
-use crate::manager::damage::clear_damage;
+use crate::manager::archives::{CLEAR_LIMIT, archives_of, facts_on, is_sealed, not_whole};
+use crate::manager::damage::{clear_damage, note_gone};
 use crate::manager::record::{JobReporter, running};
 
 /// The steps of bringing an archive to a host: prepare, and copy.
@@ -27,15 +27,14 @@ impl SandboxManager {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let host = self.open_host(&request.host).await?;
-        if record.host.same(host.as_str()) {
-            let message = format!("snapshot {} is on {host}: that is where it was made", record.title());
-            return Err(Fault::invalid_input("host", message));
-        }
         let place = self.archive_place(&record, &host).await?;
         let seen = archives.look(&place).await.map_err(|error| error.fault)?;
+        if record.host.same(host.as_str()) {
+            self.refuse_whole(&record, seen.bytes, is_sealed(&seen, &facts_on(&record, &host))).await?;
+        }
         let same_machine = seen.identity.as_ref().map(|identity| &identity.machine_id)
             == record.host_identity.as_ref().map(|identity| &identity.machine_id);
-        if same_machine && seen.path.is_some() && seen.path == record.path {
+        if same_machine && !record.host.same(host.as_str()) && seen.path.is_some() && seen.path == record.path {
             let message = format!("{host} is another name of {}, where snapshot {} is", record.host, record.title());
             return Err(Fault::invalid_input("host", message));
         }
@@ -53,7 +52,9 @@ impl SandboxManager {
             .begin_on(&record, OperationKind::Copy, move |record| {
                 // What is there is not what was copied: it is replaced, and until then not listed.
                 record.replicas.retain(|replica| !replica.host.same(to.as_str()));
-                clear_damage(record, &to);
+                if !record.host.same(to.as_str()) {
+                    clear_damage(record, &to);
+                }
                 record.copying_to = Some(to);
                 Ok(())
             })
@@ -63,6 +64,25 @@ impl SandboxManager {
             manager.copy_held(&operation, &record, &host, &cancel).await
         });
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
+    }
+
+    /// Refuses a copy to where the snapshot was made, unless its archive there is known, or seen now, not to be whole: then
+    /// it is brought back from another host.
+    async fn refuse_whole(&self, record: &SnapshotRecord, bytes: Option<u64>, sealed: bool) -> Result<(), Fault> {
+        let host = &record.host;
+        if !sealed {
+            self.note_damage(&record.id, host, &not_whole(record, host, bytes)).await;
+        } else if record.damage_on(host).is_none() {
+            let message = format!("snapshot {} is on {host}: that is where it was made", record.title());
+            return Err(Fault::invalid_input("host", message)
+                .hint(format!("`sandboxer snapshots verify {}` says whether it is whole there", record.id)));
+        }
+        if record.replicas.is_empty() {
+            let message =
+                format!("snapshot {} has no other archive than the one on {host}, which is not whole", record.title());
+            return Err(Fault::new(Code::NotFound, message).hint("an export of it can be imported"));
+        }
+        Ok(())
     }
 
     async fn copy_held(
@@ -106,7 +126,7 @@ impl SandboxManager {
                 let data = serde_json::json!({"host": to, "bytes": replica.bytes, "format": replica.format});
                 let news = vec![(EventKind::SnapshotCopied, data)];
                 self.transition_snapshot(&record.id, None, news, move |record| {
-                    record.replicas.push(replica);
+                    list(record, replica);
                     record.copying_to = None;
                     record.operation = None;
                     record.unremoved = false;
@@ -130,13 +150,15 @@ impl SandboxManager {
         let archives = archives_of(extension.as_ref())?;
         let to = self.archive_place(record, host).await?;
         let seen = archives.look(&to).await?;
-        if let (Some(manifest), Some(path), Some(identity)) = (seen.manifest, seen.path.clone(), seen.identity) {
-            let archive = manifest.snapshot.archive;
-            let (format, bytes) = (archive.format.clone(), archive.bytes);
-            let sound = archive == ArchiveFacts { bytes, format, ..record.archive.clone() }
-                && archives.verify(&to, &archive, reporter).await.is_ok();
-            if sound {
-                return Ok(Arrived { path, identity, archive });
+        if let Some(path) = seen.path {
+            if let (Some(manifest), Some(identity)) = (seen.manifest, seen.identity) {
+                let archive = manifest.snapshot.archive;
+                let (format, bytes) = (archive.format.clone(), archive.bytes);
+                let sound = archive == ArchiveFacts { bytes, format, ..record.archive.clone() }
+                    && archives.verify(&to, &archive, reporter).await.is_ok();
+                if sound {
+                    return Ok(Arrived { path, identity, archive });
+                }
             }
             let report = archives.remove(&to, reporter).await?;
             if !report.is_clean() {
@@ -188,10 +210,12 @@ impl SandboxManager {
             Ok::<_, ExtensionError>(archives_of(extension.as_ref())?.remove(&place, reporter).await?.is_clean())
         };
         let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, clearing).await, Ok(Ok(true)));
+        let (at, now) = (host.clone(), self.now());
         self.free_snapshot(&record.id, move |record| {
             record.unremoved = !clean;
             if clean {
                 record.copying_to = None;
+                note_gone(record, &at, now);
             }
         })
         .await?;
@@ -216,6 +240,19 @@ fn refuse_left(record: &SnapshotRecord, to: &HostName) -> Result<(), Fault> {
         }
         None => Ok(()),
     }
+}
+
+/// Lists an archive that arrived: as a copy, or in place of the one that the snapshot was made with.
+fn list(record: &mut SnapshotRecord, arrived: Replica) {
+    clear_damage(record, &arrived.host);
+    if !record.host.same(arrived.host.as_str()) {
+        record.replicas.push(arrived);
+        return;
+    }
+    record.path = Some(arrived.path);
+    record.host_identity = arrived.host_identity;
+    record.archive.format = Some(arrived.format);
+    record.archive.bytes = Some(arrived.bytes);
 }
 
 fn replica(host: &HostName, arrived: Arrived, now: crate::domain::Time) -> Replica {

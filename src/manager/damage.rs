@@ -143,6 +143,14 @@ pub(super) fn set_damage(record: &mut SnapshotRecord, damage: Damage) {
     record.damage.push(damage);
 }
 
+/// What was to be brought back to where the snapshot was made was taken away again: nothing is there.
+pub(super) fn note_gone(record: &mut SnapshotRecord, host: &HostName, now: Time) {
+    if record.host.same(host.as_str()) {
+        let message = format!("the archive of snapshot {} is not on {host}", record.id);
+        set_damage(record, Damage { host: record.host.clone(), kind: DamageKind::Missing, message, found_at: now });
+    }
+}
+
 /// The archive on this host is sound, or no longer counted.
 pub(super) fn clear_damage(record: &mut SnapshotRecord, host: &HostName) {
     record.damage.retain(|damage| !damage.host.same(host.as_str()));

@@ -343,7 +343,10 @@ impl JobReporter {
     /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
     pub(super) fn failure_of(&self, fault: &Fault) -> Failure {
         Failure {
-            step: fault.details["step"].as_str().unwrap_or(self.stage()).to_owned(),
+            step: match fault.details["step"].as_str().unwrap_or(self.stage()) {
+                "" => "prepare".to_owned(),
+                step => step.to_owned(),
+            },
             exit_status: None,
             output: std::iter::once(self.evidence())
                 .chain(std::iter::once(fault.message.clone()))

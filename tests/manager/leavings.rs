@@ -151,3 +151,30 @@ async fn a_restore_that_waits_for_its_snapshot_can_be_called_off() {
     let (ended, record) = house.manager.finish(&operation).await.unwrap();
     assert_eq!((ended.state, record.unwrap().state), (OperationState::Cancelled, State::Failed));
 }
+
+#[tokio::test]
+async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    house.script.shelf.lose("local");
+    assert_eq!(house.copy(&snapshot, "local").await, Err(Code::NotFound), "there is no other one");
+    let snapshot = house.snapshot(&id, "second").await.unwrap().id.to_string();
+    assert_eq!(house.copy(&snapshot, "local").await, Err(Code::InvalidInput), "it is whole there");
+    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    house.script.shelf.lose("local");
+    // Somebody dies over it, and it is known all the same that nothing is there.
+    house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
+    let request = SnapshotCopyRequest { id: snapshot.clone(), host: "local".to_owned() };
+    killed(&house, "copy", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
+    assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
+    assert_eq!(house.there(), [(format!("second/{snapshot}"), true)]);
+    let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
+    assert_eq!((record.damage.len(), record.damage[0].host.as_str()), (1, "local"));
+    assert_eq!(house.copy(&snapshot, "local").await, Ok(()));
+    let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
+    let hosts: Vec<&str> = record.hosts().map(AsRef::as_ref).collect();
+    assert_eq!((hosts, record.damage.len()), (vec!["local", "second"], 0), "it is no copy of its own");
+    let (_, ended) = house.restore(&snapshot).await;
+    assert_eq!(ended, Ok(()));
+}

@@ -81,6 +81,11 @@ impl Shelf {
         }
     }
 
+    /// Somebody removes an archive on its host.
+    pub(crate) fn lose(&self, host: &str) {
+        self.kept.lock().unwrap().retain(|(at, _), _| at != host);
+    }
+
     fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
         queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
     }

@@ -10,6 +10,7 @@ use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
+use crate::manager::damage::note_gone;
 use crate::manager::record::{JobReporter, running};
 use crate::manager::recover::by;
 
@@ -87,13 +88,16 @@ impl SandboxManager {
             SnapshotState::Failed => self.remove_archives(&record.id, &reporter).await,
             _ => self.take_back_copy(&marked, &reporter).await,
         };
-        let failed = result.is_err();
+        let (failed, now) = (result.is_err(), self.now());
         self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
             // Nobody could look: it stays as the dead process left it, for the next time.
             record.operation = dead.filter(|_| failed);
             record.unremoved &= failed;
-            if !failed {
-                record.copying_to = None;
+            if !failed
+                && let Some(host) = record.copying_to.take()
+                && record.damage_on(&host).is_some()
+            {
+                note_gone(record, &host, now);
             }
             Ok(())
         })
@@ -135,7 +139,9 @@ impl SandboxManager {
     /// A copy that was on its way and that nobody wrote down is taken away again.
     async fn take_back_copy(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
         let Some(host) = &record.copying_to else { return Ok(()) };
-        if record.hosts().any(|known| known.same(host.as_str())) {
+        // One that was to be brought back to where it was made is on the record with what is wrong there.
+        let copied = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
+        if copied || record.host.same(host.as_str()) && record.damage_on(host).is_none() {
             return Ok(());
         }
         let extension = self.extension(&record.extension)?;
