@@ -201,7 +201,7 @@ fn what_is_left_is_told_and_what_others_make_is_theirs() {
             bench.wait_for_record(|record| record["state"] == "ready" && !record["based_on_snapshot"].is_null());
         let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
         let planted = r#"
-$1 volume create "kept-sbx-$2" && $1 volume create "theirs-$2" || exit
+$1 volume create "kept-sbx-$2" && $1 volume create "sbx-theirs-$2" || exit
 echo x >"$3/.sbx-$2.left"
 cd / && nohup sh -c 'sleep 40; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
 "#;
@@ -227,7 +227,7 @@ cd / && nohup sh -c 'sleep 40; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
         on_host(
             host,
             &[
-                "$1 volume rm \"kept-sbx-$2\" \"theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\"",
+                "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\"",
                 engine(host),
                 &id,
                 root.to_str().unwrap(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::DeepStage;
@@ -67,24 +67,24 @@ impl Course<'_> {
         view: &mut Option<HostView>,
         before: &mut Before,
     ) -> Result<(), Stopped> {
-        let seen = steps.run(&DeepStage::Probe, self.probe(view)).await?;
+        let seen = steps.run(&DeepStage::Probe, self.probe(view).boxed()).await?;
         let Some(facts) = seen else { return Ok(()) };
         before.reached = true;
         before.trace.root.clone_from(&facts.workspace_root);
         before.trace.engines = engines(&facts);
-        let canary = steps.run(&DeepStage::Canary, self.canary()).await?;
-        let stack = steps.run(&DeepStage::Stack, self.stack(&facts)).await?;
+        let canary = steps.run(&DeepStage::Canary, self.canary().boxed()).await?;
+        let stack = steps.run(&DeepStage::Stack, self.stack(&facts).boxed()).await?;
         let has_volume = stack.is_some();
         let Some(source) = stack.or(canary) else { return Ok(()) };
-        steps.run(&DeepStage::Write, self.write(&source, has_volume)).await?;
+        steps.run(&DeepStage::Write, self.write(&source, has_volume).boxed()).await?;
         failpoint::reached("check.written");
-        let snapshot = steps.run(&DeepStage::Snapshot, self.snapshot(&source)).await?;
+        let snapshot = steps.run(&DeepStage::Snapshot, self.snapshot(&source).boxed()).await?;
         let Some(snapshot) = snapshot else { return Ok(()) };
         failpoint::reached("check.snapshot");
-        let restored = steps.run(&DeepStage::Restore, self.restore(&snapshot)).await?;
+        let restored = steps.run(&DeepStage::Restore, self.restore(&snapshot).boxed()).await?;
         let Some(restored) = restored else { return Ok(()) };
         failpoint::reached("check.restored");
-        steps.run(&DeepStage::Compare, self.compare(&restored, &snapshot, has_volume)).await?;
+        steps.run(&DeepStage::Compare, self.compare(&restored, &snapshot, has_volume).boxed()).await?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
 use crate::domain::deep_check::DeepStage;
@@ -94,12 +95,12 @@ impl Course<'_> {
         let (mut made, mut left) = (Made::default(), Vec::new());
         let mut trace = before.trace;
         // Failures are in the list.
-        let _ = steps.finish(&DeepStage::Destroy, self.destroy(&mut made, &mut trace)).await;
+        let _ = steps.finish(&DeepStage::Destroy, self.destroy(&mut made, &mut trace).boxed()).await;
         if before.reached {
-            let _ = steps.finish(&DeepStage::Host, self.look(&trace, &mut left)).await;
+            let _ = steps.finish(&DeepStage::Host, self.look(&trace, &mut left).boxed()).await;
         } else {
-            let unseen = async { Ok(Came::<()>::Skipped("the host did not answer".to_owned())) };
-            let _ = steps.finish(&DeepStage::Host, unseen).await;
+            let unseen = async { Ok(Came::<()>::Skipped("the host was not reached".to_owned())) };
+            let _ = steps.finish(&DeepStage::Host, unseen.boxed()).await;
         }
         (made, left)
     }

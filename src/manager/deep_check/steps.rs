@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::{DeepOutcome, DeepStage, DeepStep};
@@ -38,7 +39,7 @@ impl<'a> Steps<'a> {
     pub(super) async fn run<T>(
         &mut self,
         stage: &'static DeepStage,
-        work: impl Future<Output = Result<Came<T>, Fault>>,
+        work: BoxFuture<'_, Result<Came<T>, Fault>>,
     ) -> Result<Option<T>, Stopped> {
         if self.cancel.is_cancelled() {
             let _ =
@@ -52,7 +53,7 @@ impl<'a> Steps<'a> {
     pub(super) async fn finish<T>(
         &mut self,
         stage: &'static DeepStage,
-        work: impl Future<Output = Result<Came<T>, Fault>>,
+        work: BoxFuture<'_, Result<Came<T>, Fault>>,
     ) -> Result<Option<T>, Stopped> {
         let at = DeepStage::ALL.iter().position(|one| one == stage).unwrap_or_default();
         self.reporter.report(Report {

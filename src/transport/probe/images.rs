@@ -77,8 +77,8 @@ esac
         let engine = folder.path().join("docker");
         std::fs::write(&engine, ENGINE).unwrap();
         std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let ids: String = images.iter().map(|(id, _)| format!("{id}\n")).collect();
-        std::fs::write(folder.path().join("ids"), ids).unwrap();
+        let ids: Vec<&str> = images.iter().map(|(id, _)| *id).collect();
+        std::fs::write(folder.path().join("ids"), ids.join("\n")).unwrap();
         for (id, text) in images {
             std::fs::write(folder.path().join(id), format!("{text}\n")).unwrap();
         }
