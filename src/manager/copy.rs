@@ -166,12 +166,12 @@ impl SandboxManager {
                 return Err(Fault::new(Code::OperationFailed, message).into());
             }
         }
-        self.from_whichever_is_sound(record, archives, &to, reporter).await
+        self.carry_from_a_sound_one(record, archives, &to, reporter).await
     }
 
     /// Streams it from the first host that has it whole. Where what came is not what is recorded, the archive that was sent is
     /// read where it is; if that is altered, the next host's is taken.
-    async fn from_whichever_is_sound(
+    async fn carry_from_a_sound_one(
         &self,
         record: &SnapshotRecord,
         archives: &dyn SnapshotArchives,
