@@ -277,7 +277,7 @@ async fn a_flood_keeps_keys_quick_and_memory_bounded() {
         }
         drive.press(if turns.is_multiple_of(2) { "k" } else { "G" });
         drive.screen((120, 36));
-        worst = worst.max(on_cpu() - turn);
+        worst = worst.max(on_cpu().saturating_sub(turn));
         turns += 1;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

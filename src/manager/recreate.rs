@@ -3,9 +3,9 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::ProvisionRequest;
+use crate::domain::extension::{ProvisionRequest, TeardownReport};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::SandboxId;
+use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::patch::settled_state;
 use crate::domain::request::{RecreateRequest, Started};
@@ -183,11 +183,23 @@ impl SandboxManager {
             .await?;
             return Err(fault);
         }
-        let patches = match &record.based_on_snapshot {
+        self.begin_anew(id, mine, record.based_on_snapshot.as_ref(), report).await?;
+        Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
+    }
+
+    /// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.
+    async fn begin_anew(
+        &self,
+        id: &SandboxId,
+        mine: Guard,
+        base: Option<&SnapshotId>,
+        report: TeardownReport,
+    ) -> Result<(), Fault> {
+        let patches = match base {
             Some(base) => self.patches_of(base).await?,
             None => Vec::new(),
         };
-        self.transition(id, mine, Vec::new(), move |record| {
+        let anew = self.transition(id, mine, Vec::new(), move |record| {
             record.handle = None;
             record.reachability = None;
             record.services.clear();
@@ -197,9 +209,8 @@ impl SandboxManager {
             record.patch_state = settled_state(record, &patches);
             record.patch_error = None;
             note_teardown(record, Some(report));
-        })
-        .await?;
-        Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
+        });
+        anew.await.map(|_| ())
     }
 }
 
