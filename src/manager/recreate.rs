@@ -105,14 +105,7 @@ impl SandboxManager {
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
-            let message = format!("it was not made again: {}", fault.message);
-            let news = host_news(&before, &fault);
-            self.transition(id, mine, news, move |record| {
-                record.operation = None;
-                record.message = Some(message);
-            })
-            .await?;
-            return Err(fault);
+            return Err(self.left_as_it_was(operation, &before, fault).await?);
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
@@ -211,6 +204,23 @@ impl SandboxManager {
             note_teardown(record, Some(report));
         });
         anew.await.map(|_| ())
+    }
+
+    /// Writes down why nothing was touched; the fault, for whoever asked.
+    async fn left_as_it_was(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        fault: Fault,
+    ) -> Result<Fault, Fault> {
+        let message = format!("it was not made again: {}", fault.message);
+        let mine = Guard::Operation(operation.id.clone());
+        self.transition(&before.id, mine, host_news(before, &fault), move |record| {
+            record.operation = None;
+            record.message = Some(message);
+        })
+        .await?;
+        Ok(fault)
     }
 }
 

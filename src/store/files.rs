@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Code, Fault};
 
 /// Where the data is.
 #[derive(Debug, Clone)]
@@ -22,12 +22,12 @@ impl DataDir {
         let path = std::path::absolute(path).map_err(|error| io_fault("use the data directory", path, error))?;
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Ok(Self(path)),
-            Ok(_) => Err(Fault::internal(format!("the data directory {} is a file", path.display()))
-                .hint("choose a directory with --data-dir")
+            Ok(_) => Err(unusable(format!("the data directory {} is a file", path.display()))
+                .hint("move the file away, or choose a directory with --data-dir")
                 .detail("path", path.display().to_string())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if fs::symlink_metadata(&path).is_ok() {
-                    return Err(Fault::internal(format!("the data directory {} is a link to nothing", path.display()))
+                    return Err(unusable(format!("the data directory {} is a link to nothing", path.display()))
                         .hint("make the directory it points to, or choose another with --data-dir")
                         .detail("path", path.display().to_string())
                         .because(error));
@@ -50,7 +50,7 @@ impl DataDir {
         let me = rustix::process::geteuid().as_raw();
         if found.uid() != me {
             // Also for root: files of root in a user's directory would lock that user out of their own records.
-            return Err(Fault::internal(format!(
+            return Err(unusable(format!(
                 "the data directory {} belongs to user {}, and you are user {me}",
                 self.0.display(),
                 found.uid()
@@ -67,7 +67,15 @@ fn make_private(path: &Path) -> Result<(), Fault> {
     if path.is_dir() {
         return Ok(());
     }
-    let failed = |error| io_fault("make the directory", path, error);
+    let failed = |error: io::Error| {
+        // What leads to it is there: this is no place for directories.
+        let nowhere = error.kind() == io::ErrorKind::NotFound;
+        let mut fault = io_fault("make the directory", path, error);
+        if nowhere {
+            fault.code = Code::InvalidConfig;
+        }
+        fault
+    };
     if let Some(parent) = path.parent() {
         make_private(parent)?;
     }
@@ -75,6 +83,11 @@ fn make_private(path: &Path) -> Result<(), Fault> {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(unusable(format!("{} is a file, and sandboxer needs a directory there", path.display()))
+                .hint("move it away, or choose another directory with --data-dir")
+                .detail("path", path.display().to_string()))
+        }
         Err(error) => Err(failed(error)),
     }
 }
@@ -124,9 +137,7 @@ pub(super) fn open_stamped(path: &Path) -> Result<Option<(File, Stamp)>, Fault> 
     match fs::metadata(path) {
         // Opening a fifo would wait for ever.
         Ok(found) if !found.is_file() => {
-            return Err(Fault::internal(format!("{} is not a file", path.display()))
-                .hint("move it away, or choose another directory with --data-dir")
-                .detail("path", path.display().to_string()));
+            return Err(in_the_way(path));
         }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -236,6 +247,18 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The data directory that was configured is none, or is not to be used by this account.
+fn unusable(message: String) -> Fault {
+    Fault::new(Code::InvalidConfig, message)
+}
+
+/// Something else has the name of a file of ours.
+pub(super) fn in_the_way(path: &Path) -> Fault {
+    unusable(format!("{} is not a file", path.display()))
+        .hint("move it away, or choose another directory with --data-dir")
+        .detail("path", path.display().to_string())
+}
+
 /// An error of the file system: which file, what for, and what to do about it.
 pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
     use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
@@ -249,13 +272,17 @@ pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
             "make it yours to read and write, or choose another directory with --data-dir"
         }
         NotADirectory => "a part of the path is a file; choose another directory with --data-dir",
+        _ if is(rustix::io::Errno::ISDIR) => "move it away, or choose another directory with --data-dir",
         _ if is(rustix::io::Errno::LOOP) => "links there point at each other; choose another directory with --data-dir",
         _ => "see the cause; --data-dir chooses another directory",
     };
-    Fault::internal(format!("cannot {doing} {}", path.display()))
-        .hint(hint)
-        .detail("path", path.display().to_string())
-        .because(error)
+    // What the choice of the directory decides, as against what befell it.
+    let chosen = matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | NotADirectory)
+        || is(rustix::io::Errno::LOOP)
+        || is(rustix::io::Errno::ISDIR);
+    let message = format!("cannot {doing} {}", path.display());
+    let fault = if chosen { unusable(message) } else { Fault::internal(message) };
+    fault.hint(hint).detail("path", path.display().to_string()).because(error)
 }
 
 /// Runs file work on a thread that may wait. It begins at once, and runs to its end even if the caller is dropped.

@@ -50,7 +50,7 @@ pub(super) struct Files {
 impl JsonStores {
     /// Opens the stores in a directory. Makes nothing: the first write does.
     ///
-    /// Errors: `internal` when the path cannot be a data directory.
+    /// Errors: `invalid_config` when the path cannot be a data directory.
     pub fn open(data_dir: &Path) -> Result<Self, Fault> {
         Self::open_on(data_dir, &this_machine())
     }

@@ -2,7 +2,8 @@
 //!
 //! `insert` fails on an existing id; `update` is a compare-and-set on the record's revision. Only transitions are
 //! stored, never progress. Errors: `not_found`, `conflict` (with the current record in `details.current`),
-//! `store_corrupt`, `store_foreign`, `internal` for I/O (with the path and the system's words as cause).
+//! `store_corrupt`, `store_foreign`, `invalid_config` for a data directory that cannot be used (not ours, not writable, a file in
+//! the way), `internal` for other I/O (with the path and the system's words as cause).
 
 pub mod catalogue;
 mod damage;

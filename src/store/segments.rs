@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::domain::Time;
 use crate::domain::fault::Fault;
 use crate::domain::name::EventId;
-use crate::store::files::io_fault;
+use crate::store::files::{in_the_way, io_fault};
 
 /// How many rotated files are kept.
 const KEPT: usize = 4;
@@ -74,8 +74,7 @@ impl Segments {
                     Ok(file) => {
                         let found = file.metadata().map_err(|error| io_fault("read", path, error))?;
                         if !found.is_file() {
-                            return Err(Fault::internal(format!("{} is not a file", path.display()))
-                                .hint("move it away, or choose another directory with --data-dir"));
+                            return Err(in_the_way(path));
                         }
                         let (inode, len) = (found.ino(), found.len());
                         Some(Segment { path: path.clone(), file, inode, len, is_newest: index == 0 })

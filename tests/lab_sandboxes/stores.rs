@@ -63,7 +63,8 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     bench.run_base(["create", "--id", "there"]).ok();
     let sandboxes = bench.home().join("sandboxes");
 
-    for (how, cause) in [("full", "No space left"), ("read-only", "Read-only file system")] {
+    let hows = [("full", "No space left", "internal"), ("read-only", "Read-only file system", "invalid_config")];
+    for (how, cause, code) in hows {
         let filler = (how == "full").then(|| disk.fill());
         if filler.is_none() {
             disk.remount("ro");
@@ -72,7 +73,7 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
         assert_eq!(bench.run_base(["list"]).ok().as_array().unwrap().len(), 1, "{how}: looking works");
         for args in [&["create"][..], &["destroy", "there"], &["recreate", "there", "--yes"]] {
             let ran = bench.run_base(args.iter().copied());
-            let error = ran.error_with_hint("internal");
+            let error = ran.error_with_hint(code);
             assert!(text(&error["hint"]).contains("--data-dir"), "{how}: {error:#}");
             assert!(error["causes"].to_string().contains(cause), "{how}: {error:#}");
         }

@@ -9,10 +9,13 @@ use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::store::json::JsonStores;
 use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore, Standing};
 
+use crate::processes::event;
 use crate::{by, id, processes, record, stores};
 
 fn says(fault: &Fault, hint: &str) {
-    assert_eq!(fault.code, Code::Internal, "{fault}");
+    // What was chosen wrong, against what befell it.
+    let code = if hint == "nothing was lost" { Code::Internal } else { Code::InvalidConfig };
+    assert_eq!(fault.code, code, "{fault}");
     assert!(fault.hint.as_ref().is_some_and(|text| text.contains(hint)), "{fault}: {:?}", fault.hint);
 }
 
@@ -81,9 +84,20 @@ async fn a_path_that_cannot_be_one_is_refused_with_a_way_out() {
     says(&all.sandboxes.insert(record("a", 1)).await.unwrap_err(), "--data-dir");
     says(&all.installation.next_stamp().await.unwrap_err(), "--data-dir");
     says(&all.locks.try_lock(&id("a")).await.err().unwrap(), "--data-dir");
-    fs::create_dir_all(at("data/sandboxes.json")).unwrap();
+    for name in ["sandboxes.json", "events.jsonl", "owner", "history.jsonl", "operations.json"] {
+        fs::create_dir_all(at("data").join(name)).unwrap();
+    }
     let all = stores(&at("data"));
-    assert_eq!(all.sandboxes.list().await.unwrap_err().code, Code::Internal);
+    says(&all.sandboxes.list().await.unwrap_err(), "move it away");
+    says(&all.sandboxes.history().await.unwrap_err(), "move it away");
+    says(&all.events.last_seq().await.unwrap_err(), "move it away");
+    says(&all.events.append(vec![event(1)]).await.unwrap_err(), "move it away");
+    says(&all.operations.list().await.unwrap_err(), "move it away");
+    says(&all.installation.owners().await.unwrap_err(), "move it away");
+    fs::create_dir(at("locked")).unwrap();
+    fs::write(at("locked/locks"), "").unwrap();
+    let all = stores(&at("locked"));
+    says(&all.locks.try_lock(&id("a")).await.err().unwrap(), "move it away");
 }
 
 #[tokio::test]

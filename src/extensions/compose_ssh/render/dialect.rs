@@ -112,6 +112,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("volumes_from", "knows no `volumes_from`; name the volumes"),
 ];
 
+/// The restart policy of what runs again unless somebody stopped it.
+const UNLESS_STOPPED: &str = "unless-stopped";
+
 impl Dialect {
     /// What this runtime understands.
     pub fn of(runtime: &Runtime) -> Self {
@@ -155,10 +158,35 @@ pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pas
             None => pass.findings().rewrite(&path, format!("is left out: {} does not know it", dialect.tool())),
         }
     }
+    if matches!(dialect, Dialect::Full | Dialect::V1) {
+        stays_stopped(service, path, pass);
+    }
     match dialect {
         Dialect::V1 => v1(service, path, pass),
         Dialect::Narrow => waits_for_nothing(service, path, pass),
         Dialect::Full | Dialect::Podman => {}
+    }
+}
+
+/// When Docker's daemon starts, it starts what has `always`, even if that was stopped: a sandbox that sleeps would be half
+/// awake. What has `unless-stopped` it starts only if it ran. Podman has no daemon, and its boot service starts nothing but
+/// `always`.
+fn stays_stopped(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+    let told = |word: &str| format!("`{word}` became `unless-stopped`: Docker's daemon would start it while it sleeps");
+    if service.get("restart").is_some_and(|restart| restart == "always") {
+        service.insert("restart".to_owned(), UNLESS_STOPPED.into());
+        pass.findings().rewrite(&child(path, "restart"), told("always"));
+    }
+    // It goes before `restart`. Docker's own compose takes the engine's words in it as well, docker-compose 1.29 does not.
+    let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) else { return };
+    let condition = deploy.get("restart_policy").and_then(|policy| policy.get("condition")).map(scalar);
+    let Some(word) = condition.filter(|word| matches!(word.as_str(), "any" | "always")) else { return };
+    pass.findings().rewrite(&format!("{path}.deploy.restart_policy.condition"), told(&word));
+    if pass.input.dialect == Dialect::V1 {
+        deploy.shift_remove("restart_policy");
+        service.insert("restart".to_owned(), UNLESS_STOPPED.into());
+    } else if let Some(policy) = deploy.get_mut("restart_policy").and_then(Value::as_object_mut) {
+        policy.insert("condition".to_owned(), UNLESS_STOPPED.into());
     }
 }
 

@@ -271,7 +271,7 @@ fn plans_say_what_is_expected_to_run() {
         shown,
         [
             ("migrate", 1, false, "no", true, 0),
-            ("web", 3, true, "always", false, 2),
+            ("web", 3, true, "unless-stopped", false, 2),
             ("none", 0, false, "no", false, 0),
             ("off", 1, false, "no", false, 0)
         ]

@@ -97,6 +97,31 @@ fn docker_compose_1_29_gets_the_words_of_its_time() {
 }
 
 #[test]
+fn what_docker_starts_again_stays_stopped_when_it_was_stopped() {
+    for dialect in [Dialect::Full, Dialect::V1, Dialect::Podman, Dialect::Narrow] {
+        let docker = matches!(dialect, Dialect::Full | Dialect::V1);
+        let case = with(dialect, "restart: always");
+        assert_eq!(case.web_service()["restart"], if docker { "unless-stopped" } else { "always" }, "{dialect:?}");
+        let said = case.rewrites().iter().any(|line| line.starts_with("services.web.restart: `always` became"));
+        assert_eq!(said, docker, "{dialect:?}");
+        for restart in ["on-failure:3", "unless-stopped", "'no'"] {
+            let case = with(dialect, &format!("restart: {restart}"));
+            assert_eq!(case.web_service()["restart"], restart.trim_matches('\''));
+            assert_eq!(case.rewrites(), [""; 0], "{dialect:?} {restart}");
+        }
+    }
+    let policy = "deploy: {replicas: 2, restart_policy: {condition: any, delay: 1s}}";
+    let case = with(Dialect::Full, policy);
+    let web = case.web_service();
+    assert_eq!(web["deploy"]["restart_policy"], json!({"condition": "unless-stopped", "delay": "1s"}));
+    assert!(case.rewrites()[0].starts_with("services.web.deploy.restart_policy.condition: `any` became"));
+    let web = with(Dialect::V1, policy).web_service();
+    assert_eq!((&web["restart"], web["deploy"].get("restart_policy")), (&json!("unless-stopped"), None));
+    let web = with(Dialect::Full, "deploy: {restart_policy: {condition: on-failure}}").web_service();
+    assert_eq!(web["deploy"]["restart_policy"]["condition"], "on-failure");
+}
+
+#[test]
 fn podman_compose_1_0_waits_for_nothing_and_makes_plain_volumes() {
     let text = |options: &str| {
         let mut case = Case::new(&format!(
