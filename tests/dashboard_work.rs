@@ -268,9 +268,8 @@ fn a_deep_check_of_another_process_does_not_run_for_ever() {
     assert!(!reads(&effects), "nothing runs: {effects:?}");
     let mut check = elsewhere(now()).remove(1);
     (check.kind, check.sandbox_id) = (OperationKind::Check, None);
-    press(&mut model, "J");
     update(&mut model, Msg::Operations(Ok(vec![check.clone()])));
-    assert!(screen(&mut model, (120, 36)).contains("check a host"));
+    assert!(screen(&mut model, (160, 36)).contains("check a host"));
     let effects = update(&mut model, Msg::HostChecked("coulombcore".into(), answer(HostState::Up)));
     assert!(reads(&effects), "{effects:?}");
     check.state = OperationState::Succeeded;
