@@ -378,11 +378,9 @@ fn a_patch_is_written_in_the_editor_and_what_was_not_kept_is_none() {
     console.wait_for("◆ monday");
     console.keys("2gp");
     console.wait_for("Patches of monday");
-    let mut turn = 0;
-    for (word, then) in [("drop\r", "nothing was written"), ("keep\r", "the script has 2 lines")] {
+    for (turn, word, then) in [(1, "drop\r", "nothing was written"), (2, "keep\r", "the script has 2 lines")] {
         console.keys("e");
         // The one before is still to be seen on the screen that it had.
-        turn += 1;
         console.wait_until("the editor", |text| {
             console.raw().matches("an editor on").count() == turn && !text.contains("Patches of")
         });
