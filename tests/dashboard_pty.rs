@@ -246,12 +246,12 @@ fn a_shell_has_the_keyboards_signals_and_the_screens_size() {
     console.resize(100, 30);
     console.keys("kill %1; stty size\r");
     console.wait_for("30 100");
-    // Meanwhile somebody else makes a sandbox: the dashboard has heard of it when it is back.
+    // Meanwhile somebody else makes a sandbox: the dashboard hears of it, within a second.
     let made = place.sandboxer(&["create", "--name", "meanwhile"]);
     assert!(made.status.success());
     console.keys("exit 0\rexit 0\r");
-    let shown = console.wait_for("the shell in box ended");
-    assert!(shown.contains("meanwhile"), "{shown}");
+    console.wait_for("the shell in box ended");
+    let shown = console.wait_for("meanwhile");
     let last = shown.lines().count();
     assert_eq!(last, 30, "drawn anew at the new size:\n{shown}");
     leave(console);
