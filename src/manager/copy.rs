@@ -151,6 +151,7 @@ impl SandboxManager {
         let to = self.archive_place(record, host).await?;
         let seen = archives.look(&to).await?;
         if let Some(path) = seen.path {
+            let is_ours = seen.manifest.is_some();
             if let (Some(manifest), Some(identity)) = (seen.manifest, seen.identity) {
                 let archive = manifest.snapshot.archive;
                 let (format, bytes) = (archive.format.clone(), archive.bytes);
@@ -161,7 +162,8 @@ impl SandboxManager {
                 }
             }
             let report = archives.remove(&to, reporter).await?;
-            if !report.is_clean() {
+            // What is not known to be ours stays, and the copy is refused for it.
+            if is_ours && !report.is_clean() {
                 let message = format!("what {host} has of snapshot {} is not sound and cannot be removed", record.id);
                 return Err(Fault::new(Code::OperationFailed, message).into());
             }

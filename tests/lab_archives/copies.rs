@@ -70,15 +70,27 @@ fn a_copy_is_the_same_tar_however_it_is_compressed() {
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn a_copy_can_be_restored_where_it_is() {
+fn a_copy_can_be_restored_where_it_is_and_brings_back_what_is_lost() {
     let bench = Bench::new();
     let before = [DOCKER, PODMAN].map(|host| bench.snapshot(host));
-    snapshot(&bench, DOCKER, "there-source");
+    let source = snapshot(&bench, DOCKER, "there-source");
     bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
     bench.run(["destroy", "there-source"]).ok();
     let there = bench.run(["restore", "base", "--host", PODMAN, "--name", "there"]).ok();
     assert_eq!(there["host"], PODMAN);
     assert_whole(&bench, &text(&there["id"]));
+
+    // Somebody empties the folder on the snapshot's own host.
+    let own = folder(&bench, DOCKER, &text(&source["id"]));
+    fs::remove_file(own.join("manifest.json")).unwrap();
+    bench.run(["restore", "base", "--name", "here"]).error_with_hint("operation_failed");
+    let brought = bench.run(["snapshots", "copy", "base", "--to", DOCKER]).ok();
+    assert_eq!((&brought["damage"], &brought["host"]), (&json!([]), &json!(DOCKER)), "{brought:#}");
+    assert_eq!(brought["replicas"].as_array().unwrap().len(), 1, "{brought:#}");
+    bench.run(["snapshots", "verify", "base"]).ok();
+    let here = bench.run(["restore", "base", "--name", "back"]).ok();
+    assert_eq!(here["host"], DOCKER);
+    assert_whole(&bench, &text(&here["id"]));
     clear(&bench);
     for (host, before) in [DOCKER, PODMAN].iter().zip(&before) {
         bench.assert_unchanged(host, before);
