@@ -8,12 +8,21 @@ sbx_stand "$(sbx_absolute "$1")" "$2" "$3"
 
 # Each of the project's containers as `STATE|NAME|` and whether it is one of `compose run`, which nobody starts again.
 sbx_stands() {
-  sbx_ids=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || { printf '%s\n' "$sbx_ids"; return 1; }
-  [ -n "$sbx_ids" ] || return 0
-  # One that goes away meanwhile is an error of `inspect`, and says nothing of the others.
-  # shellcheck disable=SC2086
-  "$sbx_engine" inspect --type container -f '{{.Created}}|{{.State.Status}}|{{.Name}}|{{index .Config.Labels "com.docker.compose.oneoff"}}' $sbx_ids 2>/dev/null </dev/null |
-    sort | while IFS='|' read -r sbx_made sbx_state sbx_name sbx_once; do printf '%s|%s|%s\n' "$sbx_state" "${sbx_name#/}" "$sbx_once"; done
+  # One that goes away meanwhile is an error of `inspect`, and is not listed the next time. One that is listed and of which
+  # nothing is said may run.
+  sbx_tries=3
+  while :; do
+    sbx_ids=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || { printf '%s\n' "$sbx_ids"; return 1; }
+    [ -n "$sbx_ids" ] || return 0
+    # shellcheck disable=SC2086
+    sbx_said=$("$sbx_engine" inspect --type container -f '{{.Created}}|{{.State.Status}}|{{.Name}}|{{index .Config.Labels "com.docker.compose.oneoff"}}' $sbx_ids 2>/dev/null </dev/null)
+    # shellcheck disable=SC2086
+    [ "$(printf '%s\n' "$sbx_said" | grep -c '|')" != "$(set -- $sbx_ids; echo $#)" ] || break
+    sbx_tries=$((sbx_tries - 1))
+    # shellcheck disable=SC2086
+    [ "$sbx_tries" -gt 0 ] || { "$sbx_engine" inspect --type container -f '' $sbx_ids 2>&1 >/dev/null </dev/null | tail -n 3 | grep . || echo "$sbx_engine does not say how its containers stand"; return 1; }
+  done
+  printf '%s\n' "$sbx_said" | sort | while IFS='|' read -r sbx_made sbx_state sbx_name sbx_once; do printf '%s|%s|%s\n' "$sbx_state" "${sbx_name#/}" "$sbx_once"; done
 }
 # sbx_those STATES: names.
 sbx_those() { printf '%s\n' "$sbx_all" | while IFS='|' read -r sbx_state sbx_name sbx_once; do

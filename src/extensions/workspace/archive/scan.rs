@@ -25,6 +25,9 @@ const EXTENSION_LIMIT: u64 = 1024 * 1024;
 /// How many places of links are kept.
 const LINKS_LIMIT: usize = 500_000;
 
+/// The largest number of an owner; the one above it means none.
+const OWNER_LIMIT: u64 = u32::MAX as u64 - 1;
+
 /// What may come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Promise {
@@ -247,6 +250,9 @@ impl Scan {
         let Some(name) = Readings::of([said.sparse_name, said.pax.name, said.long.name, own]) else {
             return no("an entry has no name");
         };
+        if [header.uid(), header.gid()].into_iter().flatten().any(|owner| owner > OWNER_LIMIT) {
+            return no(format!("{} belongs to nobody that a host can have", shown(&name.meant)));
+        }
         let (size, larger) = agreed(&name, said.size, size)?;
         if size > self.promise.content_bytes {
             return no(format!("{} is larger than the archive", shown(&name.meant)));

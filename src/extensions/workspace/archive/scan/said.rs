@@ -1,7 +1,7 @@
 //! What the extensions in front of a header say of its entry: long names and targets, and the records of pax.
 
 use crate::extensions::workspace::archive::scan::paths::shown;
-use crate::extensions::workspace::archive::scan::{Refusal, no};
+use crate::extensions::workspace::archive::scan::{OWNER_LIMIT, Refusal, no};
 
 /// The largest size that a header can say in octal; bytes.
 const OCTAL_LIMIT: u64 = 0o777_7777_7777;
@@ -67,6 +67,12 @@ impl Said {
                 let size = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
                 let Some(size) = size else { return no("an extension of a header has a size that is none") };
                 self.size = Some(size);
+            }
+            b"uid" | b"gid" => {
+                let owner = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                if owner.is_none_or(|owner: u64| owner > OWNER_LIMIT) {
+                    return no("an extension of a header names an owner that no host can have");
+                }
             }
             b"hdrcharset" => return no("an extension of a header changes how names are written"),
             _ => {}

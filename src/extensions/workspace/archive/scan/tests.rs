@@ -186,6 +186,30 @@ fn what_no_host_can_make_is_refused() {
     let told = points(&"../".repeat(1366)).unwrap_err();
     assert!(told.contains("more than a host can keep"), "{told}");
     refused(&behind_workspace(vec![link("workspace/l", "")]), "links to nothing");
+    let owned = |uid: &str| scan(&behind_workspace(vec![pax(&[("uid", uid)]), file("workspace/x", "")]));
+    assert!(owned("4294967294").is_ok());
+    for nobody in ["4294967295", "8589934592", "-1", "x"] {
+        let told = owned(nobody).unwrap_err();
+        assert!(told.contains("an owner that no host can have"), "{nobody}: {told}");
+    }
+}
+
+#[test]
+fn an_owner_that_no_host_can_have_is_refused() {
+    let of = |uid: u64| {
+        let mut header = file("workspace/x", "").header();
+        // GNU's way to say what octal digits cannot.
+        header.set_uid(uid);
+        header.set_cksum();
+        let mut bytes = tar(&[folder("workspace/")]);
+        bytes.truncate(BLOCK);
+        bytes.extend_from_slice(header.as_bytes());
+        bytes.resize(bytes.len() + 2 * BLOCK, 0);
+        scan_in(&bytes, promise(&bytes), usize::MAX).map_err(|refusal| refusal.to_string())
+    };
+    assert!(of(4_294_967_294).is_ok());
+    let told = of(1 << 33).unwrap_err();
+    assert!(told.contains("belongs to nobody"), "{told}");
 }
 
 #[test]
