@@ -161,6 +161,10 @@ impl SandboxManager {
                     return Ok(Arrived { path, identity, archive });
                 }
             }
+            if record.host.same(host.as_str()) {
+                // Something may still be made of it, as long as there is nothing better.
+                self.whole_archive(record, archives, std::slice::from_ref(host)).await?;
+            }
             let report = archives.remove(&to, reporter).await?;
             // What is not known to be ours stays, and the copy is refused for it.
             if is_ours && !report.is_clean() {
@@ -198,6 +202,20 @@ impl SandboxManager {
         }
     }
 
+    /// Whether this is the archive that the snapshot was made with, from beginning to end: no part of a copy, whatever was found
+    /// wrong with it.
+    pub(super) async fn is_own_and_sealed(
+        &self,
+        record: &SnapshotRecord,
+        archives: &dyn SnapshotArchives,
+        place: &ArchivePlace,
+    ) -> Result<bool, ExtensionError> {
+        if !record.host.same(place.host.as_str()) {
+            return Ok(false);
+        }
+        Ok(is_sealed(&archives.look(place).await?, &facts_on(record, &place.host)))
+    }
+
     /// After a copy that came to nothing, nothing of it stays on the host; or the record says that it may.
     async fn clear_copy(
         &self,
@@ -209,15 +227,22 @@ impl SandboxManager {
         let clearing = async {
             let extension = self.extension(&record.extension)?;
             let place = self.archive_place(record, host).await?;
-            Ok::<_, ExtensionError>(archives_of(extension.as_ref())?.remove(&place, reporter).await?.is_clean())
+            let archives = archives_of(extension.as_ref())?;
+            if self.is_own_and_sealed(record, archives, &place).await? {
+                return Ok::<_, ExtensionError>((true, false));
+            }
+            Ok((archives.remove(&place, reporter).await?.is_clean(), true))
         };
-        let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, clearing).await, Ok(Ok(true)));
+        let cleared = tokio::time::timeout(CLEAR_LIMIT, clearing).await;
+        let (clean, gone) = cleared.ok().and_then(Result::ok).unwrap_or((false, false));
         let (at, now) = (host.clone(), self.now());
         self.free_snapshot(&record.id, move |record| {
             record.unremoved = !clean;
             if clean {
                 record.copying_to = None;
-                note_gone(record, &at, now);
+                if gone {
+                    note_gone(record, &at, now);
+                }
             }
         })
         .await?;

@@ -178,3 +178,19 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
     let (_, ended) = house.restore(&snapshot).await;
     assert_eq!(ended, Ok(()));
 }
+
+/// What is found wrong with it may be wrong, and it is all that there is.
+#[tokio::test]
+async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_better_one() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+    let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
+    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
+    house.script.shelf.lose("second");
+    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+    house.copy(&snapshot, "local").await.unwrap_err();
+    assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "the copy is gone, too");
+}

@@ -10,7 +10,6 @@ use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
-use crate::manager::damage::note_gone;
 use crate::manager::record::{JobReporter, running};
 use crate::manager::recover::by;
 
@@ -88,16 +87,13 @@ impl SandboxManager {
             SnapshotState::Failed => self.remove_archives(&record.id, &reporter).await,
             _ => self.take_back_copy(&marked, &reporter).await,
         };
-        let (failed, now) = (result.is_err(), self.now());
+        let failed = result.is_err();
         self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
             // Nobody could look: it stays as the dead process left it, for the next time.
             record.operation = dead.filter(|_| failed);
             record.unremoved &= failed;
-            if !failed
-                && let Some(host) = record.copying_to.take()
-                && record.damage_on(&host).is_some()
-            {
-                note_gone(record, &host, now);
+            if !failed {
+                record.copying_to = None;
             }
             Ok(())
         })
@@ -147,6 +143,9 @@ impl SandboxManager {
         let extension = self.extension(&record.extension)?;
         let Some(archives) = extension.archives() else { return Ok(()) };
         let place = self.archive_place(record, host).await?;
+        if self.is_own_and_sealed(record, archives, &place).await.map_err(|error| error.fault)? {
+            return Ok(());
+        }
         let report = archives.remove(&place, reporter).await.map_err(|error| error.fault)?;
         if report.is_clean() {
             return Ok(());
