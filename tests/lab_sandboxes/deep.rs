@@ -203,7 +203,7 @@ fn what_is_left_is_told_and_what_others_make_is_theirs() {
         let planted = r#"
 $1 volume create "kept-sbx-$2" && $1 volume create "sbx-theirs-$2" || exit
 echo x >"$3/.sbx-$2.left"
-cd / && nohup sh -c 'sleep 40; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
+cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
 "#;
         on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
         let ran = running.finish_within(LONG);

@@ -271,7 +271,12 @@ impl Bench {
 
     /// The records as they are on the disk.
     pub(crate) fn stored(&self) -> Vec<Value> {
-        let Ok(text) = fs::read_to_string(self.data().join("sandboxes.json")) else { return Vec::new() };
+        self.recorded("sandboxes")
+    }
+
+    /// The records of one store, as they are on the disk.
+    fn recorded(&self, store: &str) -> Vec<Value> {
+        let Ok(text) = fs::read_to_string(self.data().join(store).with_extension("json")) else { return Vec::new() };
         let document: Value = serde_json::from_str(&text).unwrap();
         document["records"].as_array().cloned().unwrap_or_default()
     }
@@ -299,11 +304,15 @@ impl Bench {
         let root = self.workspace_root(host);
         let found = on_host(host, &[SNAPSHOT_SH, root.to_str().unwrap()]);
         assert!(found.lines().any(|line| line == "end"), "the snapshot of {host} is whole: {found}");
-        // Other tests work on the same engines; whatever bears another sandbox's id is theirs.
-        let ids: Vec<String> = self.stored().iter().map(|record| format!("sbx-{}", text(&record["id"]))).collect();
+        // Other tests work on the same engines; whatever bears another sandbox's or operation's id is theirs.
+        let sandboxes = self.recorded("sandboxes").into_iter().map(|record| format!("sbx-{}", text(&record["id"])));
+        let operations =
+            self.recorded("operations").into_iter().map(|record| format!("sandboxer-{}", text(&record["id"])));
+        let ours: Vec<String> = sandboxes.chain(operations).collect();
         let foreign = |line: &str| {
             let line = line.replace(IMAGE, "");
-            line.contains("sbx-") && !line.contains(&self.root) && !ids.iter().any(|id| line.contains(id.as_str()))
+            let named = line.contains("sbx-") || line.contains("sandboxer-op-");
+            named && !line.contains(&self.root) && !ours.iter().any(|name| line.contains(name.as_str()))
         };
         found.lines().filter(|line| !foreign(line)).map(str::to_owned).collect()
     }
