@@ -9,8 +9,9 @@ use sandboxer::client::{
     Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem, SnapshotDiff,
 };
 use sandboxer::domain::facts::HostView;
+use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::Patch;
-use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotView};
+use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::{Event, Operation, SandboxRecord};
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};

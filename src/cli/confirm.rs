@@ -8,8 +8,8 @@ use futures_util::StreamExt as _;
 use super::output::{Face, Stop};
 use super::table::{age, size};
 use crate::client::Problem;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::Patch;
-use crate::domain::snapshot::SnapshotView;
 use crate::domain::{Code, SandboxRecord, Time};
 
 /// How often the terminal is looked at for an answer.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::table::short;
 use crate::client::Client;
 use crate::domain::SandboxRecord;
+use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::patch::{AppliedPatch, PatchState};
-use crate::domain::snapshot::{Lineage, SnapshotView};
 
 /// What `get --json` prints: the record, and where it comes from.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

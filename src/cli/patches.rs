@@ -15,8 +15,8 @@ use super::record;
 use super::table::{self, Line, age, size};
 use crate::client::{PatchRequest, Problem};
 use crate::domain::Code;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
-use crate::domain::snapshot::SnapshotView;
 
 pub(super) async fn patches(face: &mut Face<'_>, command: &PatchesCommand) -> Outcome {
     match command {

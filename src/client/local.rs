@@ -8,6 +8,7 @@ use futures_util::stream::{BoxStream, StreamExt};
 use crate::client::{Client, Problem};
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
+use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
@@ -22,7 +23,7 @@ use crate::domain::request::{
     LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::verbatim::JsonText;
 use crate::domain::{Code, Fault};
 use crate::manager::SandboxManager;

@@ -27,12 +27,13 @@ pub use crate::domain::request::{
 use crate::domain::event::{Actor, Event};
 use crate::domain::facts::HostView;
 use crate::domain::fault::Code;
+use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::verbatim::JsonText;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.

@@ -10,6 +10,7 @@ pub mod extension;
 pub mod facts;
 pub mod fault;
 pub mod host;
+pub mod lineage;
 pub mod manifest;
 pub mod name;
 pub mod operation;

@@ -4,11 +4,12 @@ use std::sync::{Arc, PoisonError};
 
 use crate::domain::event::{PendingEvent, Update, derived_event_id};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{Lineage, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::text::nearest;
 use crate::manager::SandboxManager;
 use crate::manager::record::News;

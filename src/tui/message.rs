@@ -15,11 +15,12 @@ use crate::client::{
 };
 use crate::domain::event::Event;
 use crate::domain::facts::HostView;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotView};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::{State, Time};
 use crate::tui::handover::ShellEnd;
 use crate::tui::model::{Entry, JobId, LogText, Remembered};

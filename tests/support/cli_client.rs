@@ -16,9 +16,10 @@ use sandboxer::client::{
     LogsRequest, Problem, ProfileView, Recovered, RecreateRequest, ShellRequest, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
+use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
-use sandboxer::domain::snapshot::{Lineage, SnapshotRecord, SnapshotState, SnapshotView};
+use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{
     Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord, SnapshotId, State, Time,
 };

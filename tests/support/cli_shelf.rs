@@ -6,9 +6,10 @@ use sandboxer::client::{
     PatchRequest, PatchStatus, Problem, PruneItem, RolloutItem, SnapshotDeleteRequest, SnapshotDiff, SnapshotRequest,
     SnapshotStarted,
 };
+use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::Failure;
-use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState, SnapshotView};
+use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, OperationId, Patch, SandboxRecord, SnapshotId, State};
 use serde_json::{Value, json};
 

@@ -32,6 +32,7 @@ use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::fault::Code;
+use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
     EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId, check_name,
 };
@@ -42,7 +43,7 @@ use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds}
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service, State, Verdict,
 };
-use sandboxer::domain::snapshot::{Lineage, SnapshotRecord, SnapshotView};
+use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 

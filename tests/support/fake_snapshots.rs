@@ -11,6 +11,7 @@ use sandboxer::client::{
 use sandboxer::domain::event::Progress;
 use sandboxer::domain::extension::Capability;
 use sandboxer::domain::fault::Code;
+use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::manifest::ExtensionManifest;
 use sandboxer::domain::name::{ExtensionId, OperationId, PatchId, SandboxId, SnapshotId};
 use sandboxer::domain::operation::OperationKind;
@@ -18,7 +19,7 @@ use sandboxer::domain::patch::{AppliedPatch, Patch, PatchState, owed, settled_st
 use sandboxer::domain::profile::SnapshotMode;
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::snapshot::{
-    ArchiveFacts, ArchiveFormat, Consistency, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView,
+    ArchiveFacts, ArchiveFormat, Consistency, SnapshotKind, SnapshotRecord, SnapshotState,
 };
 use sandboxer::domain::{EventKind, Time};
 use tokio::sync::watch;

@@ -11,7 +11,7 @@ use super::super::confirm::{self, Question, allow};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use crate::client::{Client, Problem, SnapshotDeleteRequest};
-use crate::domain::snapshot::SnapshotView;
+use crate::domain::lineage::SnapshotView;
 
 /// How many are worked on at a time; a host limits its own sessions below that.
 const AT_ONCE: usize = 16;

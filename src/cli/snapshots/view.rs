@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::super::output::{Face, Look, Stop, Tone};
 use super::super::table::{Line, age, size};
 use crate::domain::Time;
+use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::patch::PatchState;
 use crate::domain::request::counted;
-use crate::domain::snapshot::{BasedOn, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 
 /// Paths of what was left out that are shown; `--json` has all that are kept.
 const LEFT_OUT: usize = 5;

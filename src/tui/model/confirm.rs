@@ -8,8 +8,9 @@ use tui_input::Input;
 use super::job::JobId;
 use super::rows::Entry;
 use super::words::short_profile;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{PatchId, SandboxId, SnapshotId};
-use crate::domain::snapshot::{SnapshotState, SnapshotView};
+use crate::domain::snapshot::SnapshotState;
 use crate::domain::{State, Time};
 
 /// More targets than this ask for their count to be typed.

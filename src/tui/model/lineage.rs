@@ -8,11 +8,12 @@ use super::sandboxes::Sandboxes;
 use super::snapshots::{Snapshots, caveat, snapshot_glyph, standings};
 use super::words::{age, bytes, many, patch_glyph, patch_role, state_glyph, state_role};
 use crate::domain::Time;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::request::counted;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState, SnapshotView};
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::domain::text::last_lines;
 
 /// How many lines of a patch's output are shown in a record.

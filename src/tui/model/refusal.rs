@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Entry, Model, Overlay, Pane};
 use crate::domain::extension::Capability;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{ExtensionId, SandboxId};
-use crate::domain::snapshot::SnapshotView;
 use crate::tui::keymap::Action;
 
 impl Model {

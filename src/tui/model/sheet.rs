@@ -11,10 +11,10 @@ use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
 use crate::client::{PatchRequest, Problem, RestoreRequest, SnapshotDiff, SnapshotRequest};
 use crate::domain::Time;
+use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::SandboxId;
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::domain::sandbox::State;
-use crate::domain::snapshot::{BasedOn, SnapshotView};
 
 /// How many differences are listed.
 const CHANGES: usize = 200;

@@ -12,11 +12,12 @@ use super::Load;
 use super::filter::{Facets, Filter};
 use super::window::Window;
 use super::words::short_profile;
+use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::patch::{Patch, PatchState};
 use crate::domain::request::counted;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{BasedOn, Consistency, SnapshotKind, SnapshotRecord, SnapshotState, SnapshotView};
+use crate::domain::snapshot::{Consistency, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::text::clean_line;
 
 pub use tree::{Node, NodeId};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::Effect;
 use crate::client::Problem;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::name::HostName;
 use crate::domain::operation::Operation;
-use crate::domain::snapshot::SnapshotView;
 use crate::domain::{OperationState, State};
 use crate::tui::model::{Entry, Job, Model};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Effect, confirm, sheet, snapshots, work};
 use crate::client::{PatchStatus, Problem, RolloutItem};
 use crate::domain::fault::Code;
+use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::OperationError;
 use crate::domain::patch::{Patch, PatchState};
-use crate::domain::snapshot::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
     Confirm, JobId, Load, Model, Overlay, Page, PatchTarget, Patches, Purpose, Role, Script, many,

@@ -7,7 +7,7 @@ use super::{Effect, FrozenSnapshot, Later, confirm, data, elsewhere, keys};
 use crate::client::{ExtensionView, Problem, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::snapshot::SnapshotView;
+use crate::domain::lineage::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
     Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout, SnapshotDetails, SnapshotTarget,

@@ -1,8 +1,9 @@
 //! The tree of snapshots and of what is based on them: only the rows on the screen are drawn.
 
 use super::paint::Paint;
+use crate::domain::lineage::BasedOn;
 use crate::domain::patch::PatchState;
-use crate::domain::snapshot::{BasedOn, SnapshotState};
+use crate::domain::snapshot::SnapshotState;
 use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{

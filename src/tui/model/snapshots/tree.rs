@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::snapshot::{BasedOn, SnapshotView};
 
 /// Which row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
