@@ -1,7 +1,7 @@
 //! Named points at which the kill tests end the process; nothing at all in a release.
 //!
 //! With the feature `failpoints`, `FAILPOINTS="create.provisioned=return"` sends this process SIGKILL when it comes
-//! to that point, and `...=sleep(5000)` holds it there for 5 s.
+//! to that point. `...=return(PATH)` holds it there until there is a file `PATH`; that it is there is told by `PATH.reached`.
 
 /// Says that the point `name` was reached.
 #[cfg(not(feature = "failpoints"))]
@@ -12,7 +12,16 @@ pub fn reached(_name: &str) {}
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &str) {
     tracing::debug!(name, "failpoint");
-    fail::fail_point!(name, |_| kill_self());
+    fail::fail_point!(name, |gate: Option<String>| gate.map_or_else(kill_self, |gate| wait_at(&gate)));
+}
+
+#[cfg(feature = "failpoints")]
+fn wait_at(gate: &str) {
+    // A test that cannot see it waits for it in vain, and says so.
+    let _ = std::fs::write(format!("{gate}.reached"), "");
+    while !std::path::Path::new(gate).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
 }
 
 #[cfg(feature = "failpoints")]

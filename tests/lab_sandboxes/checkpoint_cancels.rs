@@ -5,7 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::checkpoint_kills::statuses;
-use crate::lab::{Bench, DOCKER, PODMAN, Started, signal, text, wait_until};
+use crate::held::held_and;
+use crate::lab::{Bench, DOCKER, PODMAN, signal, text};
 
 const CROWD: &str = r#"services:
   web:
@@ -87,16 +88,15 @@ fn a_snapshot_whose_terminal_is_closed_rolls_back() {
     let before = bench.snapshot(DOCKER);
     let repo = bench.stack("crowd", CROWD);
     let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
-    let mut command = bench.command(["snapshot", &id, "--name", "hung-up", "--mode", "pause"]);
+    let command = bench.command(["snapshot", &id, "--name", "hung-up", "--mode", "pause"]);
     // So that it is in the middle of it, and that the way back takes a while, too.
-    command.env("FAILPOINTS", "snapshot.captured=sleep(1000);snapshot.cleared=sleep(500)");
-    let snapshot = Started::spawn(command);
+    let (snapshot, gate) = held_and(&bench, "snapshot.captured", ";snapshot.cleared=sleep(500)", command);
     let shelf = bench.workspace_root(DOCKER).join("snapshots");
-    wait_until("it has begun", || shelf.exists());
     for _ in 0..2 {
         snapshot.signal("HUP");
         std::thread::sleep(Duration::from_millis(300));
     }
+    gate.open();
     let ran = snapshot.finish();
     assert_eq!(ran.status, Some(130), "{ran:#?}");
     let record = bench.run(["snapshots", "get", "hung-up"]).ok();

@@ -2,11 +2,13 @@
 //! restored, never a source left paused, nothing on the host without a record.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::held::held_and;
 use crate::kills::{id_of, killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, Started, engine, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
 
 /// A stack with a volume, whose content is part of a snapshot.
 const KEEPER: &str = r#"services:
@@ -172,26 +174,18 @@ fn snapshots_that_come_to_nothing_and_are_killed_leave_nothing() {
     source(&bench, DOCKER, "void-source");
     let shelf = bench.workspace_root(DOCKER).join("snapshots");
     for how in ["cancelled", "failed"] {
-        let mut command = bench.command(["snapshot", "void-source", "--name", how]);
+        let command = bench.command(["snapshot", "void-source", "--name", how]);
         // Held before it is sealed, so that there is something to take away.
-        command.env("FAILPOINTS", "snapshot.captured=sleep(2500);snapshot.cleared=return");
-        let snapshot = Started::spawn(command);
-        let whole = || {
-            let folder = fs::read_dir(&shelf).ok()?.flatten().next()?.path();
-            // Its last step is to take its tools away.
-            let left = fs::read_dir(&folder).ok()?.flatten().count();
-            (left == 1 && folder.join("archive.tar.zst.partial").exists()).then_some(folder)
-        };
-        let mut folder = None;
-        wait_until("it is captured", || {
-            folder = whole();
-            folder.is_some()
-        });
+        let (snapshot, gate) = held_and(&bench, "snapshot.captured", ";snapshot.cleared=return", command);
         if how == "cancelled" {
             snapshot.signal("INT");
+            // It has to hear of it before it goes on.
+            std::thread::sleep(Duration::from_millis(500));
         } else {
-            fs::remove_file(folder.unwrap().join("archive.tar.zst.partial")).unwrap();
+            let folder = fs::read_dir(&shelf).unwrap().flatten().next().unwrap().path();
+            fs::remove_file(folder.join("archive.tar.zst.partial")).unwrap();
         }
+        gate.open();
         let ran = snapshot.finish();
         assert_eq!(ran.status, None, "{how}: killed by a signal: {ran:#?}");
         assert_eq!(bench.run(["snapshots", "get", how]).ok()["state"], "creating", "nobody wrote it down");

@@ -1,11 +1,12 @@
 //! `hosts check --deep` on the lab's hosts: everything works, or the step that does not is named; nothing of it stays.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::faults::Tmpfs;
+use crate::held::held;
 use crate::kills::{killed, recovered, words};
 use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, text, tree};
 
@@ -124,20 +125,9 @@ fn a_step_that_fails_in_the_middle_leaves_nothing() {
         let disk = Tmpfs::mount(bench.path("small"), "size=24m");
         bench.add_host("small", &Way::to(host, port_of(host)), &disk.path);
         let before = bench.snapshot(host);
-        let mut command = bench.command(["hosts", "check", "--deep", "small"]);
-        command.env("FAILPOINTS", "check.written=sleep(5000)");
-        let running = Started::spawn(command);
-        let until = Instant::now() + LONG;
-        let written = || {
-            let mut folders = fs::read_dir(&disk.path).unwrap().filter_map(Result::ok);
-            folders.any(|folder| folder.path().join("workspace/sandboxer-check.txt").exists())
-        };
-        while !written() {
-            assert!(Instant::now() < until, "{:?}", tree(&disk.path));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        // The file in the volume is written by now, or soon: that is not on this disk.
+        let (running, gate) = held(&bench, "check.written", &["hosts", "check", "--deep", "small"]);
         let filler = disk.fill();
+        gate.open();
         let ran = running.finish_within(LONG);
         ran.error("operation_failed");
         let deep = found(&ran).remove(0);
@@ -194,9 +184,7 @@ fn what_a_killed_one_made_is_taken_away_by_recover() {
 fn what_is_left_is_told_and_what_others_make_is_theirs() {
     for host in [DOCKER, PODMAN] {
         let bench = Bench::new();
-        let mut command = bench.command(["hosts", "check", "--deep", host]);
-        command.env("FAILPOINTS", "check.destroying=sleep(10000)");
-        let running = Started::spawn(command);
+        let (running, gate) = held(&bench, "check.destroying", &["hosts", "check", "--deep", host]);
         let restored =
             bench.wait_for_record(|record| record["state"] == "ready" && !record["based_on_snapshot"].is_null());
         let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
@@ -206,6 +194,7 @@ echo x >"$3/.sbx-$2.left"
 cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
 "#;
         on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
+        gate.open();
         let ran = running.finish_within(LONG);
         ran.error_with_hint("operation_failed");
         let deep = found(&ran).remove(0);

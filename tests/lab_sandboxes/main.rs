@@ -21,6 +21,7 @@ mod crowd;
 mod deep;
 mod faults;
 mod flavours;
+mod held;
 mod kills;
 mod lab;
 mod lifecycle;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::faults::Tmpfs;
+use crate::held::held_and;
 use crate::lab::{Bench, Started, text, tree, wait_until};
 
 #[test]
@@ -87,12 +88,9 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     assert_eq!(bench.get("there")["state"], "ready");
 
     // Full in the middle of a create: what was made is found and removed when there is room again.
-    let mut command = bench.base_command(["create", "--id", "middle"]);
-    command.env("FAILPOINTS", "compose.prepared=sleep(1500)");
-    let create = Started::spawn(command);
-    bench.wait_for_record(|record| record["id"] == "middle" && record["state"] == "provisioning");
-    wait_until("it is prepared", || sandboxes.join("sbx-middle/manifest.json").exists());
+    let (create, gate) = held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "middle"]));
     let filler = disk.fill();
+    gate.open();
     let ran = create.finish();
     ran.error_with_hint("internal");
     fs::remove_file(filler).unwrap();
