@@ -1,5 +1,8 @@
 //! The compose tools: each is found, certified for what it is, and runs a stack that is gone afterwards.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, Started, WEB_STACK, http_get, stack_args, text};
@@ -123,4 +126,48 @@ fn the_environment_chooses_before_detection_and_after_the_host() {
     let mut command = bench.command(stack_args("profile.compose-e2e", DOCKER, &bench.web_stack("x"), &[]));
     command.env("SANDBOXER_COMPOSE_CMD", "no-such-compose");
     Started::spawn(command).finish().error_with_hint("missing_dependency");
+}
+
+/// A compose command whose `up` fails as often as is said, with these words, and is the real one then.
+fn stumbling(bench: &Bench, host: &str, times: u32, words: &str) -> (String, std::path::PathBuf) {
+    let (program, count) = (bench.path(format!("compose-{times}")), bench.path(format!("count-{times}")));
+    let real = if host == DOCKER { "docker compose" } else { "podman-compose" };
+    let script = format!(
+        r#"#!/bin/sh
+case " $* " in *" up "*) echo >>{count}; [ "$(wc -l <{count})" -gt {times} ] || {{ echo '{words}' >&2; exit 125; }} ;; esac
+exec {real} "$@"
+"#,
+        count = count.display(),
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    (program.display().to_string(), count)
+}
+
+/// Where one sandbox is made while another one is removed, podman may not find an interface that it has just seen.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn an_engine_that_stumbled_over_somebody_elses_network_is_asked_again() {
+    let vanished = "Error: route ip+net: no such network interface";
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let before = bench.snapshot(host);
+        let repo = bench.web_stack("x");
+        for (times, words, tries) in [(2, vanished, None), (9, vanished, Some(3)), (8, "Error: no space", Some(1))] {
+            let (program, count) = stumbling(&bench, host, times, words);
+            let mut command = bench.command(stack_args("profile.compose-e2e", host, &repo, &[]));
+            command.env("SANDBOXER_COMPOSE_CMD", program);
+            let ran = Started::spawn(command).finish();
+            let Some(tries) = tries else {
+                let made = ran.ok();
+                assert_eq!(made["state"], "ready");
+                bench.run(["destroy", &text(&made["id"]), "--yes"]).ok();
+                continue;
+            };
+            let error = ran.error("operation_failed");
+            assert!(error.to_string().contains(words), "{error:#}");
+            assert_eq!(fs::read_to_string(count).unwrap().lines().count(), tries, "{words}");
+        }
+        bench.assert_unchanged(host, &before);
+    }
 }

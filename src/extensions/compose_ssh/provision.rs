@@ -1,5 +1,9 @@
 //! provision: one prepare call, the transfer, and `up`.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Provisioned, Report, Reporter};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
@@ -14,7 +18,7 @@ use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything,
 use crate::failpoint;
 use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::transfer::Plan;
-use crate::transport::{Command, Source, Transport};
+use crate::transport::{Command, Output, Source, Transport};
 
 const UP_SH: &str = include_str!("scripts/up.sh");
 const WRITE_SH: &str = include_str!("scripts/write.sh");
@@ -22,6 +26,14 @@ const WRITE_SH: &str = include_str!("scripts/write.sh");
 /// A rendered file up to this size travels as an argument of `up`; a larger one in a call before it. An exec
 /// request over SSH is limited to 256 KiB, and one argument to 128 KiB.
 const SMALL: usize = 48 * 1024;
+
+/// What podman says where an interface of another network goes away while it lists them all: Go's `net` asks for the list,
+/// and then for each one. Seen with podman 4.3 when one sandbox was made while another one was removed.
+const VANISHED: &str = "route ip+net: no such network interface";
+/// How often a stack is started at most, where that came between.
+const TRIES: u32 = 3;
+/// How long what goes away there is given meanwhile.
+const STUMBLED: Duration = Duration::from_millis(500);
 
 pub(super) async fn provision(
     extension: &ComposeSsh,
@@ -162,11 +174,22 @@ pub(super) async fn up(
         let message = Some(String::from_utf8_lossy(line).into_owned());
         steps.reporter.report(Report { message, ..report.clone() });
     };
-    let output = transport
-        // Pulling and building count: a start that takes longer than the profile allows has failed.
-        .stream(&command, request.profile.ready_timeout.duration(), &mut on_line)
-        .await
-        .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
+    // Pulling and building count: a start that takes longer than the profile allows has failed.
+    let until = Instant::now() + request.profile.ready_timeout.duration();
+    let mut tries = TRIES;
+    let output = loop {
+        let output = transport
+            .stream(&command, until.saturating_duration_since(Instant::now()), &mut on_line)
+            .await
+            .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
+        tries -= 1;
+        if tries == 0 || !stumbled(&output) {
+            break output;
+        }
+        let message = Some("the engine met a network that went away: once more".to_owned());
+        steps.reporter.report(Report { message, ..report.clone() });
+        tokio::time::sleep(STUMBLED).await;
+    };
     failpoint::reached("compose.up");
     if !output.ok() {
         return Err(failed("up", format!("{} could not start the stack", runtime.command.join(" ")), &output));
@@ -189,6 +212,12 @@ pub(super) async fn up(
     };
     runtime::started(transport, &stack, &project, &output).await?;
     Ok(stack)
+}
+
+/// Whether the engine met something of somebody else's that went away under its eyes, which has nothing to do with this stack.
+fn stumbled(output: &Output) -> bool {
+    let says = |text: &str| text.contains(VANISHED);
+    says(&output.text()) || says(&output.error_text())
 }
 
 fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
