@@ -142,7 +142,7 @@ fn a_connection_that_breaks_during_up_is_rolled_back() {
     let record = bench.get(&id);
     assert_eq!((&record["state"], &record["reason"]), (&json!("destroying"), &json!("host_lost")), "{record:#}");
     assert_eq!(record["operation"], Value::Null);
-    let back = Relay::start(port_of(DOCKER), &["--listen", &port.to_string()]);
+    let back = Relay::start_at(port, port_of(DOCKER), &[]);
     destroy(&bench, &id);
     bench.assert_unchanged(DOCKER, &before);
     drop(back);

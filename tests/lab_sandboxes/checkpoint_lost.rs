@@ -37,7 +37,7 @@ fn relayed(host: &'static str) -> (Relay, Bench) {
 
 /// The host answers again, where it answered before.
 fn back(host: &'static str, port: u16) -> Relay {
-    Relay::start(port_of(host), &["--listen", &port.to_string()])
+    Relay::start_at(port, port_of(host), &[])
 }
 
 /// A sandbox with so much in its workspace that a snapshot of it takes a while.

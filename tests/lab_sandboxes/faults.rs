@@ -16,9 +16,14 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
+    /// On a port that stays free when it ends, so that another one can stand there.
     pub(crate) fn start(target: u16, options: &[&str]) -> Self {
+        Self::start_at(free_port(), target, options)
+    }
+
+    pub(crate) fn start_at(port: u16, target: u16, options: &[&str]) -> Self {
         let mut child = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab/relay"))
-            .args(["--target", &format!("127.0.0.1:{target}")])
+            .args(["--target", &format!("127.0.0.1:{target}"), "--listen", &port.to_string()])
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

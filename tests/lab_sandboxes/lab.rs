@@ -11,6 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -523,9 +524,14 @@ fn lab_state(name: &str) -> String {
     state.lines().find_map(|line| line.strip_prefix(&wanted)).unwrap().to_owned()
 }
 
-/// A port of this machine that nothing listens on.
+/// A port of this machine that nothing listens on. It is none of those that the kernel and the engines give to whoever asks
+/// for any: such a one would be somebody else's before it is used. Each process begins at another one.
 pub(crate) fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let from = std::process::id().wrapping_mul(16);
+    let next = || from.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % 9000 + 23_000;
+    let ports = std::iter::repeat_with(next).take(9000).map(|port| u16::try_from(port).unwrap());
+    ports.into_iter().find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// A string of a JSON document.
@@ -566,18 +572,29 @@ pub(crate) fn engine(host: &str) -> &'static str {
     if host.starts_with(PODMAN) { "podman" } else { "docker" }
 }
 
-/// One line per thing that a host has. Images without a name belong to whoever builds at the moment, and the counters
-/// of installations stay by design.
+/// One line per thing that a host has. Images without a name belong to whoever builds at the moment, the counters of
+/// installations stay by design, and a shell that somebody had writes down what was typed. Podman may fail over what it has
+/// just seen and another test takes away meanwhile: then it is asked again.
 const SNAPSHOT_SH: &str = r#"
 engine=docker
 ! command -v podman >/dev/null || engine=podman
-$engine ps -a --format 'container {{.Names}} {{.Image}}' || exit
-$engine network ls --format 'network {{.Name}} {{.Driver}}' || exit
-$engine volume ls --format 'volume {{.Name}}' || exit
-$engine images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}' | grep -v '<none>'
-[ $engine = docker ] || podman pod ls --format 'pod {{.Name}}' || exit
+ask() {
+  tries=20
+  until said=$($engine "$@"); do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || return
+    sleep 0.5
+  done
+  [ -z "$said" ] || printf '%s\n' "$said"
+}
+ask ps -a --format 'container {{.Names}} {{.Image}}' || exit
+ask network ls --format 'network {{.Name}} {{.Driver}}' || exit
+ask volume ls --format 'volume {{.Name}}' || exit
+images=$(ask images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}') || exit
+printf '%s\n' "$images" | grep -v '<none>'
+[ $engine = docker ] || ask pod ls --format 'pod {{.Name}}' || exit
 for folder in "$HOME" "$1"; do
-  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' | sed 's/^/file /'
+  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' ! -path '*/home/.bash_history' | sed 's/^/file /'
 done
 echo end
 "#;
