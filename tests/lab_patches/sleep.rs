@@ -182,10 +182,12 @@ fn one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so() {
             on_host(host, &[&format!("{} {verb} {all}", engine(host))]);
         };
         on_all("kill");
+        on_all("wait");
         bench.run(["sleep", &id]).ok();
         let awake = bench.run(["wake", &id]).ok();
         assert_eq!(states(&awake), pairs(&[("web", "running")]), "{awake:#}");
         on_all("kill");
+        on_all("wait");
         on_all("rm");
         bench.run(["sleep", &id]).ok();
         for _ in 0..2 {
