@@ -23,7 +23,7 @@ fn session_environment() -> Vec<String> {
 /// An sshd of the test's own whose sessions are like the Docker host's, but for some variables.
 pub(crate) struct Sshd {
     config: PathBuf,
-    port: u16,
+    pub(crate) port: u16,
     child: Option<Child>,
 }
 

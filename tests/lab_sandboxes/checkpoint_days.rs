@@ -1,17 +1,17 @@
 //! Bad days of snapshots: a full disk, a file that shrinks while it is read, very many files.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::json;
 
-use crate::faults::Tmpfs;
-use crate::lab::{Bench, DOCKER, Way, port_of, text};
+use crate::broken::Sshd;
+use crate::faults::{Halting, Tmpfs};
+use crate::lab::{Bench, DOCKER, Way, text};
 
-/// A workspace alone on a small disk of the Docker host.
-fn on_small_disk(bench: &Bench, size: &str) -> (Tmpfs, std::path::PathBuf) {
+/// A workspace alone on a small disk of a host like the Docker host.
+fn on_small_disk(bench: &Bench, host: &Sshd, size: &str) -> (Tmpfs, std::path::PathBuf) {
     let disk = Tmpfs::mount(bench.path("small"), &format!("size={size}"));
-    bench.add_host("small", &Way::to(DOCKER, port_of(DOCKER)), &disk.path);
+    bench.add_host("small", &Way::to(DOCKER, host.port), &disk.path);
     let made = bench.run(["create", "--host", "small", "--id", "source"]).ok();
     (disk, std::path::PathBuf::from(text(&made["workdir"])).join("workspace"))
 }
@@ -20,7 +20,9 @@ fn on_small_disk(bench: &Bench, size: &str) -> (Tmpfs, std::path::PathBuf) {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_full_disk_leaves_no_part_of_a_snapshot_or_restore() {
     let bench = Bench::new();
-    let (disk, workspace) = on_small_disk(&bench, "24m");
+    let halting = Halting::new(&bench);
+    let host = Sshd::start(&bench, "halting", &[("PATH", &halting.path())]);
+    let (disk, workspace) = on_small_disk(&bench, &host, "24m");
     let kept = || fs::read_dir(disk.path.join("snapshots")).map_or(0, Iterator::count);
     fs::write(workspace.join("big"), noise(14 << 20)).unwrap();
     let error = bench.run(["snapshot", "source", "--name", "early"]).error_with_hint("operation_failed");
@@ -28,12 +30,11 @@ fn a_full_disk_leaves_no_part_of_a_snapshot_or_restore() {
     assert_eq!(kept(), 0);
     // It fits when the archive is begun, and not any more in the middle.
     fs::write(workspace.join("big"), noise(10 << 20)).unwrap();
+    halting.halt();
     let snapshot = bench.start(["snapshot", "source", "--name", "late"]);
-    let shelf = disk.path.join("snapshots");
-    while !fs::read_dir(&shelf).is_ok_and(|mut folder| folder.next().is_some()) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    halting.wait();
     let hog = disk.fill();
+    halting.go_on();
     snapshot.finish().error_with_hint("operation_failed");
     assert_eq!(kept(), 0, "no part of it stays");
     fs::remove_file(&hog).unwrap();
@@ -64,25 +65,17 @@ fn noise(size: usize) -> Vec<u8> {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_file_that_shrinks_while_it_is_read_makes_a_fuzzy_snapshot() {
     let bench = Bench::new();
-    let made = bench.run(["create", "--host", DOCKER, "--id", "shrinks"]).ok();
+    let halting = Halting::new(&bench);
+    let _host = Sshd::start(&bench, "halting", &[("PATH", &halting.path())]);
+    let made = bench.run(["create", "--host", "halting", "--id", "shrinks"]).ok();
     let workspace = std::path::PathBuf::from(text(&made["workdir"])).join("workspace");
     let file = workspace.join("file");
-    fs::write(&file, noise(256 << 20)).unwrap();
+    fs::write(&file, noise(64 << 20)).unwrap();
+    halting.halt();
     let snapshot = bench.start(["snapshot", "shrinks", "--name", "torn"]);
-    let shelf = bench.workspace_root(DOCKER).join("snapshots");
-    let begun = || {
-        let archive = |folder: fs::DirEntry| {
-            fs::read_dir(folder.path())
-                .ok()?
-                .flatten()
-                .find_map(|e| e.metadata().ok().filter(|m| m.is_file() && m.len() > 1 << 20))
-        };
-        fs::read_dir(&shelf).is_ok_and(|folders| folders.flatten().find_map(archive).is_some())
-    };
-    while !begun() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    halting.wait();
     fs::File::options().write(true).open(&file).unwrap().set_len(1000).unwrap();
+    halting.go_on();
     let taken = snapshot.finish().ok();
     assert_eq!((&taken["state"], &taken["consistency"]), (&json!("ready"), &json!("fuzzy")), "{taken:#}");
     bench.run(["snapshots", "verify", "torn"]).ok();

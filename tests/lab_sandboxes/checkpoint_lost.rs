@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::broken::Sshd;
 use crate::checkpoint_kills::statuses;
-use crate::faults::Relay;
+use crate::faults::{Halting, Relay};
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text, wait_until};
 
 /// A container that would be paused, and a volume.
@@ -28,16 +29,28 @@ const BY_ITSELF: Duration = Duration::from_secs(30);
 
 /// A relay before one of the lab's hosts, which is called `relayed` in the configuration. It comes first, so that it goes
 /// last: the bench clears up through it.
+///
+/// What is copied over it stands still in the middle, and with it the copy: it is not over before the host is lost.
 fn relayed(host: &'static str) -> (Relay, Bench) {
-    let relay = Relay::start(port_of(host), &[]);
+    let relay = Relay::start(port_of(host), &["--stall-after", "8000000"]);
     let bench = Bench::new();
     bench.add_host("relayed", &Way::to(host, relay.port), &bench.workspace_root(host));
     (relay, bench)
 }
 
-/// The host answers again, where it answered before.
-fn back(host: &'static str, port: u16) -> Relay {
-    Relay::start_at(port, port_of(host), &[])
+/// As [`relayed`] before a host like the Docker host, whose archives stand still in the middle where they are told to.
+fn halting() -> (Bench, Sshd, Halting, Relay) {
+    let bench = Bench::new();
+    let halting = Halting::new(&bench);
+    let host = Sshd::start(&bench, "halting", &[("PATH", &halting.path())]);
+    let relay = Relay::start(host.port, &[]);
+    bench.add_host("relayed", &Way::to(DOCKER, relay.port), &bench.workspace_root(DOCKER));
+    (bench, host, halting, relay)
+}
+
+/// The host behind a port answers again, where it answered before.
+fn back(target: u16, port: u16) -> Relay {
+    Relay::start_at(port, target, &[])
 }
 
 /// A sandbox with so much in its workspace that a snapshot of it takes a while.
@@ -95,13 +108,15 @@ fn only_snapshot(bench: &Bench) -> Value {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_connection_that_breaks_under_a_snapshot_leaves_nothing_of_it() {
-    let (relay, bench) = relayed(DOCKER);
+    let (bench, _host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
     source(&bench, "relayed", "cut-source", 160);
+    halting.halt();
     let snapshot = bench.start(["snapshot", "cut-source", "--name", "base"]);
     wait_until("it began", || largest(&shelf(&bench, DOCKER)) > 1 << 20);
     relay.cut();
     let error = snapshot.finish().error_with_hint("host_unreachable");
+    halting.go_on();
     assert_eq!(
         (&error["details"]["kind"], &error["details"]["step"]),
         (&json!("lost"), &json!("archive")),
@@ -124,9 +139,10 @@ fn a_connection_that_breaks_under_a_snapshot_leaves_nothing_of_it() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
-    let (relay, bench) = relayed(DOCKER);
+    let (bench, host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
     source(&bench, "relayed", "gone-source", 160);
+    halting.halt();
     let snapshot = bench.start(["snapshot", "gone-source", "--name", "base"]);
     wait_until("it began", || largest(&shelf(&bench, DOCKER)) > 1 << 20);
     let port = relay.port;
@@ -145,11 +161,12 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
     while !runs(DOCKER, "gone-source") || shelf(&bench, DOCKER).exists() {
         assert!(Instant::now() < until, "it is not resumed, or its part stays: {:?}", statuses(DOCKER, "gone-source"));
     }
+    halting.go_on();
 
     let away = bench.run(["recover"]);
     assert_eq!((away.status, &away.json()[0]["ok"]), (Some(5), &json!(false)), "{away:#?}");
     assert_eq!(away.json()[0]["error"]["code"], "host_unreachable", "{away:#?}");
-    let _relay = back(DOCKER, port);
+    let _relay = back(host.port, port);
     assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
     let record = only_snapshot(&bench);
     assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(false)), "{record:#}");
@@ -162,13 +179,14 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
-    let (relay, bench) = relayed(DOCKER);
+    let (bench, host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
     source(&bench, "relayed", "lost-source", 128);
     bench.run(["snapshot", "lost-source", "--name", "base"]).ok();
     let root = bench.workspace_root(DOCKER);
     let unpacks = |id: &str| largest(&root.join(format!("sbx-{id}/workspace.partial"))) > 1 << 20;
     let start = |name: &str| {
+        halting.halt();
         let restore = bench.start(["restore", "base", "--name", name]);
         let record = bench.wait_for_record(|record| record["name"] == name);
         let id = text(&record["id"]);
@@ -179,6 +197,7 @@ fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
     let (restore, id) = start("cut");
     relay.cut();
     let error = restore.finish().error_with_hint("host_unreachable");
+    halting.go_on();
     assert_eq!(
         (&error["details"]["kind"], &error["details"]["step"]),
         (&json!("lost"), &json!("extract")),
@@ -192,13 +211,14 @@ fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
     let port = relay.port;
     drop(relay);
     restore.finish().error_with_hint("host_unreachable");
+    halting.go_on();
     let record = bench.get(&id);
     assert_eq!(
         (&record["state"], record["leftovers"].as_array().map(Vec::len)),
         (&json!("failed"), Some(1)),
         "{record:#}"
     );
-    let _relay = back(DOCKER, port);
+    let _relay = back(host.port, port);
     bench.run(["destroy", &id]).ok();
     assert!(!root.join(format!("sbx-{id}")).exists());
     // The snapshot is as it was.
@@ -237,7 +257,7 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     let record = only_snapshot(&bench);
     assert_eq!((&record["replicas"], &record["copying_to"]), (&json!([]), &json!("relayed")), "{record:#}");
     assert_eq!(bench.run(["recover"]).status, Some(5));
-    let _relay = back(PODMAN, port);
+    let _relay = back(port_of(PODMAN), port);
     assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
     bench.assert_unchanged(PODMAN, &before);
     let copied = bench.run(["snapshots", "copy", "base", "--to", "relayed"]).ok();
@@ -264,7 +284,7 @@ fn a_copy_whose_source_is_lost_leaves_nothing_at_the_target() {
     assert_eq!((&record["replicas"], &record["copying_to"]), (&json!([]), &Value::Null), "{record:#}");
     assert_eq!((&record["state"], &record["unremoved"]), (&json!("ready"), &json!(false)), "{record:#}");
     bench.assert_unchanged(PODMAN, &before);
-    let _relay = back(DOCKER, port);
+    let _relay = back(port_of(DOCKER), port);
     assert_eq!(bench.run(["recover"]).ok(), json!([]));
     bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
     clear(&bench);

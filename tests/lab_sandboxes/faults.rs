@@ -3,11 +3,12 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::lab::{Bench, EVENTUALLY, PODMAN, Way, free_port, lab, signal};
+use crate::lab::{Bench, DOCKER, EVENTUALLY, PODMAN, Way, free_port, lab, signal, wait_until};
 
 /// The lab's TCP relay before an sshd.
 pub(crate) struct Relay {
@@ -44,6 +45,53 @@ impl Drop for Relay {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A `zstd` for a host of the test's own that stands still in the middle of what it writes, for as long as it is told to.
+pub(crate) struct Halting {
+    folder: PathBuf,
+}
+
+impl Halting {
+    pub(crate) fn new(bench: &Bench) -> Self {
+        let folder = bench.path("halting");
+        fs::create_dir(&folder).unwrap();
+        let program = folder.join("zstd");
+        let text = format!(
+            r#"#!/bin/sh
+[ -e {at}/halt ] || exec /usr/bin/zstd "$@"
+/usr/bin/zstd "$@" | {{
+  head -c 4000000
+  : >{at}/halted
+  while [ -e {at}/halt ]; do sleep 0.05; done
+  cat
+}}
+"#,
+            at = folder.display()
+        );
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { folder }
+    }
+
+    /// The PATH of the lab's Docker host with this program in front.
+    pub(crate) fn path(&self) -> String {
+        format!("{}:{}", self.folder.display(), lab().join("hosts").join(DOCKER).join("bin").display())
+    }
+
+    /// From now on it stands still, until [`Halting::go_on`].
+    pub(crate) fn halt(&self) {
+        fs::write(self.folder.join("halt"), "").unwrap();
+        let _ = fs::remove_file(self.folder.join("halted"));
+    }
+
+    pub(crate) fn wait(&self) {
+        wait_until("it is in the middle", || self.folder.join("halted").exists());
+    }
+
+    pub(crate) fn go_on(&self) {
+        fs::remove_file(self.folder.join("halt")).unwrap();
     }
 }
 
