@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -27,6 +27,19 @@ const TALKERS: &str = r#"services:
 
 fn talkers(bench: &Bench) -> PathBuf {
     bench.repository("talkers", &[("docker-compose.yml", TALKERS), ("notes", "read me\n")])
+}
+
+/// The talkers on a host, once both have said what they say first and `once` has ended.
+fn talking(bench: &Bench, host: &str, repo: &Path) -> Value {
+    let made = bench.create_stack(host, repo, &[]);
+    let of = "--filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service";
+    let script = format!(
+        r#"[ -n "$($1 ps -aq {of}=once --filter status=exited)" ] || exit 0
+$1 logs "$($1 ps -q {of}=web)" 2>&1 | grep -x error || :"#
+    );
+    let project = format!("sbx-{}", text(&made["id"]));
+    wait_until("they talk", || !on_host(host, &[&script, engine(host), &project]).is_empty());
+    made
 }
 
 /// Our own failure: its code is on stderr's last line, its status is 125.
@@ -65,7 +78,7 @@ fn commands_run_in_the_workspace_and_in_services() {
     let bench = Bench::new();
     let repo = talkers(&bench);
     for host in [DOCKER, PODMAN] {
-        let made = bench.create_stack(host, &repo, &[]);
+        let made = talking(&bench, host, &repo);
         let id = text(&made["id"]);
         let hostile = "it's $(id) \"x\"\n*";
         for service in [&[][..], &["--service", "web"]] {
@@ -179,7 +192,7 @@ fn logs_are_exact_lines_of_every_service() {
     let bench = Bench::new();
     let repo = talkers(&bench);
     for host in [DOCKER, PODMAN] {
-        let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+        let id = text(&talking(&bench, host, &repo)["id"]);
         let once = bench.run(["logs", &id, "--service", "once"]);
         assert_eq!(once.status, Some(0), "{once:#?}");
         let told: Vec<(usize, String)> = lines(&once)

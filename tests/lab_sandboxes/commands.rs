@@ -79,7 +79,7 @@ fn interrupted(mut command: Command, read: bool) {
     let pressed = Instant::now();
     signal(child.id(), "INT");
     while child.try_wait().unwrap().is_none() {
-        if pressed.elapsed() > Duration::from_secs(20) {
+        if pressed.elapsed() > EVENTUALLY {
             child.kill().unwrap();
             panic!("Ctrl-C was not heard");
         }

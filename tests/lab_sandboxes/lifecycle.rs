@@ -27,7 +27,7 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
     let repo = bench.repository(
         "shop",
         &[
-            ("docker-compose.yml", &format!("{WEB_STACK}    networks: [front]\n  init:\n    image: localhost/sbx-lab:1\n    command: [\"sh\", \"-c\", \"echo ${{WORD}} > /data/word\"]\n    volumes: [\"data:/data\"]\nvolumes:\n  data: {{}}\nnetworks:\n  front: {{}}\n")),
+            ("docker-compose.yml", &format!("{WEB_STACK}    networks: [front]\n    depends_on: {{init: {{condition: service_completed_successfully, required: true}}}}\n  init:\n    image: localhost/sbx-lab:1\n    command: [\"sh\", \"-c\", \"echo ${{WORD}} > /data/word\"]\n    volumes: [\"data:/data\"]\nvolumes:\n  data: {{}}\nnetworks:\n  front: {{}}\n")),
             (".env", "WORD=spoken\n"),
             ("www/index.html", "hello from the shop"),
             (".git/HEAD", "ref: refs/heads/main"),

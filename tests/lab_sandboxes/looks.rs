@@ -92,7 +92,7 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
 
         // A service that dies is seen by both questions; the others' answers do not change.
         let name = format!("sbx-{}", text(&record["id"]));
-        let kill = "for c in $($1 ps -q --filter label=sandboxer.id=$2 --filter label=com.docker.compose.service=side); do $1 kill $c; done";
+        let kill = "for c in $($1 ps -q --filter label=sandboxer.id=$2 --filter label=com.docker.compose.service=side); do $1 kill $c && $1 wait $c; done";
         on_host(host, &[kill, engine(host), &text(&record["id"])]);
         let seen = compose.inspect(&stack).await.unwrap();
         assert!(!seen.ready && seen.reachability.is_none(), "{host}: {seen:#?}");
@@ -154,8 +154,9 @@ fn a_check_of_a_host_sees_what_died_and_what_is_lost() {
         let record = bench.create_stack(host, &repo, &[]);
         let id = text(&record["id"]);
         let canary = text(&bench.run(["create", "--host", host]).ok()["id"]);
-        let remove = r#"$1 $3 $($1 ps -aq --filter "label=sandboxer.id=$2") >/dev/null"#;
+        let remove = r#"for c in $($1 ps -aq --filter "label=sandboxer.id=$2"); do $1 $3 $c; done >/dev/null"#;
         on_host(host, &[remove, engine(host), &id, "kill"]);
+        on_host(host, &[remove, engine(host), &id, "wait"]);
         bench.run(["hosts", "check", host]).ok();
         let seen = bench.get(&id);
         assert_eq!(

@@ -65,7 +65,8 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     assert!(text(&ended["failure"]["output"]).contains("it went boom"), "{ended:#}");
     assert!(text(&ended["message"]).contains("web"), "{ended:#}");
 
-    let impatient = bench.profile("impatient", "ready_timeout: 3s");
+    // Time enough to start the containers, however busy the machine is, and not to be ready.
+    let impatient = bench.profile("impatient", "ready_timeout: 15s");
     let slow = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
     let started = Instant::now();
     let late = fail(&bench, &impatient, host, slow, "timeout", &before);
@@ -74,7 +75,7 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     assert_eq!(late["failure"]["step"], step, "{late:#}");
     let evidence = text(&late["failure"]["output"]);
     assert!(evidence.contains(if host == DOCKER { "Started" } else { "web" }), "{evidence}");
-    assert!(started.elapsed() < Duration::from_secs(50), "ready_timeout is 3 s: {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(90), "ready_timeout is 15 s: {:?}", started.elapsed());
 }
 
 /// Creates a stack that cannot become ready; its record, after checking that nothing else is left.
@@ -174,14 +175,14 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
 
     let bench = Bench::new();
     let before = bench.snapshot(DOCKER);
-    let (create, id) = start_slow_create(&bench, DOCKER, "6s");
+    let (create, id) = start_slow_create(&bench, DOCKER, "20s");
     create.signal("INT");
     std::thread::sleep(Duration::from_millis(700));
     let second = Instant::now();
     create.signal("INT");
     let ran = create.finish();
     // The rollback would take as long as the grace.
-    assert!(second.elapsed() < Duration::from_secs(5), "{:?}", second.elapsed());
+    assert!(second.elapsed() < Duration::from_secs(15), "{:?}", second.elapsed());
     ran.error("cancelled");
     // What it left is found again and removed.
     destroy(&bench, &id);

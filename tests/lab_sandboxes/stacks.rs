@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, free_port, http_get, on_host, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, engine, free_port, http_get, on_host, stack_args, text, wait_until};
 
 /// A create with a log; the record, and how many round trips the provision cost, transfer and `up` among them.
 fn create_counted(bench: &Bench, profile: &str, host: &str, repo: &Path) -> (Value, u64) {
@@ -144,7 +144,8 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
     // compose file, Dockerfile, greeting, two ignore files, kept, there, and the link.
     assert_eq!(plan["preview"]["files"], 8, "{plan:#}");
     let locked = workspace.join("out/deep");
-    assert_eq!(fs::metadata(&locked).unwrap().permissions().mode() & 0o777, 0, "a container locked it");
+    let is_locked = || fs::metadata(&locked).is_ok_and(|locked| locked.permissions().mode() % 0o1000 == 0);
+    wait_until("a container locked it", is_locked);
     let named = |kind: &str| {
         let script = r#"$1 $2 ls --filter "label=sandboxer.id=$3" --format '{{.Name}}'"#;
         on_host(host, &[script, engine(host), kind, &id]).lines().count()
