@@ -175,7 +175,7 @@ mod tests {
         let way = here();
         let mut lines = 0;
         let command = Command::script("echo begun; sleep 308.001");
-        let late = way.stream(&command, Duration::from_millis(500), &mut |_, _| lines += 1).await.unwrap_err();
+        let late = way.stream(&command, Duration::from_secs(3), &mut |_, _| lines += 1).await.unwrap_err();
         assert_eq!((late.code, lines), (Code::Timeout, 1));
         let look =
             Command::script("for n in 1 2 3 4 5 6; do pgrep -fx 'sleep 308.001' || exit 0; sleep 1; done; exit 1");

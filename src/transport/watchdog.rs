@@ -197,7 +197,7 @@ mod tests {
         let wait = |count: usize| {
             let started = Instant::now();
             while sleeps(nap) != count {
-                assert!(started.elapsed() < Duration::from_secs(15), "{shell:?}: {} run", sleeps(nap));
+                assert!(started.elapsed() < Duration::from_mins(1), "{shell:?}: {} run", sleeps(nap));
                 std::thread::sleep(Duration::from_millis(50));
             }
         };
@@ -228,12 +228,12 @@ mod tests {
         let Ok(mut child) = program.spawn() else { return };
         let started = Instant::now();
         while sleeps(nap) == 0 {
-            assert!(started.elapsed() < Duration::from_secs(10), "{shell:?}");
+            assert!(started.elapsed() < Duration::from_mins(1), "{shell:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
         drop(child.stdout.take());
         while sleeps(nap) > 0 {
-            assert!(started.elapsed() < Duration::from_secs(25), "{shell:?}");
+            assert!(started.elapsed() < Duration::from_mins(2), "{shell:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
         child.wait().unwrap();

@@ -229,7 +229,7 @@ fn an_engine_that_hangs_does_not_hang_the_probe() {
         program(temp.path(), "docker", "exec sleep 60");
         let began = Instant::now();
         let output = run_script(&["/bin/sh"], &path, "/root", &["/tmp", "no", "all", "0"]);
-        assert!(began.elapsed() < Duration::from_secs(20), "{without:?}");
+        assert!(began.elapsed() < Duration::from_secs(50), "{without:?}");
         let probed = read(&output, &want(), Duration::ZERO).unwrap();
         assert_eq!(probed.findings, ["docker: no engine answers: it did not answer in time"], "{without:?}");
     }
