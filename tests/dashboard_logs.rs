@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use drive::{Drive, draw, press, screen, text, type_text, world_model};
+use drive::{Drive, draw, on_cpu, press, screen, text, type_text, world_model};
 use fake_client::{LogScript, Scenario, log_line, log_lines, world};
 use ratatui::style::Color;
 use sandboxer::client::{LogsRequest, Problem};
@@ -249,13 +249,6 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(saved.lines().count(), log_lines().len());
     assert!(saved.starts_with("db ! LOG:  database") && saved.contains("\nweb | listening on 0.0.0.0:80\n"), "{saved}");
-}
-
-/// What this thread has worked so far, to 10 ms: how long others kept it from working says nothing about it.
-fn on_cpu() -> Duration {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
-    Duration::from_millis(fields.map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum())
 }
 
 /// As fast as the machine can make lines: well above 50 MB/s where nothing slows it down.

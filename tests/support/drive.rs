@@ -125,6 +125,13 @@ pub(crate) fn text(buffer: &Buffer) -> String {
     (0..area.height).map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// What this thread has worked so far, to 10 ms: how long others kept it from working says nothing about it.
+pub(crate) fn on_cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
+    Duration::from_millis(fields.map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum())
+}
+
 /// A screen as text.
 pub(crate) fn screen(model: &mut Model, size: (u16, u16)) -> String {
     text(&draw(model, size))

@@ -10,7 +10,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// How long a screen may take to show something. Generous: machines are busy, and nothing here measures speed.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// After so long without a byte, what is there is all that was written.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET: Duration = Duration::from_millis(500);
 
 /// A dashboard on a terminal.
 pub(crate) struct Console {
