@@ -1,6 +1,7 @@
 //! Patches on snapshots: once in each sandbox that is based on it, in order, stopping at the first failure; and never twice
 //! without somebody saying so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sandboxer::domain::extension::{Inspection, Resource};
@@ -8,6 +9,7 @@ use sandboxer::domain::patch::{Patch, PatchState};
 use sandboxer::domain::request::{ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
+use tokio::sync::Notify;
 
 use crate::house::{House, house};
 use crate::recover::killed;
@@ -281,7 +283,8 @@ async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
     }
-    house.scripts(&[Script::Takes(Duration::from_millis(700))]);
+    let go_on = Arc::new(Notify::new());
+    house.scripts(&[Script::Until(Arc::clone(&go_on))]);
     let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
     let started = house.manager.restore(&request).await.unwrap();
     let id = started.sandbox.id.to_string();
@@ -290,6 +293,7 @@ async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     house.other.remove_patch(&base, "2").await.unwrap();
+    go_on.notify_one();
     let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let record = record.unwrap();
     assert_eq!((house.ran(&id), has(&record)), (vec![1, 3], vec![(1, "applied"), (3, "applied")]));

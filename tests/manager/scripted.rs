@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Notify;
 
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
@@ -51,6 +52,8 @@ pub(crate) enum Script {
     Hangs,
     /// It takes so long, and exits 0.
     Takes(Duration),
+    /// It takes until it is let go, and exits 0.
+    Until(Arc<Notify>),
     /// It takes so long, and is ended when its time is over, as a host does it.
     Works(Duration),
 }
@@ -274,6 +277,10 @@ impl SandboxExtension for Shared {
             }
             Script::Takes(time) => {
                 tokio::time::sleep(time).await;
+                (0, false)
+            }
+            Script::Until(go_on) => {
+                go_on.notified().await;
                 (0, false)
             }
             Script::Works(time) => {
