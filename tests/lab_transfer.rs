@@ -228,7 +228,8 @@ async fn dropping_it_ends_the_programs_of_both_ends() {
             tokio::time::timeout(Duration::from_millis(300), sending).await.is_err(),
             "it was too fast to be cancelled"
         );
-        let until = Instant::now() + Duration::from_secs(10);
+        // TERM at once, KILL after 5 s, and the machine may be busy.
+        let until = Instant::now() + Duration::from_secs(30);
         while mentions(&dest) || mentions(source.path()) {
             assert!(Instant::now() < until, "{name}: something still runs");
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -265,7 +266,7 @@ async fn a_probe_is_one_round_trip_and_finds_the_engine() {
         assert_eq!((runtime.engine.as_str(), runtime.flavour.to_string().as_str()), (engine, flavour));
         assert!(runtime.engine_id.is_some() && runtime.engine_version.is_some());
         assert_eq!(facts.tools.contains_key("rsync"), name == "sandboxer01");
-        assert!(facts.clock_offset_s.unwrap().abs() < 1.0, "{:?}", facts.clock_offset_s);
+        assert!(facts.clock_offset_s.unwrap().abs() < 5.0, "{:?}", facts.clock_offset_s);
         assert_eq!(facts.workspace_root, host.transport.spec().workspace_root);
         let again = ProbeRequest {
             inventory: true,

@@ -12,7 +12,7 @@ use crate::lab::{Bench, DOCKER, PODMAN, Started, text, wait_until};
 use crate::source::{archive, clear, snapshot};
 
 /// Enough that nobody is through with it before he is interrupted.
-const MUCH: &str = "head -c 24000000 /dev/urandom >much";
+const MUCH: &str = "head -c 64000000 /dev/urandom >much";
 /// How long an interrupted command may still take: one that is stuck takes for ever.
 const AT_ONCE: Duration = Duration::from_secs(20);
 

@@ -311,7 +311,7 @@ fn the_canary_proves_both_hosts_and_leaves_nothing() {
         assert_eq!(made["services"], json!([]));
         let telemetry = &made["telemetry"];
         assert!(telemetry["cpus"].as_u64().unwrap() > 0 && telemetry["disk"]["available_bytes"].as_u64().unwrap() > 0);
-        assert!(telemetry["clock_offset_s"].as_f64().unwrap().abs() < 2.0, "{telemetry:#}");
+        assert!(telemetry["clock_offset_s"].as_f64().unwrap().abs() < 5.0, "{telemetry:#}");
         let own = telemetry["inventory"]["sandboxes"].as_array().unwrap().iter();
         assert!(
             own.clone().any(|there| there["sandbox_id"] == *id && there["owner"] == made["owner"]),

@@ -330,7 +330,7 @@ fn a_mount_made_during_the_removal_is_not_entered() {
     let workspace = directory.join("workspace");
     let folders = [workspace.join("one"), workspace.join("two")];
     for folder in &folders {
-        fill(folder, 20_000);
+        fill(folder, 40_000);
     }
     // A folder changes with the first of its files that goes; to count them takes longer than it takes to remove them.
     let stand = |folder: &PathBuf| fs::metadata(folder).and_then(|folder| folder.modified()).ok();

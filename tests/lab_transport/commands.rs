@@ -147,7 +147,7 @@ async fn lines_come_as_they_are_written() {
     for way in [&ssh, &local] {
         let started = Instant::now();
         let mut seen = Vec::new();
-        let command = Command::script("for i in 1 2 3; do echo line $i; sleep 0.2; done; echo err >&2; printf last");
+        let command = Command::script("for i in 1 2 3; do echo line $i; sleep 0.5; done; echo err >&2; printf last");
         let mut sink = |source: Source, line: &[u8]| {
             seen.push((source, String::from_utf8_lossy(line).into_owned(), started.elapsed()));
         };
