@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::lab::{Bench, DOCKER, PODMAN, sudo_stays, text};
 use crate::source::{clear, snapshot};
 
 /// Each change by its path: what it is, and what differs.
@@ -26,6 +26,7 @@ fn a_diff_says_what_changed_on_docker() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_diff_lists_what_the_account_alone_cannot_read() {
+    let _ours = sudo_stays();
     for host in ["sandboxer01-dev", "sandboxer01-sudo"] {
         let bench = Bench::with(&[host]);
         let before = bench.snapshot(host);

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::broken::Sshd;
+use crate::checkpoint_kills::wait_for_first;
 use crate::lab::{Bench, DOCKER, stack_args, text};
 
 const KEEPER: &str = r#"services:
@@ -80,6 +81,7 @@ fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
         let back = bench.run(["restore", "base", "--host", host, "--name", name]).ok();
         assert_eq!(back["state"], "ready", "{back:#}");
         assert_filled(&PathBuf::from(text(&back["workdir"])).join("workspace"));
+        wait_for_first(&bench, name);
         let read = bench.run(["exec", name, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
         assert_eq!(text(&read["stdout"]), "made anew\n");
     }

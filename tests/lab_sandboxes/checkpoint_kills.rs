@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::held::held_and;
 use crate::kills::{id_of, killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text, wait_until};
 
 /// A stack with a volume, whose content is part of a snapshot.
 const KEEPER: &str = r#"services:
@@ -59,6 +59,13 @@ pub(crate) fn statuses(host: &str, id: &str) -> Vec<String> {
 fn source(bench: &Bench, host: &str, id: &str) {
     let repo = bench.stack("keeper", KEEPER);
     bench.create_stack(host, &repo, &["--id", id]);
+    wait_for_first(bench, id);
+}
+
+/// Waits until a keeper has written its file.
+pub(crate) fn wait_for_first(bench: &Bench, id: &str) {
+    let look = ["exec", id, "--service", "keeper", "--", "test", "-s", "/kept/first"];
+    wait_until("the keeper has written", || bench.run(look).status == Some(0));
 }
 
 /// Every snapshot that is listed as ready is restored, its sandbox looked at, and destroyed.

@@ -534,6 +534,15 @@ pub(crate) fn free_port() -> u16 {
     ports.into_iter().find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
+/// One at a time, until it is dropped: who changes what the lab's account with sudo may do, and who must not meet such a
+/// change in the middle of something.
+#[allow(dead_code, reason = "not everyone needs it")]
+pub(crate) fn sudo_stays() -> fs::File {
+    let file = fs::File::create(lab().join("sudo-lock")).unwrap();
+    file.lock().unwrap();
+    file
+}
+
 /// A string of a JSON document.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()

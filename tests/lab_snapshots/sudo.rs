@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::faithful::like_to_like;
-use crate::lab::{Bench, text};
+use crate::lab::{Bench, sudo_stays, text};
 use crate::place::{Place, there};
 
 /// Programs that the account may run as root, beside what the lab lets it; until it is dropped.
@@ -34,6 +34,7 @@ impl Drop for Permitted {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn what_only_root_can_read_is_read_with_sudo_or_refused() {
     there(Place::Sudo);
+    let _ours = sudo_stays();
     let host = Place::Sudo.host();
     let bench = Bench::with(&[host]);
     // Without an engine: no container can help.
