@@ -297,9 +297,9 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
     Ran { status, stdout: stdout.text(), stderr: stderr.text(), left_at_once: io.leave_at_once }
 }
 
-/// So many Ctrl-C, 50 ms apart.
+/// So many Ctrl-C, each after a while in which all that is there already has been heard of.
 pub(crate) fn presses(count: usize) -> futures_util::stream::BoxStream<'static, ()> {
-    let pressed = stream::iter(0..count).then(|_| tokio::time::sleep(std::time::Duration::from_millis(50)));
+    let pressed = stream::iter(0..count).then(|_| tokio::time::sleep(std::time::Duration::from_millis(300)));
     pressed.chain(stream::pending()).boxed()
 }
 
