@@ -140,6 +140,13 @@ pub struct ArchiveFacts {
     pub excludes: Vec<String>,
 }
 
+impl ArchiveFacts {
+    /// Whether it has volumes in it of which nobody knows the names: they cannot be restored.
+    pub fn has_nameless_volumes(&self) -> bool {
+        self.volumes_bytes > 0 && self.captured_volumes.is_empty()
+    }
+}
+
 /// A copy of an archive on a further host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replica {

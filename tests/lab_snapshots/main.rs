@@ -10,6 +10,7 @@ mod flavours;
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
 mod left_out;
+mod odd_names;
 mod odd_root;
 mod onto_vm;
 mod place;

@@ -7,13 +7,11 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use sandboxer::client::{
-    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem, RolloutRequest,
-    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
-    SnapshotQuery, SnapshotRequest, SnapshotStarted,
-};
-use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
-    LogsRequest, Problem, ProfileView, Recovered, RecreateRequest, ShellRequest, Started, Update,
+    ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView,
+    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, Problem, ProfileView, PruneItem, PruneRequest,
+    Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SleepRequest,
+    SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
+    SnapshotQuery, SnapshotRequest, SnapshotStarted, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};

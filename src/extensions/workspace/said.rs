@@ -1,11 +1,48 @@
-//! What our scripts say: `key=value` lines, and a few ways in which a host cannot do what is asked.
+//! What our scripts say: `key=value` lines, whether they say it in one go or while they work for hours, and a few ways in
+//! which a host cannot do what is asked.
 
 use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::sandbox::Failure;
-use crate::transport::Transport;
 use crate::transport::probe::lines::{Entry, entries};
+use crate::transport::{OUTPUT_LIMIT, Source, Transport};
+
+/// The keys of lines that say how far a script is, each of which takes the place of the last one.
+const PROGRESS: [&[u8]; 3] = [b"at=", b"bytes=", b"kib="];
+
+/// What a script that works for long says on its stdout, but for how far it is. Of a stream only the end is kept, and what
+/// was said first is no longer in it after some hours of progress.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    text: String,
+    cut: bool,
+}
+
+impl Heard {
+    /// A line, as it comes.
+    pub(crate) fn line(&mut self, source: Source, line: &[u8]) {
+        if source == Source::Stderr || PROGRESS.iter().any(|key| line.starts_with(key)) {
+            return;
+        }
+        if self.text.len() + line.len() >= OUTPUT_LIMIT {
+            self.cut = true;
+            return;
+        }
+        self.text.push_str(&String::from_utf8_lossy(line));
+        self.text.push('\n');
+    }
+
+    /// All of it.
+    ///
+    /// Errors: where it said more than [`OUTPUT_LIMIT`] bytes: nobody knows what of it is missing.
+    pub(crate) fn said(&self) -> Result<Said<'_>, Fault> {
+        if self.cut {
+            return Err(Fault::new(Code::OperationFailed, "the host said more than anybody reads"));
+        }
+        Ok(Said::read(&self.text))
+    }
+}
 
 /// The lines of one script.
 pub(crate) struct Said<'a>(Vec<Entry<'a>>);
@@ -81,5 +118,34 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
         "engine" => Fault::new(Code::OperationFailed, format!("the container engine of {host} does not answer"))
             .hint("start it, then try again"),
         other => Fault::new(Code::OperationFailed, format!("host {host} reported {other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_first_is_known_after_days_of_progress() {
+        let mut heard = Heard::default();
+        heard.line(Source::Stdout, b"captured=db");
+        for at in 0..400_000 {
+            heard.line(Source::Stdout, format!("bytes={at}").as_bytes());
+        }
+        heard.line(Source::Stderr, b"captured=of somebody else");
+        heard.line(Source::Stdout, b"path=");
+        heard.line(Source::Stdout, b" bytes=1");
+        let said = heard.said().unwrap();
+        let captured: Vec<_> =
+            said.entries().filter(|entry| entry.key == "captured").map(|entry| entry.value).collect();
+        assert_eq!((captured, said.value("bytes"), said.text("path").as_deref()), (vec!["db"], None, Some("bytes=1")));
+    }
+
+    #[test]
+    fn what_nobody_can_keep_is_an_error() {
+        let mut heard = Heard::default();
+        let line = vec![b'x'; 1024 * 1024];
+        (0..9).for_each(|_| heard.line(Source::Stdout, &line));
+        assert!(heard.said().is_err());
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::domain::extension::{
     ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{failed, root};
 use crate::failpoint;
-use crate::transport::{Command, Transports};
+use crate::transport::{Command, Source, Transports};
 
 const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
@@ -47,7 +47,9 @@ pub(crate) async fn teardown(
         .arg(grace.to_string())
         .arg(target.stamp.as_ref().map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)))
         .args(built);
-    let mut on_line = |_: crate::transport::Source, line: &[u8]| {
+    let mut heard = Heard::default();
+    let mut on_line = |source: Source, line: &[u8]| {
+        heard.line(source, line);
         if let Some(done) = line.strip_prefix(b"done=") {
             let message = Some(String::from_utf8_lossy(done).into_owned());
             reporter.report(Report { message, ..report.clone() });
@@ -57,8 +59,7 @@ pub(crate) async fn teardown(
     let output =
         transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
     failpoint::reached("compose.torn_down");
-    let text = output.text();
-    let said = Said::read(&text);
+    let said = heard.said().map_err(|fault| fault.detail("step", "teardown"))?;
     // Which host it is, and whether it knows more than we do, is asked before anything is touched.
     let before = matches!(said.value("error"), Some("identity" | "behind"));
     said.check("teardown", transport, root).map_err(|error| if before { untouched(error) } else { error })?;

@@ -83,4 +83,30 @@ mod tests {
         let fault = read(&format!("{said}failed=\n docker ps: no daemon\n")).unwrap_err();
         assert_eq!((&fault.code, fault.causes()), (&Code::OperationFailed, vec!["docker ps: no daemon".to_owned()]));
     }
+
+    /// A podman whose list of volumes fails the first times, as one does while somebody removes a volume.
+    fn found_by(failures: u32) -> Result<Vec<Resource>, Fault> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let engine = folder.path().join("podman");
+        let script = format!(
+            "#!/bin/sh\n[ \"$1 $2\" = 'volume ls' ] || exit 0\necho >>asked\n\
+             [ \"$(wc -l <asked)\" -gt {failures} ] || {{ echo half; echo 'Error: no such volume' >&2; exit 125; }}\necho sbx-a_kept x\n"
+        );
+        std::fs::write(&engine, script).unwrap();
+        std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let words = ["-c", TRACES_SH, "sh", "/nowhere", "op-1", "1", "./podman", "1", "a"];
+        let ran = std::process::Command::new("sh").args(words).current_dir(folder.path()).output().unwrap();
+        let mut found = read(&String::from_utf8_lossy(&ran.stdout))?;
+        found.retain(|one| one.kind == "volume");
+        Ok(found)
+    }
+
+    #[test]
+    fn a_list_that_fails_over_what_went_away_is_asked_for_again() {
+        let volume = Resource { kind: "volume".to_owned(), id: "sbx-a_kept".to_owned() };
+        assert_eq!((found_by(0).unwrap(), found_by(2).unwrap()), (vec![volume.clone()], vec![volume]));
+        let fault = found_by(3).unwrap_err();
+        assert!(fault.causes()[0].contains("no such volume"), "{fault:?}");
+    }
 }

@@ -111,7 +111,7 @@ sbx_directories() {
 sbx_list() {
   printf 'list=%s %s\n' "$1" "$2"
   shift
-  sbx_out=$(sbx_bounded 10 "$@" 2>/dev/null </dev/null)
+  sbx_out=$(sbx_again 10 "$@" 2>/dev/null </dev/null)
   sbx_ended=$?
   printf '%s\n' "$sbx_out" | sbx_indent
   [ "$sbx_ended" = 0 ] || {

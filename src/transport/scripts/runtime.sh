@@ -7,6 +7,7 @@
 #     prints `rt.TAG=TEXT` lines for the parser in probe/runtime.rs and sets
 #     SBX_ENGINES to the engines that answered (`docker`, `podman`, both or none), for the script behind it.
 #   sbx_bounded SECONDS COMMAND...   runs it, for at most so long.
+#   sbx_again SECONDS COMMAND...     the same, more than once where it fails.
 
 # A dockerd that hangs answers nothing for ever; so would we. `timeout -k` is in coreutils and in busybox since 1.30.
 sbx_bounded() {
@@ -31,6 +32,20 @@ sbx_bounded() {
   sbx_status=$?
   kill -KILL "$sbx_watch" 2>/dev/null
   return "$sbx_status"
+}
+
+# sbx_again SECONDS WORDS...: as sbx_bounded, up to three times where it ends by itself and badly; what it wrote the last time.
+# Podman 4 lists its volumes and then looks at each one: what somebody removed between the two fails the whole list.
+sbx_again() {
+  # shellcheck disable=SC2034 # it counts
+  for sbx_try in 1 2 3; do
+    sbx_answer=$(sbx_bounded "$@")
+    sbx_ended=$?
+    # It was late, is not there, or was ended. 125 is how podman fails.
+    case $sbx_ended in 0 | 124 | 12[6-9] | 1[3-9]? | 2??) break ;; esac
+  done
+  printf '%s\n' "$sbx_answer"
+  return "$sbx_ended"
 }
 
 # sbx_tag TAG COMMAND...: its first 3,000 bytes and its status as tagged lines. Short enough to be one write to a pipe, so

@@ -30,7 +30,7 @@ done
 sbx_lines() {
   sbx_kind=$1
   shift
-  sbx_out=$(sbx_bounded 20 "$@" 2>&1 </dev/null) || { sbx_tell failed "$* $(printf '%s\n' "$sbx_out" | tail -n 2)"; return; }
+  sbx_out=$(sbx_again 20 "$@" 2>&1 </dev/null) || { sbx_tell failed "$* $(printf '%s\n' "$sbx_out" | tail -n 2)"; return; }
   # shellcheck disable=SC2086 # each is a word
   printf '%s\n' "$sbx_out" | grep -F $sbx_patterns | while read -r sbx_name sbx_rest; do sbx_tell "$sbx_kind" "$sbx_name"; done
 }

@@ -11,7 +11,7 @@ use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured};
 use crate::extensions::workspace::archive::entries::{self, Style};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{before_anything, failed, root, step, workdir};
 use crate::failpoint;
 use crate::transport::{Command, Output, Source, Transport};
@@ -88,7 +88,9 @@ pub(crate) async fn capture(
         .arg(wanted.as_ref().map_or("auto", SnapshotMode::as_str))
         .arg(target.profile.stop_grace.get().to_string())
         .args(&request.excludes);
+    let mut heard = Heard::default();
     let mut on_line = |source: Source, line: &[u8]| {
+        heard.line(source, line);
         if source == Source::Stdout {
             tell(reporter, &String::from_utf8_lossy(line));
         }
@@ -97,8 +99,7 @@ pub(crate) async fn capture(
     let output =
         transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "archive"))?;
     failpoint::reached("snapshot.captured");
-    let text = output.text();
-    let said = Said::read(&text);
+    let said = heard.said().map_err(|fault| fault.detail("step", "archive"))?;
     refused(&said, transport, target)?;
     said.check("archive", transport, root)
         .map_err(|error| if said.value("began").is_none() { before_anything(error.fault) } else { error })?;
@@ -107,6 +108,10 @@ pub(crate) async fn capture(
         return Err(failed("archive", format!("the archive on {} was not finished", transport.spec().name), &output));
     };
     let archive = facts(&said, request);
+    if !is_told(&archive) {
+        let message = format!("what is in the archive on {} was not told in full", transport.spec().name);
+        return Err(failed("archive", message, &output));
+    }
     let machine_id = said.value("machine").unwrap_or_default().to_owned();
     let identity = identity.cloned().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None });
     reporter.report(Report { stage: "seal", step: 4, steps: 4, bytes: archive.bytes, ..Report::default() });
@@ -173,6 +178,8 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
             .hint("nothing of the archive was left"),
         Some("tar") => Fault::new(Code::OperationFailed, format!("tar could not read all of sandbox {id}"))
             .hint("nothing of the archive was left"),
+        Some("long") => Fault::new(Code::OperationFailed, format!("a path of sandbox {id} is too long to be unpacked"))
+            .hint("move or remove what has 4096 bytes and more, or exclude it (snapshot.exclude); nothing of the archive was left"),
         Some("taken") => Fault::new(Code::Conflict, format!("{host} has something with this snapshot's id already")),
         _ => return Ok(()),
     };
@@ -237,6 +244,12 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         images,
         excludes: request.excludes.clone(),
     }
+}
+
+/// Whether the host said all without which nobody can restore it or know what it is worth.
+fn is_told(archive: &ArchiveFacts) -> bool {
+    let known = archive.mode.is_some() && archive.format.is_some() && archive.sha256.is_some();
+    known && archive.bytes.is_some() && archive.content_bytes.is_some() && !archive.has_nameless_volumes()
 }
 
 /// What lies beside the archive: the record as it will be.

@@ -15,7 +15,7 @@ use crate::extensions::workspace::archive::passage::unpacked;
 use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping, missing, other_machine};
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::failed;
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::said::{Heard, Said};
 use crate::transport::Transport;
 
 const VERIFY_SH: &str = keeping!("archive_verify.sh");
@@ -83,7 +83,9 @@ pub(super) async fn verify(
     let report = Report { stage: "verify", of: facts.bytes, ..Report::default() };
     reporter.report(report.clone());
     shelf::ensure_sealed(transport, place, facts).await?;
+    let mut heard = Heard::default();
     let mut on_line = |source: Source, line: &[u8]| {
+        heard.line(source, line);
         let at = line.strip_prefix(b"at=").filter(|_| source == Source::Stdout);
         if let Some(at) = at.and_then(|at| str::from_utf8(at).ok()?.trim().parse().ok()) {
             reporter.report(Report { done: Some(at), bytes: Some(at), ..report.clone() });
@@ -92,8 +94,7 @@ pub(super) async fn verify(
     let command = about(VERIFY_SH, transport, place).arg(format.file_name());
     let output =
         transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "verify"))?;
-    let text = output.text();
-    let said = Said::read(&text);
+    let said = heard.said().map_err(|fault| fault.detail("step", "verify"))?;
     shelf::check(&said, "verify", transport, place)?;
     if said.value("read") != Some("yes") {
         let message = format!("the archive of snapshot {} on {} was not read to its end", place.id, place.host);

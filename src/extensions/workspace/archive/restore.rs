@@ -12,7 +12,7 @@ use crate::domain::profile::Bytes;
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::workspace::prepare::Prepared;
-use crate::extensions::workspace::said::{Said, lacks};
+use crate::extensions::workspace::said::{Heard, Said, lacks};
 use crate::extensions::workspace::{Steps, failed};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
@@ -61,7 +61,9 @@ pub(crate) async fn unpack(
     let engine = prepared.identity.engine.as_deref().unwrap_or_default();
     let command = command(transport, request, prepared, source, engine)?;
     let of = archive.content_bytes;
+    let mut heard = Heard::default();
     let mut on_line = |from: Source, line: &[u8]| {
+        heard.line(from, line);
         let line = String::from_utf8_lossy(line);
         if from == Source::Stdout
             && let Some(kib) = line.strip_prefix("kib=").and_then(|kib| kib.trim().parse::<u64>().ok())
@@ -73,8 +75,7 @@ pub(crate) async fn unpack(
     let output =
         transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "extract"))?;
     failpoint::reached("restore.extracted");
-    let text = output.text();
-    let said = Said::read(&text);
+    let said = heard.said().map_err(|fault| fault.detail("step", "extract"))?;
     refused(&said, transport, source)?;
     said.check("extract", transport, &prepared.root)?;
     if said.value("unpacked") != Some("yes") {
@@ -108,6 +109,13 @@ fn command(
     let format = archive.format.as_ref().ok_or_else(|| unknown("format"))?;
     let sha256 = archive.sha256.as_deref().ok_or_else(|| unknown("hash"))?;
     let content = archive.content_bytes.ok_or_else(|| unknown("size"))?;
+    if archive.has_nameless_volumes() {
+        let message = format!("snapshot {} has volumes in it, and nothing says which", place.id);
+        return Err(Fault::new(Code::OperationFailed, message)
+            .hint("`sandboxer snapshots export` gives its content as a file that any tar opens")
+            .detail("step", "extract")
+            .into());
+    }
     let mut owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
     owners.push(request.owner.owner.as_str());
     let volumes: Vec<&str> = match engine {

@@ -82,6 +82,39 @@ sbx_images_of() {
 # sbx_any_image: an image that is here, whichever: it lends its name, nothing of it is run.
 sbx_any_image() { "$sbx_engine" images -q --no-trunc 2>/dev/null </dev/null | head -n 1; }
 
+# What tells how files are called that are left out, for `find -exec sh -c`. Lines: `s PATH` as a person reads it, and, so that
+# tar leaves out just these, `x PATH` for `tar -X`, or `q WORD` for a command line where such a list cannot have it: it has a
+# name a line, and cuts blanks off its end. `$sbx_nl` stands for a line break there.
+# shellcheck disable=SC2016
+sbx_telling='
+sbx_nl="
+"
+for sbx_one; do
+  sbx_line=$(printf "%s\n" "$sbx_one" | sed -e ":a" -e "\$!{N" -e ba -e "}" -e "s/\n/\\\\n/g")
+  printf "s %s\n" "$sbx_line"
+  case $sbx_one in
+    *"$sbx_nl"* | *[[:space:]])
+      printf "%s\n" "$sbx_one" |
+        sed -e ":a" -e "\$!{N" -e ba -e "}" -e "s/'"'"'/&\\\\&&/g" -e "s/\n/'"'"'\"\$sbx_nl\"'"'"'/g" -e "s/^/q '"'"'--exclude=/" -e "s/\$/'"'"'/"
+      ;;
+    *) printf "x %s\n" "$sbx_one" ;;
+  esac
+done
+'
+
+# Reads tar's list (-vv, quoted with escapes) and tells the first line of it that no archive may have: `device LINE`, or
+# `long LINE` for a path of 4096 bytes and more, which can be archived from where it is and made nowhere (PATH_MAX of Linux).
+# With sed, since awk is a link through /etc, which is not in every container.
+# shellcheck disable=SC2016
+sbx_refusing='
+sbx_refused() {
+  LC_ALL=C sed -n -e "/^[bc]/{" -e "s/^/device /p" -e q -e "}" -e "/^.\{4096\}/!d" -e h \
+    -e "s/^\([^ ]* *\)\{5\}//" -e "s/ -> .*//" -e "s/ link to .*//" -e "s/\\\\[0-7][0-7][0-7]/x/g" -e "s/\\\\./x/g" \
+    -e "/^.\{4096\}/!d" -e g -e "s/^\(.\{300\}\).*/long \1/p" -e q "$1"
+}
+'
+eval "$sbx_refusing"
+
 # sbx_cut BEGINNING: a tar from stdin without its end, so that another one joins on. The end is zeros: two blocks of them,
 # and more up to a whole record. The last member has to be one without content, for a file may end in zeros, too. This is a
 # text, because it also runs elsewhere; its files begin with BEGINNING.
@@ -98,22 +131,29 @@ sbx_cut() {
 }
 '
 
-# Writes volumes as `volumes/NAME/...`, one tar after the other. Parameters: how the paths of its notes begin, then each one's
-# name and folder. What it says on stderr: `left: PATH` for what is left out, `entries: COUNT`, `status: STATUS` of each tar.
+# Writes volumes as `volumes/NAME/...`, one tar after the other. Parameters: what tells names, how the paths of its notes begin,
+# then each one's name and folder. What it says on stderr: `left: PATH` for what is left out, `entries: COUNT`, `status: STATUS`
+# of each tar, `refused: WHY` for what no archive may have.
 # shellcheck disable=SC2016
-sbx_reading=$sbx_cutting'
-sbx_notes=$1
-shift
+sbx_reading=$sbx_cutting$sbx_refusing'
+sbx_telling=$1 sbx_notes=$2
+shift 2
 umask 077
+sbx_nl="
+"
 while [ $# -gt 0 ]; do
   cd "$2" || { echo "status: 2" >&2; exit; }
-  find . \( -type s -o -type b -o -type c \) -print >"$sbx_notes.special"
-  sed "s,^\.,left: volumes/$1," "$sbx_notes.special" >&2
-  { tar --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime" --numeric-owner --xattrs "--xattrs-include=*" --sparse \
-    --quoting-style=escape -v --index-file="$sbx_notes.index" --anchored --no-wildcards -X "$sbx_notes.special" \
-    "--transform=flags=rh;s,^\.,volumes/$1," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
+  sbx_name=$1
+  find . \( -type s -o -type b -o -type c \) -exec sh -c "$sbx_telling" sh {} + >"$sbx_notes.told"
+  sed -n "s,^s \.,left: volumes/$sbx_name,p" "$sbx_notes.told" >&2
+  sed -n "s/^x //p" "$sbx_notes.told" >"$sbx_notes.special"
+  { eval "set -- $(sed -n "s/^q //p" "$sbx_notes.told" | tr "\n" " ")"
+    tar --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime" --numeric-owner --xattrs "--xattrs-include=*" --sparse \
+    --quoting-style=escape "--quote-chars= " -vv --full-time --index-file="$sbx_notes.index" --anchored --no-wildcards \
+    -X "$sbx_notes.special" "$@" "--transform=flags=rh;s,^\.,volumes/$sbx_name," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
   echo "entries: $(wc -l <"$sbx_notes.index")" >&2
-  rm -f "$sbx_notes.special" "$sbx_notes.index"
+  sbx_refused "$sbx_notes.index" | sed "s/^/refused: /" >&2
+  rm -f "$sbx_notes.told" "$sbx_notes.special" "$sbx_notes.index"
   shift 2
 done
 '

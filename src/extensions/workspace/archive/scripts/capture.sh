@@ -185,9 +185,13 @@ sbx_gnu=
 if sbx_gnu_tar; then
   sbx_gnu=yes
   # Devices are left out, by their exact names.
-  sbx_as find workspace \( -type b -o -type c \) -print >"$sbx_at/devices" 2>/dev/null
+  sbx_as find workspace \( -type b -o -type c \) -exec sh -c "$sbx_telling" sh {} + >"$sbx_at/told" 2>/dev/null
+  sed -n 's/^x //p' "$sbx_at/told" >"$sbx_at/devices"
   [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash --anchored -X "$sbx_at/out.top" --no-anchored -X "$sbx_at/out.any"
-  [ ! -s "$sbx_at/devices" ] || set -- --anchored --no-wildcards -X "$sbx_at/devices" "$@"
+  # shellcheck disable=SC2034 # the words have it
+  sbx_nl='
+'
+  [ ! -s "$sbx_at/told" ] || eval "set -- --anchored --no-wildcards -X \"\$sbx_at/devices\" $(sed -n 's/^q //p' "$sbx_at/told" | tr '\n' ' ') \"\$@\""
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
   set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
@@ -206,7 +210,7 @@ sbx_read_volumes() {
     sbx_rung=container sbx_more=$sbx_mounts
   fi
   # shellcheck disable=SC2086
-  sbx_as sh -c "$sbx_reading" sh "$sbx_at/words" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
+  sbx_as sh -c "$sbx_reading" sh "$sbx_telling" "$sbx_at/words" $sbx_pairs 2>"$sbx_at/words.v" </dev/null || echo "status: $?" >>"$sbx_at/words.v"
 }
 sbx_members() {
   [ -z "$sbx_pairs" ] || (sbx_read_volumes) | tee "$sbx_at/count.v"
@@ -245,7 +249,7 @@ sbx_status_v=$(sed -n 's/^status: //p' "$sbx_at/words.v" 2>/dev/null | sort -n |
 # shellcheck disable=SC2086
 sbx_wanted=$(set -- $sbx_captured; echo $#)
 if [ "$(grep -c '^status: [01]$' "$sbx_at/words.v" 2>/dev/null)" != "$sbx_wanted" ] && [ "$sbx_wanted" != 0 ] || [ "${sbx_status_v:-0}" -gt 1 ]; then
-  sbx_stop volumes "$(grep -v '^left: \|^entries: ' "$sbx_at/words.v" | tail -n 40)"
+  sbx_stop volumes "$(grep -v '^left: \|^entries: \|^refused: ' "$sbx_at/words.v" | tail -n 40)"
 fi
 sbx_fuzzy=
 case $sbx_status/$sbx_gnu in
@@ -258,6 +262,13 @@ esac
 # They go on before anything else is done.
 sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
 if [ -n "$sbx_gnu" ]; then
+  # What has come there only now, or cannot be made anywhere else.
+  sbx_words=$({ sbx_refused "$sbx_at/list"; sed -n 's/^refused: //p' "$sbx_at/words.v" 2>/dev/null; } | head -n 1)
+  case $sbx_words in
+    '') ;;
+    long*) sbx_stop long "${sbx_words#long }" ;;
+    *) sbx_stop tar "${sbx_words#device } is a device that came while it was read" ;;
+  esac
   sbx_bytes=$(sed -n 's/^Total bytes written: \([0-9]*\).*/\1/p' "$sbx_at/words")
   [ -n "$sbx_bytes" ] || sbx_stop tar "tar does not say how much it wrote: $(tail -n 5 "$sbx_at/words")"
   echo "$(($(cat "$sbx_at/bytes.v") + sbx_bytes))" >"$sbx_at/bytes"
@@ -265,8 +276,8 @@ fi
 sbx_words=$(sync "$sbx_part" 2>&1) || sbx_stop full "$sbx_words"
 
 sbx_seen=$(grep ': socket ignored$' "$sbx_at/words" | sed 's/^tar: //; s/: socket ignored$//')
-[ ! -s "$sbx_at/devices" ] || sbx_seen="$sbx_seen
-$(cat "$sbx_at/devices")"
+[ ! -s "$sbx_at/told" ] || sbx_seen="$sbx_seen
+$(sed -n 's/^s //p' "$sbx_at/told")"
 [ ! -s "$sbx_at/words.v" ] || sbx_seen="$sbx_seen
 $(sed -n 's/^left: //p' "$sbx_at/words.v")"
 sbx_seen=$(printf '%s\n' "$sbx_seen" | sed '/^$/d')
@@ -293,9 +304,9 @@ printf 'content=%s\n' "$(tr -d ' ' <"$sbx_at/bytes")"
 printf 'volumes=%s\n' "$(tr -d ' ' <"$sbx_at/bytes.v")"
 printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
 printf 'format=%s\n' "$sbx_format"
-[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^Total bytes written: \|^left: \|^entries: \|^status: ' | head -n 20)"; }
+[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^Total bytes written: \|^left: \|^entries: \|^refused: \|^status: ' | head -n 20)"; }
 printf 'rung=%s\n' "$sbx_rung"
-(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices out.top out.any users groups words words.v words.z words.p status compose)
+(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices told out.top out.any users groups words words.v words.z words.p status compose)
 sbx_say path "$sbx_at"
 sbx_whole=yes
 echo captured_all=yes

@@ -164,17 +164,18 @@ sbx_count() { cat words words.v | grep -c -e "$1"; }
 sbx_shown() { cat words words.v | grep -e "$@" | head -n 3; }
 # As tar words it, at its place in the line: a file may be called like one of these, and could not be made.
 sbx_no_xattr="^tar: [a-z]*setxattr[a-z]*: Cannot set '[^']*' extended attribute for file '"
+sbx_no_owner=': Cannot change ownership to uid [0-9]*, gid [0-9]*: [^/:]*$' sbx_no_mode=': Cannot change mode to [-rwxsStT]*: [^/:]*$' sbx_no_device=': Cannot mknod: [^/:]*$'
 sbx_wrong() {
-  grep -v -e ': Cannot change ownership to ' -e ': Cannot change mode to ' -e "$sbx_no_xattr" -e ': Cannot mknod: ' \
+  grep -v -e "$sbx_no_owner" -e "$sbx_no_mode" -e "$sbx_no_xattr" -e "$sbx_no_device" \
     -e '^tar: Exiting with failure status due to previous errors$' -e '^tar: Ignoring unknown extended header' \
     -e ': time stamp [^/]* s in the future$' -e ': implausibly old time stamp [^/]*$' -e '^status: ' "$1" | tail -n 40
 }
-printf 'owners=%s\nmodes=%s\nxattrs=%s\ndevices=%s\n' "$(sbx_count ': Cannot change ownership to ')" "$(sbx_count ': Cannot change mode to ')" \
-  "$(sbx_count "$sbx_no_xattr")" "$(sbx_count ': Cannot mknod: ')"
+printf 'owners=%s\nmodes=%s\nxattrs=%s\ndevices=%s\n' "$(sbx_count "$sbx_no_owner")" "$(sbx_count "$sbx_no_mode")" \
+  "$(sbx_count "$sbx_no_xattr")" "$(sbx_count "$sbx_no_device")"
 sbx_status=$(cat status 2>/dev/null) sbx_status_v=$(sed -n 's/^status: //p' words.v | sort -n | tail -n 1)
-sbx_words=$(sbx_shown 'Removing leading' -e "contains [\`']\\.\\.'")
+sbx_words=$(sbx_shown '^tar: Removing leading ' -e ": Member name contains [\`']\\.\\.'$")
 [ -z "$sbx_words" ] || sbx_stop hostile "$sbx_words"
-sbx_words=$(sbx_shown 'No space left on device' -e 'quota exceeded')
+sbx_words=$(sbx_shown ': No space left on device$' -e ': Disk quota exceeded$')
 [ -z "$sbx_words" ] || sbx_stop full "$sbx_words"
 [ ! -e failed.z ] || sbx_stop altered "$(head -n 5 words.z | grep . || echo 'it cannot be decompressed')"
 [ "$(cat sum)" = "$sbx_want" ] || sbx_stop altered "its content has the SHA-256 $(cat sum), and not $sbx_want"
