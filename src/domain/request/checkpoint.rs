@@ -9,6 +9,7 @@ use crate::domain::archive::TreeEntry;
 use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::OperationError;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::retention::OldRule;
 use crate::domain::snapshot::SnapshotRecord;
 
 /// What a sleep or a wake asks for.
@@ -82,6 +83,10 @@ pub struct SnapshotDeleteRequest {
     pub force: bool,
     /// Although it is labelled `protect=true`.
     pub force_protected: bool,
+    /// Only while this calls it old: that is judged in the write with which its deletion begins. One that stays after all, or
+    /// is gone, is an error with `details.skipped`, the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<OldRule>,
 }
 
 /// What a copy asks for.
@@ -177,11 +182,33 @@ pub struct PruneItem {
     pub ok: bool,
     /// Its size; bytes.
     pub bytes: Option<u64>,
-    /// Why it goes, or why it stays though it is old: what depends on it.
+    /// Why it goes; or why it stays, or is passed over: what depends on it, or what changed since it was called old.
     pub reason: String,
     /// Why it could not be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,
+}
+
+impl PruneItem {
+    /// The reason of one that somebody else was faster with.
+    pub const GONE: &str = "somebody else deleted it meanwhile";
+
+    /// Leaves it out, which is no failure.
+    pub fn skip(&mut self, reason: impl Into<String>) {
+        (self.ok, self.reason) = (false, reason.into());
+    }
+
+    /// How its deletion ended: with its last record, or with why not.
+    pub fn ended(&mut self, ended: Result<SnapshotRecord, OperationError>) {
+        match ended {
+            // What was true when it went.
+            Ok(last) => self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason)),
+            Err(error) => match error.details["skipped"].as_str() {
+                Some(reason) => self.skip(reason),
+                None => (self.ok, self.error) = (false, Some(error)),
+            },
+        }
+    }
 }
 
 /// What a patch is to be.
