@@ -43,7 +43,7 @@ impl SandboxManager {
             still_old(rule, &record, &all.iter().collect::<Vec<_>>(), self.now())?;
         }
         refuse_protected(&record, request.force_protected)?;
-        self.refuse_in_use(&record.id, request.force).await?;
+        self.refuse_in_use(&record.id, request).await?;
         let held = self.hold_snapshot(&record.id).await?;
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         if record.state == SnapshotState::Creating {
@@ -81,7 +81,7 @@ impl SandboxManager {
         failpoint::reached("delete.judged");
         let begun = async {
             let deleting = self.write_deleting(record, request.rule, mark).await?;
-            if let Err(fault) = self.refuse_in_use(&record.id, request.force).await {
+            if let Err(fault) = self.refuse_in_use(&record.id, request).await {
                 self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
                     (record.state, record.message) = (state, message);
                     record.operation = None;
@@ -305,12 +305,12 @@ impl SandboxManager {
 
     /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
     /// never is.
-    async fn refuse_in_use(&self, id: &SnapshotId, force: bool) -> Result<(), Fault> {
+    async fn refuse_in_use(&self, id: &SnapshotId, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
         if let Some(sandbox) = self.based_on(id).await?.into_iter().find(is_being_made) {
             let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
             return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
         }
-        refuse_dependants(&self.snapshot_view(id.as_str()).await?, force)
+        refuse_dependants(&self.snapshot_view(id.as_str()).await?, request)
     }
 }
 
@@ -354,15 +354,29 @@ fn passed_over(fault: Fault) -> Fault {
     fault.detail("skipped", reason)
 }
 
-fn refuse_dependants(view: &SnapshotView, force: bool) -> Result<(), Fault> {
+fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
     let depends = view.dependants();
-    if depends.is_empty() || force {
+    if depends.is_empty() {
         return Ok(());
+    }
+    if request.force {
+        return refuse_unseen(view, &depends, request.dependants.as_deref());
     }
     let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
     Err(Fault::new(Code::InUse, message)
         .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
         .detail("dependants", depends))
+}
+
+/// Somebody who insists has agreed to what he was shown.
+fn refuse_unseen(view: &SnapshotView, depends: &[String], seen: Option<&[String]>) -> Result<(), Fault> {
+    let Some(seen) = seen else { return Ok(()) };
+    let unseen: Vec<_> = depends.iter().filter(|one| !seen.contains(one)).cloned().collect();
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    let message = format!("more depends on snapshot {} than was looked at: {}", view.record.title(), unseen.join(", "));
+    Err(Fault::new(Code::Conflict, message).hint("look again, then decide").detail("dependants", depends))
 }
 
 fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {

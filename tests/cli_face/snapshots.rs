@@ -142,13 +142,16 @@ async fn delete_asks_and_shows_what_depends_on_it() {
         let ran = run_in(on_terminal(types), &fake, "snapshots delete base --force").await;
         assert_eq!((ran.status, fake.calls().is_empty()), (status, status != 0), "{types:?} {ran}");
     }
-    // Whoever was shown a record agreed to that revision.
+    // Whoever was shown a record agreed to that revision, and to what he was shown to depend on it.
     let fake = family();
     run_in(on_terminal("y\n"), &fake, "snapshots delete base --force").await;
-    assert_eq!(
-        last(&fake),
-        ("delete".to_owned(), json!({"id": A, "revision": 3, "force": true, "force_protected": false}))
-    );
+    let seen = ["patch 1 (pat-00000001)", "patch 2 (pat-00000002)", "sandbox one (b1b1b1b1)", "sandbox two (b2b2b2b2)"];
+    let asked = json!({"id": A, "revision": 3, "force": true, "dependants": seen, "force_protected": false});
+    assert_eq!(last(&fake), ("delete".to_owned(), asked));
+    let fake = family();
+    run(&fake, "snapshots delete base --force --yes").await;
+    let asked = json!({"id": A, "revision": null, "force": true, "force_protected": false});
+    assert_eq!(last(&fake), ("delete".to_owned(), asked));
     // Under --json nobody can be asked.
     let ran = run_in(on_terminal("y\n"), &family(), "snapshots delete base --force --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));

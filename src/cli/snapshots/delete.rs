@@ -29,15 +29,17 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
         .map(|(typed, target)| {
             let running = &running;
             async move {
-                let record = match target {
-                    Ok(view) => &view.record,
+                let view = match target {
+                    Ok(view) => view,
                     Err(problem) => return BulkItem::new(typed.as_str(), Err(problem.clone())),
                 };
+                let record = &view.record;
                 let request = SnapshotDeleteRequest {
                     id: record.id.to_string(),
-                    // Only somebody who was shown the record agreed to that revision.
+                    // Only somebody who was shown the record agreed to that revision, and to what depends on it.
                     revision: asked.then_some(record.revision),
                     force: args.force,
+                    dependants: (asked && args.force).then(|| view.dependants()),
                     force_protected: args.force_protected,
                     rule: None,
                 };

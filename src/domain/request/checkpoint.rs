@@ -59,6 +59,8 @@ pub struct SnapshotQuery {
 pub struct RestoreRequest {
     /// The snapshot: exact id.
     pub snapshot: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
     /// The host; none: the snapshot's own.
     pub host: Option<String>,
     /// Time to live as written (`4h`, `none`); none: the recipe's.
@@ -81,6 +83,12 @@ pub struct SnapshotDeleteRequest {
     pub revision: Option<u64>,
     /// Although patches or sandboxes depend on it.
     pub force: bool,
+    /// What the asker saw depend on it, as [`SnapshotView::dependants`] has it; with `force`, more than that is `conflict`.
+    /// None: whatever does.
+    ///
+    /// [`SnapshotView::dependants`]: crate::domain::lineage::SnapshotView::dependants
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dependants: Option<Vec<String>>,
     /// Although it is labelled `protect=true`.
     pub force_protected: bool,
     /// Only while this calls it old: that is judged in the write with which its deletion begins. One that stays after all, or
@@ -269,6 +277,12 @@ pub struct ApplyRequest {
 pub struct RolloutRequest {
     /// The snapshot: exact id.
     pub snapshot: String,
+    /// The revision the asker saw, which another patch changes; another one is `conflict`. None: whatever it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// The sandboxes that the asker saw ready; others that are by now are passed over. None: whichever are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandboxes: Option<Vec<SandboxId>>,
     /// So many first; the rest only when all of them went well. None: all at once.
     pub canary: Option<u32>,
 }
@@ -285,7 +299,7 @@ pub struct RolloutItem {
     /// Sequences that were applied now.
     pub applied: Vec<u64>,
     /// Why nothing was applied, where that is no failure: it sleeps and gets them on its wake (`ok`), or the rollout ended
-    /// before its turn (not `ok`, without an error).
+    /// before its turn, or it came to be meanwhile (not `ok`, without an error).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why it was passed over, or what went wrong.
