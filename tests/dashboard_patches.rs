@@ -15,7 +15,7 @@ use drive::{Drive, model_of, now, press, screen, type_text};
 use fake_client::{FakeClient, lineage_world};
 use futures_util::FutureExt as _;
 use lineage::{go_to, lineage_model, open_patches, real_now, toast};
-use sandboxer::client::{ApplyRequest, Client as _, Problem};
+use sandboxer::client::{ApplyRequest, Client as _, PatchRequest, Problem};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::State;
@@ -93,6 +93,28 @@ async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
     drive
         .until("it sleeps", |model| model.sandboxes.get(&"00000002".into()).unwrap().record.state == State::Sleeping)
         .await;
+}
+
+#[tokio::test]
+async fn a_patch_that_came_behind_the_question_runs_nowhere() {
+    for (name, keys) in [("two", "w"), ("two", "B"), ("one", "B")] {
+        let mut world = lineage_world(real_now());
+        world.patches.truncate(2);
+        let mut drive = Drive::new(world).await;
+        go_to(&mut drive.model, name);
+        drive.press(keys);
+        let request = PatchRequest {
+            snapshot: "snap-0000000a".to_owned(),
+            script: "rm -rf data".to_owned(),
+            ..PatchRequest::default()
+        };
+        drive.client.add_patch(request).await.unwrap();
+        drive.press("tab enter");
+        drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
+        let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else { panic!("{name} {keys}") };
+        assert_eq!(reason, "its patches changed since you looked", "{name} {keys}");
+        assert!(drive.asked("wake").is_empty() && drive.asked("recreate").is_empty());
+    }
 }
 
 // ---- patches -------------------------------------------------------------------------------------------------------
@@ -200,6 +222,8 @@ fn a_patch_is_taken_away_after_asking_and_applied_to_one_or_to_all() {
     let effects = press(&mut model, "enter");
     let [Effect::RollOut(job, request)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((request.snapshot.as_str(), request.canary), ("snap-0000000a", Some(2)));
+    // Only what was shown: the one that is ready, and the patches of that revision.
+    assert_eq!((request.revision, request.sandboxes.as_deref()), (Some(2), Some(&["00000001".into()][..])));
     assert!(model.jobs.get(*job).unwrap().is_running());
     press(&mut model, "J c tab enter");
     assert_eq!(model.jobs.get(*job).unwrap().state, JobState::Cancelling);

@@ -536,6 +536,7 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     let [Effect::DeleteSnapshot(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((request.id.as_str(), request.revision, request.force), ("snap-0000000a", Some(2), true));
     assert_eq!(frozen.dependants.as_ref().unwrap().len(), 5);
+    assert_eq!(request.dependants, frozen.dependants, "the client judges it again");
     // One on which nothing depends: no force.
     go_to(&mut model, "nightly");
     let effects = press(&mut model, "d tab enter");

@@ -97,6 +97,7 @@ pub(super) async fn restore(face: &mut Face<'_>, args: &RestoreArgs) -> Outcome 
     let client = face.client;
     let request = RestoreRequest {
         snapshot: client.snapshot_view(&args.snapshot).await?.record.id.to_string(),
+        revision: None,
         host: args.host.clone(),
         ttl: args.ttl.clone(),
         name: args.name.clone(),

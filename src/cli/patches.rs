@@ -129,16 +129,11 @@ fn read(source: impl Read) -> io::Result<Vec<u8>> {
 
 async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
     let view = face.client.snapshot_view(&args.snapshot).await?;
-    // The id of what was shown. One that is not there any more is the manager's to refuse.
-    let reference = match find(&view.patches, &args.patch) {
-        Some(patch) => {
-            agree(face, args, &view, patch).await?;
-            patch.id.to_string()
-        }
-        None => args.patch.clone(),
-    };
-    let record = view.record;
-    let patch = face.client.remove_patch(record.id.as_str(), &reference).await?;
+    // From here on it is the id of what was shown: one that comes by this number later is not meant.
+    let Some(patch) = find(&view.patches, &args.patch) else { return Err(no_such_patch(&view, &args.patch).into()) };
+    agree(face, args, &view, patch).await?;
+    let record = &view.record;
+    let patch = face.client.remove_patch(record.id.as_str(), patch.id.as_str()).await?;
     if face.look.json {
         face.document(&patch)?;
     } else {
@@ -146,6 +141,13 @@ async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
         face.line(&face.look.clean(&text, 1000))?;
     }
     Ok(0)
+}
+
+fn no_such_patch(view: &SnapshotView, reference: &str) -> Problem {
+    let shown: String = reference.chars().take(80).collect();
+    let problem = Problem::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", view.record.title()));
+    let there: Vec<_> = view.patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
+    problem.hint(if there.is_empty() { "it has no patches".to_owned() } else { format!("it has {}", there.join(", ")) })
 }
 
 async fn agree(face: &mut Face<'_>, args: &RemoveArgs, view: &SnapshotView, patch: &Patch) -> Result<(), Stop> {

@@ -19,6 +19,7 @@ pub mod patch;
 pub mod profile;
 pub mod recipe_yaml;
 pub mod request;
+pub mod retention;
 pub mod sandbox;
 pub mod snapshot;
 pub mod text;

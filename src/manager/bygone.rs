@@ -18,7 +18,7 @@ impl SandboxManager {
     pub(super) async fn drop_bygone(&self) {
         let dropped = async {
             let mut any = false;
-            for record in bygone(self.parts.snapshots.list().await?, self.now()) {
+            for record in bygone(self.parts.snapshots.by_arrival().await?, self.now()) {
                 // What it caused is told first.
                 if self.told(record.pending.clone()).await.len() < record.pending.len() {
                     continue;
@@ -36,7 +36,7 @@ impl SandboxManager {
     }
 }
 
-/// Those of `records` (oldest first) that go.
+/// Those of `records` (in the order in which they came) that go.
 fn bygone(mut records: Vec<SnapshotRecord>, now: Time) -> Vec<SnapshotRecord> {
     records.retain(SnapshotRecord::came_to_nothing);
     let newer_of =

@@ -12,8 +12,10 @@ use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted};
-use crate::domain::sandbox::{SandboxRecord, State};
-use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::retention::OldRule;
+use crate::domain::sandbox::{Running, SandboxRecord, State};
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::time::Time;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::busy::held_by;
@@ -25,17 +27,30 @@ use crate::store::Held;
 impl SandboxManager {
     /// Starts to delete a snapshot: its archive on every host, its patches, its name.
     pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
+        if request.rule.is_none() {
+            return self.start_deletion(request).await;
+        }
+        // A directory that may not delete is no reason to pass over one snapshot.
+        self.ensure_own().await?;
+        self.start_deletion(request).await.map_err(passed_over)
+    }
+
+    async fn start_deletion(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
+        if let Some(rule) = &request.rule {
+            let all = self.parts.snapshots.by_arrival().await?;
+            still_old(rule, &record, &all.iter().collect::<Vec<_>>(), self.now())?;
+        }
         refuse_protected(&record, request.force_protected)?;
-        self.refuse_in_use(&record.id, request.force).await?;
+        self.refuse_in_use(&record.id, request).await?;
         let held = self.hold_snapshot(&record.id).await?;
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         if record.state == SnapshotState::Creating {
             return Err(Fault::new(Code::Conflict, format!("snapshot {} is still being made", record.id))
                 .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
         }
-        let (operation, record) = self.begin_delete(&record, request.force).await?;
+        let (operation, record) = self.begin_delete(&record, request).await?;
         failpoint::reached("delete.deleting");
         let id = record.id.clone();
         self.run_held(operation.clone(), held, None, move |manager, operation, cancel| async move {
@@ -54,26 +69,21 @@ impl SandboxManager {
 
     /// Writes `deleting`, and looks once more whether somebody began to use it meanwhile: a restore writes its record first
     /// and then looks whether the snapshot is still ready, so that one of the two sees the other.
-    async fn begin_delete(&self, record: &SnapshotRecord, force: bool) -> Result<(Operation, SnapshotRecord), Fault> {
+    async fn begin_delete(
+        &self,
+        record: &SnapshotRecord,
+        request: &SnapshotDeleteRequest,
+    ) -> Result<(Operation, SnapshotRecord), Fault> {
         let operation = self.new_snapshot_operation(OperationKind::Delete, &record.id);
         self.parts.operations.put(operation.clone()).await?;
-        let before = record.state.clone();
+        let (state, message) = (record.state.clone(), record.message.clone());
         let mark = running(&operation);
+        failpoint::reached("delete.judged");
         let begun = async {
-            let deleting = self
-                .transition_snapshot(&record.id, Some(record.revision), Vec::new(), move |record| {
-                    // The name of one that has failed may be another's by now.
-                    if record.state == SnapshotState::Failed {
-                        record.name = None;
-                    }
-                    record.state = SnapshotState::Deleting;
-                    record.operation = Some(mark);
-                    Ok(())
-                })
-                .await?;
-            if let Err(fault) = self.refuse_in_use(&record.id, force).await {
+            let deleting = self.write_deleting(record, request.rule, mark).await?;
+            if let Err(fault) = self.refuse_in_use(&record.id, request).await {
                 self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
-                    record.state = before;
+                    (record.state, record.message) = (state, message);
                     record.operation = None;
                     Ok(())
                 })
@@ -90,6 +100,33 @@ impl SandboxManager {
                 Err(fault)
             }
         }
+    }
+
+    /// Writes `deleting`. A rule is judged in that very write: of two that one rule would delete, who comes second may be the
+    /// last one that is left. Why it goes is its message then.
+    async fn write_deleting(
+        &self,
+        record: &SnapshotRecord,
+        rule: Option<OldRule>,
+        mark: Running,
+    ) -> Result<SnapshotRecord, Fault> {
+        let (id, expected) = (&record.id, Some(record.revision));
+        let begin = move |record: &mut SnapshotRecord| {
+            // The name of one that has failed may be another's by now.
+            if record.state == SnapshotState::Failed {
+                record.name = None;
+            }
+            record.state = SnapshotState::Deleting;
+            record.operation = Some(mark);
+            Ok(())
+        };
+        let Some(rule) = rule else { return self.transition_snapshot(id, expected, Vec::new(), begin).await };
+        let now = self.now();
+        self.transition_among(id, expected, move |record, all| {
+            record.message = Some(still_old(&rule, record, all, now)?);
+            begin(record)
+        })
+        .await
     }
 
     /// Removes one that is `deleting` and whose lock is held.
@@ -179,8 +216,9 @@ impl SandboxManager {
         if !request.dry_run {
             self.ensure_own().await?;
         }
+        let rule = OldRule { keep: request.keep, older_than_s: request.older_than_s, taken_here: false };
         let mut items = Vec::new();
-        for (view, why) in self.old_snapshots(request.keep, request.older_than_s, None).await? {
+        for (view, why) in self.old_snapshots(&rule).await? {
             let record = &view.record;
             let depends = view.dependants();
             let stays = if record.is_protected() {
@@ -196,29 +234,22 @@ impl SandboxManager {
                 reason: stays.unwrap_or(why),
                 error: None,
             };
-            if item.ok
-                && !request.dry_run
-                && let Err(fault) = self.delete_as_seen(record).await
-            {
-                item.ok = false;
-                item.error = Some(OperationError::from(fault));
+            if item.ok && !request.dry_run {
+                item.ended(self.delete_while_old(&record.id, rule).await.map_err(OperationError::from));
             }
             items.push(item);
         }
         Ok(items)
     }
 
-    /// Deletes one, unless it changed, or something depends on it by now.
-    async fn delete_as_seen(&self, record: &SnapshotRecord) -> Result<(), Fault> {
-        let request = SnapshotDeleteRequest {
-            id: record.id.to_string(),
-            revision: Some(record.revision),
-            ..SnapshotDeleteRequest::default()
-        };
+    /// Deletes one, unless it is not old any more, or something depends on it by now; its last record.
+    async fn delete_while_old(&self, id: &SnapshotId, rule: OldRule) -> Result<SnapshotRecord, Fault> {
+        let request =
+            SnapshotDeleteRequest { id: id.to_string(), rule: Some(rule), ..SnapshotDeleteRequest::default() };
         let started = self.delete_snapshot(&request).await?;
         match started.operation {
-            Some(operation) => self.finish_snapshot(&operation).await.map(|_| ()),
-            None => Ok(()),
+            Some(operation) => self.finish_snapshot(&operation).await,
+            None => Ok(started.snapshot),
         }
     }
 
@@ -226,6 +257,7 @@ impl SandboxManager {
     /// deleted stays, and is no failure.
     pub(super) async fn keep_newest(&self, newest: &SnapshotRecord, keep: u32, reporter: &JobReporter) {
         let sandbox = &newest.sandbox_id;
+        let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
         let old = match self.beyond_newest(sandbox, keep).await {
             Ok(old) => old,
             Err(fault) => return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for"),
@@ -236,8 +268,8 @@ impl SandboxManager {
             reporter.report(Report { stage: "keep", done, of, ..Report::default() });
             let record = &view.record;
             // Boxed: it starts operations of this very kind.
-            match Box::pin(self.delete_as_seen(record)).await {
-                Ok(()) => gone.push(record.title()),
+            match Box::pin(self.delete_while_old(&record.id, rule)).await {
+                Ok(_) => gone.push(record.title()),
                 Err(fault) => tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted"),
             }
         }
@@ -256,50 +288,29 @@ impl SandboxManager {
 
     /// The snapshots of a sandbox that a profile's `keep` would delete.
     pub(super) async fn beyond_newest(&self, sandbox: &SandboxId, keep: u32) -> Result<Vec<Arc<SnapshotView>>, Fault> {
-        let old = self.old_snapshots(Some(keep), None, Some(sandbox)).await?.into_iter().map(|(view, _)| view);
-        Ok(old.filter(|view| !view.record.is_protected() && view.dependants().is_empty()).collect())
+        let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
+        let old = self.old_snapshots(&rule).await?.into_iter().map(|(view, _)| view);
+        let goes = |view: &Arc<SnapshotView>| !view.record.is_protected() && view.dependants().is_empty();
+        Ok(old.filter(|view| view.record.sandbox_id == *sandbox && goes(view)).collect())
     }
 
-    /// Ready snapshots that are beyond the newest `keep` of their sandbox and older than so many seconds, with why: those that
-    /// were taken of one sandbox, or all. What nobody asked about counts as said.
-    async fn old_snapshots(
-        &self,
-        keep: Option<u32>,
-        older_than_s: Option<u64>,
-        of: Option<&SandboxId>,
-    ) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
-        let now = self.now();
-        let mut views = self.snapshots(&SnapshotQuery::default()).await?;
-        views.retain(|view| view.record.state == SnapshotState::Ready && view.record.kind == SnapshotKind::User);
-        // What somebody brought here on purpose is not one of those that come by themselves.
-        let counts = |record: &SnapshotRecord, of: &SandboxId| record.sandbox_id == *of && record.imported_at.is_none();
-        views.retain(|view| of.is_none_or(|of| counts(&view.record, of)));
-        let mut old = Vec::new();
-        for (at, view) in views.iter().enumerate() {
-            let record = &view.record;
-            // One from which nothing can be restored stands in for nobody.
-            let stands_in = |other: &SnapshotRecord| other.sandbox_id == record.sandbox_id && !other.is_lost();
-            let newer = views[at + 1..].iter().filter(|other| stands_in(&other.record)).count();
-            let age_s = now.since(record.created_at).as_secs();
-            if keep.is_none_or(|keep| newer >= keep as usize) && older_than_s.is_none_or(|least| age_s > least) {
-                let why = match (keep, older_than_s) {
-                    (Some(_), _) => format!("{newer} newer ones of sandbox {} are there", record.sandbox_id),
-                    (None, _) => format!("{} old", crate::domain::profile::Seconds(age_s)),
-                };
-                old.push((Arc::clone(view), why));
-            }
-        }
-        Ok(old)
+    /// Snapshots that a rule calls old, and why.
+    async fn old_snapshots(&self, rule: &OldRule) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
+        let records = self.parts.snapshots.by_arrival().await?;
+        let views = self.snapshots(&SnapshotQuery::default()).await?;
+        let view_of = |id: &SnapshotId| views.iter().find(|view| view.record.id == *id).cloned();
+        let old = rule.old(&records.iter().collect::<Vec<_>>(), self.now());
+        Ok(old.into_iter().filter_map(|(record, why)| Some((view_of(&record.id)?, why))).collect())
     }
 
     /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
     /// never is.
-    async fn refuse_in_use(&self, id: &SnapshotId, force: bool) -> Result<(), Fault> {
+    async fn refuse_in_use(&self, id: &SnapshotId, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
         if let Some(sandbox) = self.based_on(id).await?.into_iter().find(is_being_made) {
             let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
             return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
         }
-        refuse_dependants(&self.snapshot_view(id.as_str()).await?, force)
+        refuse_dependants(&self.snapshot_view(id.as_str()).await?, request)
     }
 }
 
@@ -318,15 +329,54 @@ fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Fault> 
     Ok(())
 }
 
-fn refuse_dependants(view: &SnapshotView, force: bool) -> Result<(), Fault> {
+/// Why a rule calls one old still.
+///
+/// Errors: `conflict` with why not, in `details.skipped` too.
+fn still_old(rule: &OldRule, record: &SnapshotRecord, all: &[&SnapshotRecord], now: Time) -> Result<String, Fault> {
+    rule.judge(record, all, now).map_err(|stays| {
+        let fault = Fault::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
+        fault.detail("skipped", format!("kept, {stays}"))
+    })
+}
+
+/// What refuses the deletion of one that was to go for its age alone passes it over.
+fn passed_over(fault: Fault) -> Fault {
+    let reason = match (&fault.code, fault.details["dependants"].as_array()) {
+        _ if !fault.details["skipped"].is_null() => return fault,
+        (Code::NotFound, _) => PruneItem::GONE.to_owned(),
+        (Code::InUse, Some(dependants)) => {
+            let dependants: Vec<_> = dependants.iter().filter_map(serde_json::Value::as_str).collect();
+            format!("kept, in use by {}", dependants.join(", "))
+        }
+        (Code::Conflict, _) => format!("kept, {}", fault.message),
+        _ => return fault,
+    };
+    fault.detail("skipped", reason)
+}
+
+fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
     let depends = view.dependants();
-    if depends.is_empty() || force {
+    if depends.is_empty() {
         return Ok(());
+    }
+    if request.force {
+        return refuse_unseen(view, &depends, request.dependants.as_deref());
     }
     let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
     Err(Fault::new(Code::InUse, message)
         .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
         .detail("dependants", depends))
+}
+
+/// Somebody who insists has agreed to what he was shown.
+fn refuse_unseen(view: &SnapshotView, depends: &[String], seen: Option<&[String]>) -> Result<(), Fault> {
+    let Some(seen) = seen else { return Ok(()) };
+    let unseen: Vec<_> = depends.iter().filter(|one| !seen.contains(one)).cloned().collect();
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    let message = format!("more depends on snapshot {} than was looked at: {}", view.record.title(), unseen.join(", "));
+    Err(Fault::new(Code::Conflict, message).hint("look again, then decide").detail("dependants", depends))
 }
 
 fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {

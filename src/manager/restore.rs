@@ -35,7 +35,7 @@ impl SandboxManager {
     ///
     /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
     pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Fault> {
-        let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
+        let snapshot = self.exact_snapshot(&request.snapshot, request.revision).await?;
         check_ready(&snapshot)?;
         let extension = self.extension(&snapshot.extension)?;
         extension.ensure(&Capability::Snapshots, "restore snapshots")?;

@@ -23,11 +23,12 @@ impl SandboxManager {
             return Err(Fault::invalid_input("canary", "--canary is 1 or more: the sandboxes that come first")
                 .hint("without --canary all of them come at once"));
         }
-        let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
+        let snapshot = self.exact_snapshot(&request.snapshot, request.revision).await?;
         self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
         let patches = self.patches_of(&snapshot.id).await?;
         let mut items = Vec::new();
         let mut owing = Vec::new();
+        let unseen = |record: &SandboxRecord| request.sandboxes.as_ref().is_some_and(|seen| !seen.contains(&record.id));
         for record in self.based_on(&snapshot.id).await? {
             let owes = owed(&record, &patches, false);
             let nothing = owes.run.is_empty() && owes.blocked.is_none();
@@ -36,6 +37,7 @@ impl SandboxManager {
                 None if record.state == State::Sleeping => items.push(asleep(&record, owes.blocked)),
                 None if record.state != State::Ready => items.push(not_there(&record)),
                 Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
+                None if unseen(&record) => items.push(late(&record)),
                 None => owing.push(record),
             }
         }
@@ -46,9 +48,9 @@ impl SandboxManager {
             item.canary = request.canary.is_some();
         }
         items.append(&mut done);
-        let (mut done, late) = self.roll_over(rest, ended.take()).await;
-        if let Some(late) = late {
-            tracing::info!(snapshot = %snapshot.id, why = %late, "the rollout stopped");
+        let (mut done, stopped) = self.roll_over(rest, ended.take()).await;
+        if let Some(why) = stopped {
+            tracing::info!(snapshot = %snapshot.id, %why, "the rollout stopped");
         }
         items.append(&mut done);
         let order: Vec<_> = self.based_on(&snapshot.id).await?.into_iter().map(|record| record.id).collect();
@@ -124,6 +126,12 @@ fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
         Fault::new(Code::Conflict, format!("passed over: sandbox {id} sleeps, and its patch {sequence} is {state}"))
             .hint(format!("`sandboxer wake {id}`, then `sandboxer patches apply {id} --retry`, or remove the patch"));
     item(record, false, Vec::new(), Some(why))
+}
+
+/// One that somebody made, or woke, since it was looked who is there.
+fn late(record: &SandboxRecord) -> RolloutItem {
+    let reason = Some("not begun: it was not ready when that was looked at".to_owned());
+    RolloutItem { reason, ..item(record, false, Vec::new(), None) }
 }
 
 /// One of which nothing runs: whoever makes it (again) applies what it owes before it is ready.

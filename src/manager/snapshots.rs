@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use crate::domain::event::{PendingEvent, Update, derived_event_id};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::lineage::{Lineage, SnapshotView};
-use crate::domain::name::{OperationId, SnapshotId};
+use crate::domain::name::{EventId, OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
@@ -75,43 +75,58 @@ impl SandboxManager {
         news: Vec<News>,
         change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Fault> + Send,
     ) -> Result<SnapshotRecord, Fault> {
-        let now = self.now();
-        let actor = self.actor();
         let settled = self.settle_snapshot(id).await?;
-        let record = self
-            .parts
-            .snapshots
-            .update(
-                id,
-                expected,
-                Box::new(move |record| {
-                    change(record)?;
-                    record.pending.retain(|event| !settled.contains(&event.id));
-                    let revision = record.revision + 1;
-                    let caused: Vec<PendingEvent> = news
-                        .into_iter()
-                        .map(|(kind, data)| PendingEvent {
-                            id: derived_event_id(record.id.as_str(), revision, &kind),
-                            sandbox_seq: None,
-                            time: now,
-                            kind,
-                            sandbox_id: Some(record.sandbox_id.clone()),
-                            actor: actor.clone(),
-                            data: about(record, revision, data),
-                        })
-                        .collect();
-                    record.pending.extend(caused);
-                    Ok(())
-                }),
-            )
-            .await?;
+        let account = self.account_for(settled, news);
+        let change = move |record: &mut SnapshotRecord| change(record).map(|()| account(record));
+        let record = self.parts.snapshots.update(id, expected, Box::new(change)).await?;
         self.append_pending_of(&record.pending).await;
         self.jobs.publish(Update::Snapshots);
         Ok(record)
     }
 
+    /// As [`Self::transition_snapshot`], without events, for a change that also looks at all the others, in the order in
+    /// which they came.
+    pub(super) async fn transition_among(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        change: impl FnOnce(&mut SnapshotRecord, &[&SnapshotRecord]) -> Result<(), Fault> + Send,
+    ) -> Result<SnapshotRecord, Fault> {
+        let settled = self.settle_snapshot(id).await?;
+        let account = self.account_for(settled, Vec::new());
+        let change =
+            move |record: &mut SnapshotRecord, all: &[&SnapshotRecord]| change(record, all).map(|()| account(record));
+        let record = self.parts.snapshots.update_among(id, expected, Box::new(change)).await?;
+        self.append_pending_of(&record.pending).await;
+        self.jobs.publish(Update::Snapshots);
+        Ok(record)
+    }
+
+    /// Puts the events that a write causes onto the record, and takes those off that are in the log.
+    fn account_for(&self, settled: Vec<EventId>, news: Vec<News>) -> impl FnOnce(&mut SnapshotRecord) + Send + use<> {
+        let now = self.now();
+        let actor = self.actor();
+        move |record| {
+            record.pending.retain(|event| !settled.contains(&event.id));
+            let revision = record.revision + 1;
+            let caused: Vec<PendingEvent> = news
+                .into_iter()
+                .map(|(kind, data)| PendingEvent {
+                    id: derived_event_id(record.id.as_str(), revision, &kind),
+                    sandbox_seq: None,
+                    time: now,
+                    kind,
+                    sandbox_id: Some(record.sandbox_id.clone()),
+                    actor: actor.clone(),
+                    data: about(record, revision, data),
+                })
+                .collect();
+            record.pending.extend(caused);
+        }
+    }
+
     /// Appends what earlier writers of this record left pending; the ids that are in the log now.
-    async fn settle_snapshot(&self, id: &SnapshotId) -> Result<Vec<crate::domain::EventId>, Fault> {
+    async fn settle_snapshot(&self, id: &SnapshotId) -> Result<Vec<EventId>, Fault> {
         let Some(record) = self.parts.snapshots.get(id).await? else { return Ok(Vec::new()) };
         Ok(self.told(record.pending).await)
     }

@@ -42,6 +42,9 @@ use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
 
+/// As [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
+pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Fault> + Send + 'a>;
+
 /// Says whether a record may join the live ones. An error keeps it out.
 pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Fault> + Send + Sync);
 
@@ -148,6 +151,9 @@ pub trait SnapshotStore: Send + Sync {
     /// All records, oldest first.
     async fn list(&self) -> Result<Vec<SnapshotRecord>, Fault>;
 
+    /// All records, in the order in which they were inserted, whatever the clock said then.
+    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Fault>;
+
     /// Changes the record if its revision is still `expected` (`None`: whatever it is), and raises the revision.
     /// `conflict` as [`SandboxStore::update`] has it.
     async fn update(
@@ -155,6 +161,15 @@ pub trait SnapshotStore: Send + Sync {
         id: &SnapshotId,
         expected: Option<u64>,
         change: Change<'_, SnapshotRecord>,
+    ) -> Result<SnapshotRecord, Fault>;
+
+    /// As [`Self::update`], for a change that is right only as long as the others are what they are: nobody writes any of
+    /// them meanwhile.
+    async fn update_among(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        change: ChangeAmong<'_, SnapshotRecord>,
     ) -> Result<SnapshotRecord, Fault>;
 
     /// Takes the record out: its archive is gone. The record as it was.

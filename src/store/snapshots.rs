@@ -11,7 +11,7 @@ use crate::store::document::{Content, Document};
 use crate::store::entry::{Entry, Record};
 use crate::store::history::History;
 use crate::store::json::Files;
-use crate::store::{Change, SnapshotStore};
+use crate::store::{Change, ChangeAmong, SnapshotStore};
 
 impl Record for SnapshotRecord {}
 
@@ -39,6 +39,45 @@ impl SnapshotFile {
             }
         }
         Ok(())
+    }
+
+    /// Changes a record in a turn to write, in which the content is what it is.
+    async fn rewrite(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        change: impl FnOnce(&mut SnapshotRecord, &Content<SnapshotRecord>) -> Result<(), Fault> + Send,
+    ) -> Result<SnapshotRecord, Fault> {
+        let writing = self.document.write().await?;
+        let content = Arc::clone(&writing.content);
+        let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
+        if let Some(expected) = expected
+            && expected != old.revision
+        {
+            return Err(conflict(format!("snapshot {id} was changed by somebody else meanwhile"), "revision", old)
+                .hint("look at it again, then decide")
+                .detail("expected", expected));
+        }
+        let mut new = SnapshotRecord::clone(old);
+        change(&mut new, &content)?;
+        new.revision = old.revision + 1;
+        if new.id != old.id {
+            return Err(Fault::internal(format!("a change of {id} tried to give it another id")));
+        }
+        if !old.state.may_become(&new.state) {
+            let message = format!("snapshot {id} is {}; it cannot become {}", old.state, new.state);
+            return Err(conflict(message, "state", old)
+                .detail("from", old.state.as_str())
+                .detail("to", new.state.as_str()));
+        }
+        if new.name_in_use() != old.name_in_use() {
+            let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
+            refuse_taken(&new, others)?;
+        }
+        let mut entries = content.entries.clone();
+        entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
+        self.document.commit(writing, entries).await?;
+        Ok(new)
     }
 }
 
@@ -98,42 +137,32 @@ impl SnapshotStore for SnapshotFile {
         Ok(records)
     }
 
+    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Fault> {
+        // New ones are written behind the others, and none changes its place.
+        let content = self.document.read().await?;
+        Ok(content.records()?.into_iter().map(|record| SnapshotRecord::clone(record)).collect())
+    }
+
     async fn update(
         &self,
         id: &SnapshotId,
         expected: Option<u64>,
         change: Change<'_, SnapshotRecord>,
     ) -> Result<SnapshotRecord, Fault> {
-        let writing = self.document.write().await?;
-        let content = Arc::clone(&writing.content);
-        let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
-        if let Some(expected) = expected
-            && expected != old.revision
-        {
-            return Err(conflict(format!("snapshot {id} was changed by somebody else meanwhile"), "revision", old)
-                .hint("look at it again, then decide")
-                .detail("expected", expected));
-        }
-        let mut new = SnapshotRecord::clone(old);
-        change(&mut new)?;
-        new.revision = old.revision + 1;
-        if new.id != old.id {
-            return Err(Fault::internal(format!("a change of {id} tried to give it another id")));
-        }
-        if !old.state.may_become(&new.state) {
-            let message = format!("snapshot {id} is {}; it cannot become {}", old.state, new.state);
-            return Err(conflict(message, "state", old)
-                .detail("from", old.state.as_str())
-                .detail("to", new.state.as_str()));
-        }
-        if new.name_in_use() != old.name_in_use() {
-            let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
-            refuse_taken(&new, others)?;
-        }
-        let mut entries = content.entries.clone();
-        entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
-        self.document.commit(writing, entries).await?;
-        Ok(new)
+        self.rewrite(id, expected, |record, _| change(record)).await
+    }
+
+    async fn update_among(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        change: ChangeAmong<'_, SnapshotRecord>,
+    ) -> Result<SnapshotRecord, Fault> {
+        let among = |record: &mut SnapshotRecord, content: &Content<SnapshotRecord>| {
+            let all: Vec<&SnapshotRecord> = content.records()?.into_iter().map(|other| &**other).collect();
+            change(record, &all)
+        };
+        self.rewrite(id, expected, among).await
     }
 
     async fn remove(&self, id: &SnapshotId, expected: Option<u64>) -> Result<SnapshotRecord, Fault> {

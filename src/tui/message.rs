@@ -23,7 +23,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::{State, Time};
 use crate::tui::handover::ShellEnd;
-use crate::tui::model::{Entry, JobId, LogText, Remembered};
+use crate::tui::model::{Entry, JobId, LogText, Remembered, Target};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -136,6 +136,20 @@ pub struct Frozen {
     pub revision: u64,
     /// The state that the operator saw.
     pub state: State,
+    /// The snapshot whose patches it will get, and those that the operator saw, where that matters.
+    pub patches: Option<(SnapshotId, Vec<PatchId>)>,
+}
+
+impl Frozen {
+    /// As a question or a form has it.
+    pub fn of(target: &Target) -> Self {
+        Self {
+            id: target.id.clone(),
+            revision: target.revision,
+            state: target.state.clone(),
+            patches: target.patches.clone(),
+        }
+    }
 }
 
 /// A snapshot that is looked at once more before anything is done to it.

@@ -142,13 +142,16 @@ async fn delete_asks_and_shows_what_depends_on_it() {
         let ran = run_in(on_terminal(types), &fake, "snapshots delete base --force").await;
         assert_eq!((ran.status, fake.calls().is_empty()), (status, status != 0), "{types:?} {ran}");
     }
-    // Whoever was shown a record agreed to that revision.
+    // Whoever was shown a record agreed to that revision, and to what he was shown to depend on it.
     let fake = family();
     run_in(on_terminal("y\n"), &fake, "snapshots delete base --force").await;
-    assert_eq!(
-        last(&fake),
-        ("delete".to_owned(), json!({"id": A, "revision": 3, "force": true, "force_protected": false}))
-    );
+    let seen = ["patch 1 (pat-00000001)", "patch 2 (pat-00000002)", "sandbox one (b1b1b1b1)", "sandbox two (b2b2b2b2)"];
+    let asked = json!({"id": A, "revision": 3, "force": true, "dependants": seen, "force_protected": false});
+    assert_eq!(last(&fake), ("delete".to_owned(), asked));
+    let fake = family();
+    run(&fake, "snapshots delete base --force --yes").await;
+    let asked = json!({"id": A, "revision": null, "force": true, "force_protected": false});
+    assert_eq!(last(&fake), ("delete".to_owned(), asked));
     // Under --json nobody can be asked.
     let ran = run_in(on_terminal("y\n"), &family(), "snapshots delete base --force --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));
@@ -188,8 +191,15 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
     assert_eq!(last(&fake).1, json!({"keep": 1, "older_than_s": null, "dry_run": true}));
     let ran = run(&fake, "snapshots prune --keep 1 --older-than 30d --json").await;
     assert_eq!((ran.status, ran.json()[0]["ok"].clone(), ran.json()[1]["ok"].clone()), (0, json!(true), json!(false)));
-    let asked = json!({"id": "snap-0000000c", "revision": null, "force": false, "force_protected": false});
+    // Who deletes judges again.
+    let rule = json!({"keep": 1, "older_than_s": 2_592_000, "taken_here": false});
+    let asked =
+        json!({"id": "snap-0000000c", "revision": null, "force": false, "force_protected": false, "rule": rule});
     assert_eq!(last(&fake), ("delete".to_owned(), asked));
+    // Whoever was shown a record agreed to that revision.
+    let fake = old();
+    run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1").await;
+    assert_eq!((last(&fake).1["revision"].clone(), last(&fake).1["rule"]["keep"].clone()), (json!(3), json!(1)));
     assert_snapshot!("prune_asks", run_in(on_terminal("n\n"), &old(), "snapshots prune --keep 1 --no-color").await);
     assert_snapshot!("prune", run(&old(), "snapshots prune --keep 1").await);
     for wrong in ["", "--keep -1", "--keep many", "--older-than yesterday"] {
@@ -207,6 +217,40 @@ async fn prune_ends_like_a_bulk_verb() {
     let ran = run(&fake, "snapshots prune --keep 1 --json").await;
     assert_eq!((ran.status, &ran.json()[0]["error"]["code"]), (4, &json!("busy")));
     assert_eq!(run(&fake, "snapshots prune --keep 1").await.stderr, "error: snapshot snap-0000000c is busy\n");
+}
+
+#[tokio::test]
+async fn prune_skips_what_is_not_old_any_more() {
+    for (reason, line) in [
+        ("kept, it is one of the newest 1 of sandbox a1b2c3d4", "kept snap-0000000c older: it is one of the newest 1"),
+        (PruneItem::GONE, "skipped snap-0000000c older: somebody else deleted it meanwhile"),
+    ] {
+        let fake = old();
+        let refused = Problem { details: json!({"skipped": reason}), ..Problem::new(Code::Conflict, "it stays") };
+        fake.lock().shelf.refuses = Some(refused);
+        let ran = run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1 --no-color").await;
+        assert_eq!(
+            (ran.status, ran.stdout.starts_with(line), ran.stdout.contains("deleted snap")),
+            (0, true, false),
+            "{ran}"
+        );
+        assert!(!ran.stderr.contains("error") && !ran.stderr.contains("deleted one"), "{ran}");
+        let ran = run(&fake, "snapshots prune --keep 1 --json").await;
+        let item = &ran.json()[0];
+        assert_eq!(
+            (ran.status, &item["ok"], &item["reason"], &item["error"]),
+            (0, &json!(false), &json!(reason), &Value::Null)
+        );
+    }
+    // It went between the plan and the question.
+    let fake = old();
+    fake.lock().shelf.snapshots.retain(|snapshot| snapshot.id.as_str() != "snap-0000000c");
+    let ran = run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1 --no-color").await;
+    assert_eq!(
+        (ran.status, ran.stdout.starts_with("skipped snap-0000000c"), fake.calls().len()),
+        (0, true, 1),
+        "{ran}"
+    );
 }
 
 // --- verify, copy, diff

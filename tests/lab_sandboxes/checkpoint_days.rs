@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::broken::Sshd;
 use crate::faults::{Halting, Tmpfs};
+use crate::held::held;
 use crate::lab::{Bench, DOCKER, Way, text};
 
 /// A workspace alone on a small disk of a host like the Docker host.
@@ -113,4 +114,22 @@ fn very_many_small_files_and_none_at_all_come_back() {
     assert_eq!([&differs["added"], &differs["removed"], &differs["changed"]], [0, 0, 0], "{differs:#}");
     bench.run(["destroy", "many", "back-empty", "back-full"]).ok();
     bench.run(["snapshots", "delete", "empty", "full"]).ok();
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn of_two_deletions_at_once_the_rule_leaves_the_last_snapshot() {
+    let bench = Bench::new();
+    bench.run_base(["create", "--id", "work", "--host", "local"]).ok();
+    for name in ["one", "two"] {
+        bench.run(["snapshot", "work", "--name", name]).ok();
+    }
+    // It has judged, and not begun yet.
+    let (prune, gate) = held(&bench, "delete.judged", &["snapshots", "prune", "--keep", "1"]);
+    bench.run(["snapshots", "delete", "two"]).ok();
+    gate.open();
+    let item = prune.finish().ok()[0].clone();
+    assert_eq!((&item["name"], &item["ok"], &item["error"]), (&"one".into(), &false.into(), &Value::Null), "{item:#}");
+    assert_eq!(item["reason"], "kept, it is one of the newest 1 of sandbox work");
+    assert_eq!(bench.run(["snapshots", "verify", "one"]).ok()["state"], "ready");
 }

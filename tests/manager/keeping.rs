@@ -6,8 +6,9 @@ use std::time::Duration;
 use sandboxer::domain::Code;
 use sandboxer::domain::event::EventKind;
 use sandboxer::domain::request::{
-    CreateRequest, EventQuery, PatchRequest, PruneRequest, SnapshotDeleteRequest, SnapshotRequest,
+    CreateRequest, EventQuery, PatchRequest, PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotRequest,
 };
+use sandboxer::domain::retention::OldRule;
 
 use crate::house::{House, house};
 use crate::scripted::Act;
@@ -61,6 +62,103 @@ async fn keep_deletes_the_oldest_and_says_so_and_leaves_what_was_imported() {
     assert!(third.message.unwrap().contains("second"));
     assert_eq!(house.names().await, ["first", "third"], "somebody brought it here on purpose");
     assert_eq!(house.later(&id, "fourth").await.imported_at, None);
+}
+
+/// As if everything so far had been taken in a year to come, before somebody set the clock right.
+fn taken_in_2099(house: &House) {
+    let file = house.folder.path().join("snapshots.json");
+    let mut document: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    for record in document["records"].as_array_mut().unwrap() {
+        record["created_at"] = "2099-01-01T00:00:00Z".into();
+    }
+    std::fs::write(&file, document.to_string()).unwrap();
+}
+
+#[tokio::test]
+async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
+    let (house, id) = few(&[]).await;
+    house.later(&id, "first").await;
+    taken_in_2099(&house);
+    let second = house.later(&id, "second").await;
+    assert_eq!((house.names().await, second.message.unwrap().contains("first")), (vec!["second".to_owned()], true));
+
+    let house = crate::house::house();
+    let id = source(&house).await;
+    house.later(&id, "first").await;
+    taken_in_2099(&house);
+    house.later(&id, "second").await;
+    let prune = PruneRequest { keep: Some(1), ..PruneRequest::default() };
+    let items = house.manager.prune_snapshots(&prune).await.unwrap();
+    assert_eq!(
+        (items.len(), items[0].name.as_deref(), house.names().await),
+        (1, Some("first"), vec!["second".to_owned()])
+    );
+
+    // Nor is a failure forgotten at once for it.
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "last"] {
+        let full = Act::Fail(Code::OperationFailed, "No space left on device");
+        house.script.shelf.capture.lock().unwrap().push_back(full);
+        if name == "last" {
+            taken_in_2099(&house);
+        }
+        house.snapshot(&id, name).await.unwrap_err();
+    }
+    let names = house.names().await;
+    assert!(names.contains(&"last".to_owned()) && !names.contains(&"a".to_owned()), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
+    let house = house();
+    let id = source(&house).await;
+    house.later(&id, "one").await;
+    house.later(&id, "two").await;
+    let plan = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
+    let one = house.manager.prune_snapshots(&plan).await.unwrap().remove(0).id;
+    let rule = OldRule { keep: Some(1), ..OldRule::default() };
+    let go = async |revision| {
+        let request = SnapshotDeleteRequest {
+            id: one.to_string(),
+            revision,
+            rule: Some(rule),
+            ..SnapshotDeleteRequest::default()
+        };
+        let fault = house.manager.delete_snapshot(&request).await.err().unwrap();
+        fault.details["skipped"].as_str().unwrap().to_owned()
+    };
+    // What was shown is not what is there.
+    let revision = house.manager.snapshot_view(one.as_str()).await.unwrap().record.revision;
+    assert!(go(Some(revision + 1)).await.contains("changed since it was looked at"));
+    // Somebody uses it.
+    let based = house.restore(one.as_str()).await.0.id;
+    assert_eq!(go(None).await, format!("kept, in use by sandbox {based}"));
+    house.destroy(based.as_str()).await.1.unwrap();
+    // The newer one is gone.
+    house.other.settle().await.unwrap();
+    let two = house.other.snapshot_view("two").await.unwrap().record.id;
+    house.delete(two.as_str(), false).await.unwrap();
+    assert_eq!(go(None).await, format!("kept, it is one of the newest 1 of sandbox {id}"));
+    assert_eq!(house.names().await, ["one"], "the last one stays");
+    let operations = house.manager.operations().await.unwrap();
+    assert!(operations.iter().all(|operation| operation.error.is_none()), "what is skipped is no failure");
+    // So is the whole plan.
+    house.delete(one.as_str(), false).await.unwrap();
+    assert_eq!(go(None).await, PruneItem::GONE);
+}
+
+#[tokio::test]
+async fn what_a_prune_deleted_it_tells_with_the_reason_of_that_moment() {
+    let house = house();
+    let id = source(&house).await;
+    for name in ["one", "two", "three"] {
+        house.later(&id, name).await;
+    }
+    let prune = PruneRequest { keep: Some(1), ..PruneRequest::default() };
+    let items = house.manager.prune_snapshots(&prune).await.unwrap();
+    let told: Vec<_> =
+        items.iter().map(|item| (item.name.as_deref().unwrap(), item.ok, item.reason.as_str())).collect();
+    let reason = |newer: u32| format!("{newer} newer ones of sandbox {id} are there");
+    assert_eq!(told, [("one", true, reason(2).as_str()), ("two", true, reason(1).as_str())]);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod recipes;
 mod recover;
 mod rollouts;
 mod scripted;
+mod seen;
 mod shelf;
 mod sleep;
 mod snapshots;

@@ -21,7 +21,7 @@ async fn five(house: &House) -> (String, Vec<String>) {
 }
 
 fn rollout(snapshot: &str, canary: Option<u32>) -> RolloutRequest {
-    RolloutRequest { snapshot: snapshot.to_owned(), canary }
+    RolloutRequest { snapshot: snapshot.to_owned(), canary, ..RolloutRequest::default() }
 }
 
 #[tokio::test]
@@ -71,6 +71,30 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     house.manager.finish(&working).await.unwrap();
     let again = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
     assert_eq!((again[0].ok, again[0].applied.len(), house.ran(&ids[0]).len()), (true, 0, 1), "once is enough");
+}
+
+#[tokio::test]
+async fn a_rollout_touches_only_what_was_seen() {
+    let house = house();
+    let (base, ids) = five(&house).await;
+    let seen = house.manager.snapshot_view(&base).await.unwrap();
+    house.sleep(&ids[0]).await.1.unwrap();
+    let ready = seen.sandboxes.iter().map(|sandbox| sandbox.id.clone()).filter(|id| id.as_str() != ids[4]);
+    let request = RolloutRequest {
+        revision: Some(seen.record.revision),
+        sandboxes: Some(ready.collect()),
+        ..rollout(&base, Some(1))
+    };
+    let items = house.manager.roll_out(&request).await.unwrap();
+    let told: Vec<_> = items.iter().map(|item| (item.ok, item.applied.len(), item.canary)).collect();
+    assert_eq!(told, [(true, 0, false), (true, 1, true), (true, 1, false), (true, 1, false), (false, 0, false)]);
+    assert_eq!(items[4].reason.as_deref(), Some("not begun: it was not ready when that was looked at"));
+    assert_eq!((&items[4].error, house.ran(&ids[4]).len()), (&None, 0));
+    // Another patch than those that were seen.
+    house.add(&base, "more").await;
+    let fault = house.manager.roll_out(&request).await.unwrap_err();
+    assert!(fault.code == Code::Conflict && fault.message.contains("changed since it was looked at"), "{fault}");
+    assert!(ids.iter().all(|id| house.ran(id).len() <= 1), "nobody got it");
 }
 
 #[tokio::test]

@@ -119,6 +119,54 @@ async fn a_snapshots_update_wants_the_revision_it_saw_and_makes_only_legal_moves
 }
 
 #[tokio::test]
+async fn snapshots_come_in_the_order_in_which_they_were_inserted_whatever_their_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = stores(dir.path()).snapshots;
+    for (id, n) in [("snap-00000003", 9), ("snap-00000001", 5), ("snap-00000002", 7)] {
+        store.insert(snapshot(id, n)).await.unwrap();
+    }
+    store.update(&snap("snap-00000003"), None, become_(SnapshotState::Ready)).await.unwrap();
+    let ids = |records: &[SnapshotRecord]| records.iter().map(|record| record.id.to_string()).collect::<Vec<_>>();
+    let came = ["snap-00000003", "snap-00000001", "snap-00000002"];
+    assert_eq!(ids(&store.by_arrival().await.unwrap()), came);
+    assert_eq!(ids(&store.list().await.unwrap()), ["snap-00000001", "snap-00000002", "snap-00000003"]);
+    let change = |_: &mut SnapshotRecord, all: &[&SnapshotRecord]| {
+        assert_eq!(all.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(), came);
+        Ok(())
+    };
+    store.update_among(&snap("snap-00000001"), Some(1), Box::new(change)).await.unwrap();
+    assert_eq!(field(store.update_among(&snap("snap-00000001"), Some(1), Box::new(|_, _| Ok(()))).await), "revision");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_that_are_changed_only_while_the_other_is_ready_one_is() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..40_u32 {
+        let ids = [format!("snap-{n:04}0001"), format!("snap-{n:04}0002")];
+        let (here, there) = (stores(dir.path()).snapshots, stores(dir.path()).snapshots);
+        for id in &ids {
+            here.insert(snapshot(id, 1)).await.unwrap();
+            here.update(&snap(id), None, become_(SnapshotState::Ready)).await.unwrap();
+        }
+        let delete = |store: std::sync::Arc<sandboxer::store::snapshots::SnapshotFile>, one: usize| {
+            let (id, other) = (snap(&ids[one]), snap(&ids[1 - one]));
+            tokio::spawn(async move {
+                let change = move |record: &mut SnapshotRecord, all: &[&SnapshotRecord]| {
+                    if all.iter().all(|known| known.id != other || known.state != SnapshotState::Ready) {
+                        return Err(Fault::new(Code::Conflict, "it is the last one"));
+                    }
+                    record.state = SnapshotState::Deleting;
+                    Ok(())
+                };
+                store.update_among(&id, None, Box::new(change)).await.is_ok()
+            })
+        };
+        let (one, two) = (delete(here, 0), delete(there, 1));
+        assert_ne!(one.await.unwrap(), two.await.unwrap(), "{n}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_newer_version_wrote_beside_a_snapshots_fields_stays() {
     let dir = tempfile::tempdir().unwrap();
     stores(dir.path()).snapshots.insert(snapshot("snap-00000001", 1)).await.unwrap();

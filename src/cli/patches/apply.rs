@@ -83,7 +83,7 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
     let client = face.client;
     let snapshot = client.snapshot_view(snapshot).await?.record.id.to_string();
     let running = Running::new(client);
-    let work = running.several(client.roll_out(RolloutRequest { snapshot, canary }));
+    let work = running.several(client.roll_out(RolloutRequest { snapshot, canary, ..RolloutRequest::default() }));
     let items = Box::pin(attend(face, &running, work)).await??;
     // What was not begun has not failed; where somebody called the rollout off, it says nothing of its end either.
     let called_off = items.iter().filter_map(|item| item.error.as_ref()).all(|error| error.code == Code::Cancelled);

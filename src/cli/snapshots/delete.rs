@@ -11,6 +11,7 @@ use super::super::confirm::{self, Question, allow};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use crate::client::{Client, Problem, SnapshotDeleteRequest};
+use crate::domain::SnapshotRecord;
 use crate::domain::lineage::SnapshotView;
 
 /// How many are worked on at a time; a host limits its own sessions below that.
@@ -28,18 +29,21 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
         .map(|(typed, target)| {
             let running = &running;
             async move {
-                let record = match target {
-                    Ok(view) => &view.record,
+                let view = match target {
+                    Ok(view) => view,
                     Err(problem) => return BulkItem::new(typed.as_str(), Err(problem.clone())),
                 };
+                let record = &view.record;
                 let request = SnapshotDeleteRequest {
                     id: record.id.to_string(),
-                    // Only somebody who was shown the record agreed to that revision.
+                    // Only somebody who was shown the record agreed to that revision, and to what depends on it.
                     revision: asked.then_some(record.revision),
                     force: args.force,
+                    dependants: (asked && args.force).then(|| view.dependants()),
                     force_protected: args.force_protected,
+                    rule: None,
                 };
-                BulkItem::new(record.id.as_str(), delete_one(client, running, request).await)
+                BulkItem::new(record.id.as_str(), delete_one(client, running, request).await.map(drop))
             }
         })
         .buffered(AT_ONCE)
@@ -52,11 +56,11 @@ pub(super) async fn delete_one(
     client: &dyn Client,
     running: &Running<'_>,
     request: SnapshotDeleteRequest,
-) -> Result<(), Problem> {
+) -> Result<SnapshotRecord, Problem> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
-    running.finish_snapshot(client.delete_snapshot(request).await?).await.map(drop)
+    running.finish_snapshot(client.delete_snapshot(request).await?).await
 }
 
 /// Finds what each reference names; the same snapshot twice is one target.

@@ -1,5 +1,7 @@
 //! `snapshots prune`: which are old, and then exactly those.
 
+use std::collections::HashMap;
+
 use super::super::args::PruneArgs;
 use super::super::bulk::{BulkItem, complain, end};
 use super::super::confirm::{self, Question, allow};
@@ -8,27 +10,29 @@ use super::super::output::{Face, Outcome, Stop};
 use super::super::table::size;
 use super::delete::delete_one;
 use crate::client::{Problem, PruneItem, PruneRequest, SnapshotDeleteRequest};
-use crate::domain::Fault;
 use crate::domain::operation::OperationError;
+use crate::domain::retention::OldRule;
+use crate::domain::{Code, Fault, SnapshotId};
 
 pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
     let client = face.client;
-    let request = PruneRequest {
-        keep: args.keep,
-        older_than_s: args.older_than.map(crate::domain::profile::Seconds::get),
-        dry_run: true,
-    };
-    let mut items = client.prune_snapshots(request).await?;
+    let older_than_s = args.older_than.map(crate::domain::profile::Seconds::get);
+    let mut items = client.prune_snapshots(PruneRequest { keep: args.keep, older_than_s, dry_run: true }).await?;
     if !args.dry_run {
-        agree(face, args, &items).await?;
+        let seen = agree(face, args, &mut items).await?;
+        let rule = OldRule { keep: args.keep, older_than_s, taken_here: false };
         let running = Running::new(client);
         let work = async {
             for item in items.iter_mut().filter(|item| item.ok) {
-                let request = SnapshotDeleteRequest { id: item.id.to_string(), ..SnapshotDeleteRequest::default() };
-                if let Err(problem) = delete_one(client, &running, request).await {
-                    item.ok = false;
-                    item.error = Some(OperationError::from(Fault::from(problem)));
-                }
+                // The plan may not be true any more: who deletes judges again.
+                let request = SnapshotDeleteRequest {
+                    id: item.id.to_string(),
+                    revision: seen.get(&item.id).copied(),
+                    rule: Some(rule),
+                    ..SnapshotDeleteRequest::default()
+                };
+                let ended = delete_one(client, &running, request).await;
+                item.ended(ended.map_err(|problem| OperationError::from(Fault::from(problem))));
             }
         };
         Box::pin(attend(face, &running, work)).await?;
@@ -36,17 +40,27 @@ pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
     finish(face, args, &items)
 }
 
-async fn agree(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), Stop> {
+/// Asks about those that are to go; the revisions that were shown, none where nobody was asked.
+async fn agree(
+    face: &mut Face<'_>,
+    args: &PruneArgs,
+    items: &mut [PruneItem],
+) -> Result<HashMap<SnapshotId, u64>, Stop> {
     let mut views = Vec::new();
-    for item in items.iter().filter(|item| item.ok) {
-        views.push(face.client.snapshot_view(item.id.as_str()).await?);
+    for item in items.iter_mut().filter(|item| item.ok) {
+        match face.client.snapshot_view(item.id.as_str()).await {
+            Ok(view) => views.push(view),
+            Err(problem) if problem.code == Code::NotFound => item.skip(PruneItem::GONE),
+            Err(problem) => return Err(problem.into()),
+        }
     }
     let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), face.now());
-    allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes: None }).await?;
-    Ok(())
+    let asked = allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes: None }).await?;
+    let shown = views.into_iter().filter(|_| asked).map(|view| (view.record.id, view.record.revision));
+    Ok(shown.collect())
 }
 
-/// What stays since something depends on it is no failure.
+/// What stays, since something depends on it or it is not old any more, is no failure.
 fn finish(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome {
     let printed = if face.look.json { face.document(items) } else { print(face, args, items) };
     let tried = items.iter().filter(|item| item.ok || item.error.is_some());
@@ -68,8 +82,13 @@ fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(
     for item in items.iter().filter(|item| item.error.is_none()) {
         let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
         let bytes = item.bytes.filter(|_| item.ok).map(|bytes| format!(" {}", size(bytes))).unwrap_or_default();
-        let verb = if item.ok { gone } else { "kept" };
-        let reason = item.reason.strip_prefix("kept, ").unwrap_or(&item.reason);
+        let kept = item.reason.strip_prefix("kept, ");
+        let verb = match kept {
+            _ if item.ok => gone,
+            Some(_) => "kept",
+            None => "skipped",
+        };
+        let reason = kept.unwrap_or(&item.reason);
         let line = format!("{verb} {}{name}{bytes}: {reason}", item.id);
         face.line(&face.look.clean(&line, 1000))?;
     }

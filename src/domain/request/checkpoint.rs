@@ -9,6 +9,7 @@ use crate::domain::archive::TreeEntry;
 use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::OperationError;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::retention::OldRule;
 use crate::domain::snapshot::SnapshotRecord;
 
 /// What a sleep or a wake asks for.
@@ -58,6 +59,8 @@ pub struct SnapshotQuery {
 pub struct RestoreRequest {
     /// The snapshot: exact id.
     pub snapshot: String,
+    /// The revision the asker saw; another one is `conflict`. None: whatever it is.
+    pub revision: Option<u64>,
     /// The host; none: the snapshot's own.
     pub host: Option<String>,
     /// Time to live as written (`4h`, `none`); none: the recipe's.
@@ -80,8 +83,18 @@ pub struct SnapshotDeleteRequest {
     pub revision: Option<u64>,
     /// Although patches or sandboxes depend on it.
     pub force: bool,
+    /// What the asker saw depend on it, as [`SnapshotView::dependants`] has it; with `force`, more than that is `conflict`.
+    /// None: whatever does.
+    ///
+    /// [`SnapshotView::dependants`]: crate::domain::lineage::SnapshotView::dependants
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dependants: Option<Vec<String>>,
     /// Although it is labelled `protect=true`.
     pub force_protected: bool,
+    /// Only while this calls it old: that is judged in the write with which its deletion begins. One that stays after all, or
+    /// is gone, is an error with `details.skipped`, the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<OldRule>,
 }
 
 /// What a copy asks for.
@@ -177,11 +190,33 @@ pub struct PruneItem {
     pub ok: bool,
     /// Its size; bytes.
     pub bytes: Option<u64>,
-    /// Why it goes, or why it stays though it is old: what depends on it.
+    /// Why it goes; or why it stays, or is passed over: what depends on it, or what changed since it was called old.
     pub reason: String,
     /// Why it could not be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,
+}
+
+impl PruneItem {
+    /// The reason of one that somebody else was faster with.
+    pub const GONE: &str = "somebody else deleted it meanwhile";
+
+    /// Leaves it out, which is no failure.
+    pub fn skip(&mut self, reason: impl Into<String>) {
+        (self.ok, self.reason) = (false, reason.into());
+    }
+
+    /// How its deletion ended: with its last record, or with why not.
+    pub fn ended(&mut self, ended: Result<SnapshotRecord, OperationError>) {
+        match ended {
+            // What was true when it went.
+            Ok(last) => self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason)),
+            Err(error) => match error.details["skipped"].as_str() {
+                Some(reason) => self.skip(reason),
+                None => (self.ok, self.error) = (false, Some(error)),
+            },
+        }
+    }
 }
 
 /// What a patch is to be.
@@ -242,6 +277,12 @@ pub struct ApplyRequest {
 pub struct RolloutRequest {
     /// The snapshot: exact id.
     pub snapshot: String,
+    /// The revision the asker saw, which another patch changes; another one is `conflict`. None: whatever it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// The sandboxes that the asker saw ready; others that are by now are passed over. None: whichever are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandboxes: Option<Vec<SandboxId>>,
     /// So many first; the rest only when all of them went well. None: all at once.
     pub canary: Option<u32>,
 }
@@ -258,7 +299,7 @@ pub struct RolloutItem {
     /// Sequences that were applied now.
     pub applied: Vec<u64>,
     /// Why nothing was applied, where that is no failure: it sleeps and gets them on its wake (`ok`), or the rollout ended
-    /// before its turn (not `ok`, without an error).
+    /// before its turn, or it came to be meanwhile (not `ok`, without an error).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why it was passed over, or what went wrong.

@@ -86,12 +86,23 @@ pub(super) enum Changed {
 pub(super) async fn changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
     match client.get(frozen.id.as_str()).await {
         Ok(record) if record.id != frozen.id => Some(Changed::Other(format!("{} is another one now", frozen.id))),
-        Ok(record) if record.revision == frozen.revision => None,
+        Ok(record) if record.revision == frozen.revision => patches_changed(client, frozen).await,
         Ok(record) if record.state != frozen.state => {
             Some(Changed::Other(format!("it changed since you looked, from {} to {}", frozen.state, record.state)))
         }
         Ok(_) => Some(Changed::Other("it changed since you looked".to_owned())),
         Err(problem) if problem.code == Code::NotFound => Some(Changed::Other("it is gone".to_owned())),
+        Err(problem) => Some(Changed::Unknown(problem)),
+    }
+}
+
+/// Whether a verb that applies patches would apply others than the operator saw.
+async fn patches_changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
+    let (snapshot, seen) = frozen.patches.as_ref()?;
+    match client.snapshot_view(snapshot.as_str()).await {
+        Ok(view) if view.patches.iter().map(|patch| &patch.id).eq(seen) => None,
+        Ok(_) => Some(Changed::Other("its patches changed since you looked".to_owned())),
+        Err(problem) if problem.code == Code::NotFound => Some(Changed::Other("its snapshot is gone".to_owned())),
         Err(problem) => Some(Changed::Unknown(problem)),
     }
 }

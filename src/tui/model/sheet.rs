@@ -9,7 +9,7 @@ use super::fields::{Field, FieldKey, Fields};
 use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
-use crate::client::{PatchRequest, Problem, RestoreRequest, SnapshotDiff, SnapshotRequest};
+use crate::client::{PatchRequest, Problem, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest};
 use crate::domain::Time;
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::SandboxId;
@@ -173,11 +173,23 @@ impl Sheet {
     pub fn restore_request(&self, target: &SnapshotTarget) -> RestoreRequest {
         RestoreRequest {
             snapshot: target.id().to_string(),
+            revision: Some(target.view.record.revision),
             host: self.fields.value(&FieldKey::Host),
             ttl: self.fields.value(&FieldKey::Ttl),
             name: self.fields.value(&FieldKey::Name),
             require_patches: self.fields.is_yes(&FieldKey::RequirePatches),
             strict: self.fields.is_yes(&FieldKey::Strict),
+        }
+    }
+
+    /// What is asked for of a rollout: to those that were shown to get something, of the patches that were shown.
+    pub fn rollout_request(&self, view: &SnapshotView) -> RolloutRequest {
+        let ready = view.sandboxes.iter().filter(|sandbox| sandbox.state == State::Ready);
+        RolloutRequest {
+            snapshot: view.record.id.to_string(),
+            revision: Some(view.record.revision),
+            sandboxes: Some(ready.map(|sandbox| sandbox.id.clone()).collect()),
+            canary: self.fields.value(&FieldKey::Canary).and_then(|count| count.parse().ok()),
         }
     }
 

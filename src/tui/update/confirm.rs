@@ -9,7 +9,7 @@ use super::{Effect, Frozen, snapshots, work};
 use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, SleepRequest};
 use crate::domain::extension::Capability;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::{OperationKind, Time};
+use crate::domain::{OperationKind, PatchId, SnapshotId, Time};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
     Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age, is_blocked, many,
@@ -73,6 +73,7 @@ fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
         let mut target = freeze(model, entry);
         target.left_out = model.cannot(&entry.record.extension, &Capability::Sleep).filter(|_| sleeps);
         target.notes = notes(model, purpose, &entry.record);
+        target.patches = patches(model, purpose, &entry.record);
         target
     };
     let targets = entries.iter().map(of).collect();
@@ -112,6 +113,13 @@ fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String>
         }
         _ => Vec::new(),
     }
+}
+
+/// The patches that a verb is shown with: one that is added meanwhile changes nothing of a sandbox that owes another already.
+pub(super) fn patches(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Option<(SnapshotId, Vec<PatchId>)> {
+    let applies = matches!(purpose, Purpose::Wake | Purpose::Recreate | Purpose::Apply { .. });
+    let (view, _) = model.snapshots.of_sandbox(&record.id).filter(|_| applies)?;
+    Some((view.record.id.clone(), view.patches.iter().map(|patch| patch.id.clone()).collect()))
 }
 
 fn top(model: &mut Model) -> Option<&mut Confirm> {
@@ -200,7 +208,7 @@ fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
             _ => OperationKind::Destroy,
         };
         let job = model.jobs.start(kind, Some(target.id.clone()), target.title(), model.now);
-        let frozen = Frozen { id: target.id.clone(), revision: target.revision, state: target.state.clone() };
+        let frozen = Frozen::of(target);
         let id = target.id.to_string();
         let (revision, force_protected) = (Some(target.revision), target.protected);
         effects.push(match confirm.purpose {

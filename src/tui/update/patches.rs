@@ -164,7 +164,8 @@ fn ask_apply(model: &mut Model) -> Vec<Effect> {
         model.say(Role::Dim, format!("{id} is not listed"));
         return Vec::new();
     };
-    let target = confirm::freeze(model, &entry);
+    let mut target = confirm::freeze(model, &entry);
+    target.patches = confirm::patches(model, Purpose::Apply { retry }, &entry.record);
     model.overlays.push(Overlay::Confirm(Confirm::about(Purpose::Apply { retry }, vec![target])));
     Vec::new()
 }

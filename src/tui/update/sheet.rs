@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, patches, snapshots};
-use crate::client::{Problem, RolloutRequest, SnapshotDiff, SnapshotDiffRequest};
+use crate::client::{Problem, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
@@ -176,12 +176,11 @@ fn submit(model: &mut Model) -> Vec<Effect> {
             vec![Effect::AddPatch(asked.number, asked.patch_request(view, script), file)]
         }
         SheetAbout::RollOut(view, _) => {
-            let canary = asked.fields.value(&FieldKey::Canary).and_then(|count| count.parse().ok());
             let title = format!("patches of {}", view.record.title());
             let id = view.record.id.clone();
-            let job = model.jobs.start_on(OperationKind::Patch, id.clone(), title, model.now);
+            let job = model.jobs.start_on(OperationKind::Patch, id, title, model.now);
             model.overlays.pop();
-            vec![Effect::RollOut(job, RolloutRequest { snapshot: id.to_string(), canary })]
+            vec![Effect::RollOut(job, asked.rollout_request(view))]
         }
     }
 }
@@ -192,7 +191,7 @@ fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec
     let mut effects = Vec::new();
     for target in &taken {
         let job = model.jobs.start(OperationKind::Snapshot, Some(target.id.clone()), target.title(), model.now);
-        let frozen = Frozen { id: target.id.clone(), revision: target.revision, state: target.state.clone() };
+        let frozen = Frozen::of(target);
         effects.push(Effect::Snapshot(job, frozen, sheet.snapshot_request(target)));
         if taken.len() == 1 {
             wait_for(model, Some(job));

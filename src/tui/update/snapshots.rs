@@ -179,8 +179,15 @@ pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
         let force = !target.dependants.is_empty();
         // One that is taken has been named by its id.
         let (revision, force_protected) = (Some(record.revision), record.is_protected());
-        let request = SnapshotDeleteRequest { id: id.to_string(), revision, force, force_protected };
         let dependants = Some(target.dependants.clone());
+        let request = SnapshotDeleteRequest {
+            id: id.to_string(),
+            revision,
+            force,
+            dependants: dependants.clone(),
+            force_protected,
+            rule: None,
+        };
         let frozen = FrozenSnapshot { id, revision: record.revision, dependants };
         effects.push(Effect::DeleteSnapshot(job, frozen, request));
     }

@@ -1,0 +1,84 @@
+//! Which snapshots are old: beyond the newest of their sandbox, or taken long ago.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::name::SandboxId;
+use crate::domain::profile::Seconds;
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::time::Time;
+
+/// What makes a snapshot that is ready an old one. With both it is what is both; what is not said counts as met.
+///
+/// Snapshots are given to it in the order in which they were written down first. Which one is newer goes by that alone:
+/// a clock that was set back makes nothing older. Only `older_than_s` asks the clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OldRule {
+    /// So many newer ones of its sandbox are there, or more.
+    pub keep: Option<u32>,
+    /// It was taken longer ago than this; seconds.
+    pub older_than_s: Option<u64>,
+    /// What somebody imported on purpose neither goes nor counts.
+    pub taken_here: bool,
+}
+
+impl OldRule {
+    /// Why this snapshot goes; or, as the error, why it stays. A sentence's end each.
+    pub fn judge(&self, record: &SnapshotRecord, all: &[&SnapshotRecord], now: Time) -> Result<String, String> {
+        match &record.state {
+            SnapshotState::Ready => {}
+            SnapshotState::Deleting => return Err("somebody else is deleting it".to_owned()),
+            other => return Err(format!("it is {other}")),
+        }
+        if !self.is_about(record) {
+            return Err(
+                if record.kind == SnapshotKind::User { "it was imported" } else { "it is there for undo" }.to_owned()
+            );
+        }
+        let sandbox = &record.sandbox_id;
+        let newer = self.newer_than(record, all);
+        if let Some(keep) = self.keep.filter(|keep| newer < *keep as usize) {
+            return Err(format!("it is one of the newest {keep} of sandbox {sandbox}"));
+        }
+        let age_s = now.since(record.created_at).as_secs();
+        if let Some(least) = self.older_than_s.filter(|least| age_s <= *least) {
+            return Err(format!("it is not older than {}", Seconds(least)));
+        }
+        Ok(match self.keep {
+            Some(_) => format!("{newer} newer ones of sandbox {sandbox} are there"),
+            None => format!("{} old", Seconds(age_s)),
+        })
+    }
+
+    /// Those that go, oldest first, and why.
+    pub fn old<'a>(&self, all: &[&'a SnapshotRecord], now: Time) -> Vec<(&'a SnapshotRecord, String)> {
+        all.iter().filter_map(|record| Some((*record, self.judge(record, all, now).ok()?))).collect()
+    }
+
+    fn is_about(&self, record: &SnapshotRecord) -> bool {
+        record.kind == SnapshotKind::User && !(self.taken_here && record.imported_at.is_some())
+    }
+
+    /// How many newer ones are there from which something can be restored: one that is lost stands in for nobody.
+    fn newer_than(&self, record: &SnapshotRecord, all: &[&SnapshotRecord]) -> usize {
+        let line = line_of(&record.sandbox_id, all);
+        let newer = line.iter().rev().take_while(|other| other.id != record.id);
+        newer.filter(|other| other.state == SnapshotState::Ready && self.is_about(other) && !other.is_lost()).count()
+    }
+}
+
+/// The snapshots of one sandbox, oldest first. One that was imported is older than all that came after it, and stands where
+/// its time puts it among those that were there.
+fn line_of<'a>(sandbox: &SandboxId, all: &[&'a SnapshotRecord]) -> Vec<&'a SnapshotRecord> {
+    let mut line: Vec<&SnapshotRecord> = Vec::new();
+    for record in all.iter().filter(|record| record.sandbox_id == *sandbox) {
+        let later = |other: &&SnapshotRecord| record.imported_at.is_some() && other.created_at > record.created_at;
+        let at = line.iter().position(later).unwrap_or(line.len());
+        line.insert(at, *record);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;
