@@ -24,6 +24,7 @@ pub mod jobs;
 mod labels;
 pub mod ledger;
 mod lifecycle;
+mod owing;
 mod patch_pass;
 mod patches;
 mod placement;

@@ -9,6 +9,7 @@ mod house;
 mod imports;
 mod keeping;
 mod leavings;
+mod owing;
 mod patches;
 mod recipes;
 mod recover;

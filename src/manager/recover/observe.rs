@@ -11,7 +11,6 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, note_teardown};
-use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 
@@ -28,12 +27,7 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let id = &before.id;
         let mark = running(operation);
-        let record = self
-            .transition(id, Guard::Any, Vec::new(), |record| {
-                record.operation = Some(mark);
-                settle_applying(record);
-            })
-            .await?;
+        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
         let extension = self.extension(&record.extension)?;
         let target = self.target_as_known(&record).await?;
         let dead = before.operation.as_ref().map(|dead| &dead.kind);
