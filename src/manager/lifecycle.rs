@@ -121,6 +121,7 @@ impl SandboxManager {
                 record.operation = Some(mark);
             })
             .await?;
+        self.end_followed(before).await;
         failpoint::reached("destroy.destroying");
         let outcome = if rolled_back_clean(before) {
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new() })

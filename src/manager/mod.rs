@@ -3,6 +3,7 @@
 
 mod archives;
 mod attend;
+mod begin;
 mod busy;
 mod bygone;
 mod checkpoint;

@@ -18,7 +18,7 @@ use crate::domain::request::{ApplyRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, JobReporter};
 
 /// A patch is not begun with less than this: hosts count in seconds, and it would be ended before it could do anything.
 const LEAST_LEFT: Duration = Duration::from_secs(1);
@@ -66,30 +66,6 @@ impl SandboxManager {
             manager.apply_held(&operation, &sandbox, retry, &cancel).await
         });
         Ok(Started { operation: Some(operation.id), sandbox: record })
-    }
-
-    /// Writes an operation down, and on the record of a sandbox whose lock is held.
-    pub(super) async fn begin(
-        &self,
-        kind: OperationKind,
-        record: &SandboxRecord,
-    ) -> Result<(Operation, SandboxRecord), Fault> {
-        let operation = self.new_operation(kind, &record.id);
-        self.parts.operations.put(operation.clone()).await?;
-        let mark = running(&operation);
-        let begun = self
-            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.operation = Some(mark);
-            })
-            .await;
-        match begun {
-            Ok(record) => Ok((operation, record)),
-            Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
-                Err(fault)
-            }
-        }
     }
 
     async fn apply_held(

@@ -225,7 +225,7 @@ impl SandboxManager {
     }
 
     /// Writes an operation's end for the process that died over it.
-    async fn end_dead(&self, id: &OperationId) -> Result<(), Fault> {
+    pub(super) async fn end_dead(&self, id: &OperationId) -> Result<(), Fault> {
         let Some(mut operation) = self.parts.operations.get(id).await? else { return Ok(()) };
         if operation.state != OperationState::Running {
             return Ok(());

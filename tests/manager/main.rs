@@ -4,6 +4,7 @@
 
 mod adding;
 mod copies;
+mod dead;
 mod deep_check;
 mod house;
 mod imports;
