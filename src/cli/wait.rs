@@ -10,7 +10,7 @@ use super::interrupt::look_on;
 use super::output::{Face, Outcome};
 use super::sandboxes;
 use crate::client::{Client, Problem, Update};
-use crate::domain::patch::PatchState;
+use crate::domain::patch::{Patch, PatchState, owed};
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
 
 /// The record is read again at least this often, in case an event was missed.
@@ -30,7 +30,7 @@ async fn until(client: &dyn Client, args: &WaitArgs, deadline: Option<Instant>) 
     let mut record = client.get(&args.id).await?;
     let id = record.id.clone();
     loop {
-        if judge(&record, args.what)? {
+        if judge(client, &record, args.what).await? {
             return Ok(record);
         }
         let again = Instant::now() + AGAIN;
@@ -40,7 +40,7 @@ async fn until(client: &dyn Client, args: &WaitArgs, deadline: Option<Instant>) 
             Some(()) = concerning(&mut updates, &id) => {}
         }
         record = client.get(id.as_str()).await?;
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) && !judge(&record, args.what)? {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) && !judge(client, &record, args.what).await? {
             return Err(late(&record, args));
         }
     }
@@ -61,20 +61,42 @@ async fn concerning(updates: &mut (impl futures_util::Stream<Item = Update> + Un
 /// Whether what is waited for has come.
 ///
 /// Errors: `operation_failed` or `conflict` when it will not come by itself.
-fn judge(record: &SandboxRecord, what: WaitFor) -> Result<bool, Problem> {
+async fn judge(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Result<bool, Problem> {
     match what {
         WaitFor::Ready => judge_ready(record),
         // `forgotten` is not destroyed: nobody looked.
         WaitFor::Destroyed => Ok(record.state == State::Destroyed),
+        WaitFor::Patched => judge_patched(record, &patches_for(client, record).await?),
+    }
+}
+
+/// By what it owes, which the record says only once whoever works on it is done.
+fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Problem> {
+    match record.state {
         // While it is made its patches are still to come.
-        WaitFor::Patched if matches!(record.state, State::Requested | State::Provisioning) => Ok(false),
-        WaitFor::Patched if record.state == State::Failed => judge_ready(record),
-        WaitFor::Patched => match record.patch_state {
-            PatchState::None | PatchState::Applied => Ok(true),
-            PatchState::Failed | PatchState::Unknown => Err(failure(record, record.patch_error.as_ref())),
-            _ if is_ending(&record.state) => Err(ending(record)),
-            _ => Ok(false),
-        },
+        State::Requested | State::Provisioning => return Ok(false),
+        State::Failed => return judge_ready(record),
+        _ => {}
+    }
+    let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
+    let owes = owed(record, patches, false);
+    if owes.blocked.is_some() && !in_a_pass {
+        let error = record.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
+        return Err(failure(record, Some(&error)));
+    }
+    if owes.run.is_empty() && !in_a_pass {
+        return Ok(true);
+    }
+    if is_ending(&record.state) { Err(ending(record)) } else { Ok(false) }
+}
+
+/// The patches of the snapshot that a sandbox is based on; with a snapshot go its patches. Read behind the record.
+async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<Patch>, Problem> {
+    let Some(base) = &record.based_on_snapshot else { return Ok(Vec::new()) };
+    match client.snapshot_view(base.as_str()).await {
+        Ok(view) => Ok(view.patches),
+        Err(problem) if problem.code == Code::NotFound => Ok(Vec::new()),
+        Err(problem) => Err(problem),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::begin::may_follow;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::Held;
 
@@ -41,16 +42,11 @@ impl SandboxManager {
         };
         let record = self.exactly(&request.id, request.revision).await?;
         check_state(&record)?;
+        may_follow(&OperationKind::Snapshot, &record)?;
         let target = self.target(&record).await?;
         let draft = self.draft_snapshot(&record, request.name.clone(), SnapshotKind::User);
         let (snapshot, operation, held) = self.write_snapshot_ahead(draft, held).await?;
-        let mark = running(&operation);
-        let begun = self
-            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.operation = Some(mark);
-            })
-            .await;
-        if let Err(fault) = begun {
+        if let Err(fault) = self.mark(&operation, &record).await {
             let told = Fault::new(fault.code.clone(), fault.message.clone());
             self.parts.snapshots.remove(&snapshot.id, None).await?;
             self.end_operation(operation, Err(told)).await;

@@ -40,6 +40,7 @@ impl SandboxManager {
             record.expires_at = None;
         })
         .await?;
+        self.end_followed(&before).await;
         failpoint::reached("forget.forgotten");
         self.parts.ledger.release(id).await
     }

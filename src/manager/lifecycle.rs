@@ -14,7 +14,6 @@ use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, News, running};
 use crate::store::Held;
 
@@ -120,9 +119,9 @@ impl SandboxManager {
                     record.message = None;
                 }
                 record.operation = Some(mark);
-                settle_applying(record);
             })
             .await?;
+        self.end_followed(before).await;
         failpoint::reached("destroy.destroying");
         let outcome = if rolled_back_clean(before) {
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new() })

@@ -3,6 +3,7 @@
 
 mod archives;
 mod attend;
+mod begin;
 mod busy;
 mod bygone;
 mod checkpoint;
@@ -24,6 +25,7 @@ pub mod jobs;
 mod labels;
 pub mod ledger;
 mod lifecycle;
+mod owing;
 mod patch_pass;
 mod patches;
 mod placement;

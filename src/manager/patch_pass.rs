@@ -12,13 +12,13 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{Operation, OperationKind};
-use crate::domain::patch::{AppliedPatch, Blocked, Patch, PatchState, owed, settled_state};
+use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
 use crate::domain::profile::Seconds;
 use crate::domain::request::{ApplyRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, JobReporter};
 
 /// A patch is not begun with less than this: hosts count in seconds, and it would be ended before it could do anything.
 const LEAST_LEFT: Duration = Duration::from_secs(1);
@@ -66,32 +66,6 @@ impl SandboxManager {
             manager.apply_held(&operation, &sandbox, retry, &cancel).await
         });
         Ok(Started { operation: Some(operation.id), sandbox: record })
-    }
-
-    /// Writes an operation down, and on the record of a sandbox whose lock is held.
-    pub(super) async fn begin(
-        &self,
-        kind: OperationKind,
-        record: &SandboxRecord,
-    ) -> Result<(Operation, SandboxRecord), Fault> {
-        let operation = self.new_operation(kind, &record.id);
-        self.parts.operations.put(operation.clone()).await?;
-        let mark = running(&operation);
-        let begun = self
-            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.operation = Some(mark);
-                // The lock is free: whoever ran a script here is dead.
-                settle_applying(record);
-            })
-            .await;
-        match begun {
-            Ok(record) => Ok((operation, record)),
-            Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
-                Err(fault)
-            }
-        }
     }
 
     async fn apply_held(
@@ -231,7 +205,8 @@ impl SandboxManager {
             // Nothing of it ran: it is as if it had not been tried.
             Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
-                let told = format!("{why}; `sandboxer patches apply {}` tries again", record.id);
+                let flag = if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
+                let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
                 self.transition(&record.id, mine, Vec::new(), move |record| {
                     record.applied_patches = before;
                     record.patch_state = PatchState::Pending;
@@ -309,73 +284,6 @@ impl SandboxManager {
             Some(why) => Step::Stopped(record, why),
         })
     }
-
-    /// Writes what a sandbox's patches have come to, where nothing is left to run or something stands in the way.
-    async fn settle_patches(&self, operation: &Operation, record: &SandboxRecord) -> Result<SandboxRecord, Fault> {
-        let Some(base) = &record.based_on_snapshot else { return Ok(record.clone()) };
-        // Read anew: somebody may have added or removed one meanwhile.
-        let patches = self.patches_of(base).await?;
-        let state = settled_state(record, &patches);
-        let error = match owed(record, &patches, false).blocked {
-            None => None,
-            Some(Blocked::Failed(_)) if record.patch_error.is_some() => record.patch_error.clone(),
-            Some(Blocked::Failed(applied)) => {
-                let exit = applied.exit_status.map(|status| format!(" with exit status {status}")).unwrap_or_default();
-                let hint = self.how_to_go_on(record, applied.sequence).await;
-                Some(format!("patch {} ({}) failed{exit}; {hint}", applied.sequence, applied.id))
-            }
-            Some(Blocked::Unknown(applied)) => {
-                let patch = patches.iter().find(|patch| patch.id == applied.id);
-                match patch {
-                    Some(patch) => {
-                        let how = self.how_to_go_on(record, patch.sequence).await;
-                        Some(format!("{}; {how}", unknown_words(patch, None)))
-                    }
-                    None => record.patch_error.clone(),
-                }
-            }
-        };
-        if record.patch_state == state && record.patch_error == error {
-            return Ok(record.clone());
-        }
-        self.transition(&record.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
-            record.patch_state = state;
-            record.patch_error = error;
-        })
-        .await
-    }
-
-    /// What somebody does about a patch that stands in the way.
-    async fn how_to_go_on(&self, record: &SandboxRecord, sequence: u64) -> String {
-        let base = record.based_on_snapshot.as_ref();
-        let snapshot = match base {
-            Some(base) => self.parts.snapshots.get(base).await.ok().flatten(),
-            None => None,
-        };
-        let title = snapshot.as_ref().map(|snapshot| snapshot.title().to_owned());
-        let title = title.or_else(|| base.map(ToString::to_string)).unwrap_or_default();
-        go_on(record, &title, sequence)
-    }
-}
-
-/// What somebody does about a patch that stands in the way; the snapshot by its name or id.
-fn go_on(record: &SandboxRecord, snapshot: &str, sequence: u64) -> String {
-    format!(
-        "`sandboxer patches remove {snapshot} {sequence}` takes it away, `sandboxer patches apply {} --retry` runs it again",
-        record.id
-    )
-}
-
-/// A script was running when its process died: nobody knows whether it came to its end.
-pub(super) fn settle_applying(record: &mut SandboxRecord) {
-    let cut = record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
-    let Some(cut) = cut else { return };
-    record.applied_patches[cut].state = PatchState::Unknown;
-    record.patch_state = PatchState::Unknown;
-    let AppliedPatch { id, sequence, .. } = &record.applied_patches[cut];
-    let base = record.based_on_snapshot.as_ref().map(ToString::to_string).unwrap_or_default();
-    let how = go_on(record, &base, *sequence);
-    record.patch_error = Some(format!("nobody knows whether patch {sequence} ({id}) came to its end; {how}"));
 }
 
 /// Puts a patch's run on a record, in the place of the one before.

@@ -9,7 +9,7 @@ use crate::domain::extension::Capability;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::patch::{
-    AppliedPatch, MAX_SEQUENCE, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find, owed, settled_state,
+    AppliedPatch, MAX_SEQUENCE, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find, owed,
 };
 use crate::domain::request::{PatchRequest, PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
@@ -17,7 +17,6 @@ use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::domain::text::nearest;
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::Guard;
 use crate::store::Held;
 
 /// Tries to find a random id that no patch has.
@@ -195,40 +194,6 @@ impl SandboxManager {
         let records = self.parts.sandboxes.list().await?;
         let based = records.iter().filter(|r| r.based_on_snapshot.as_ref() == Some(snapshot) && !r.state.is_over());
         Ok(based.map(|record| SandboxRecord::clone(record)).collect())
-    }
-
-    /// Says on the records of those that are based on a snapshot whether they owe something now. What a pass found (a
-    /// failed patch, or one that nobody knows of) stays while that patch does, until the next pass looks.
-    pub(super) async fn note_owed(&self, snapshot: &SnapshotId) {
-        let look = async { tokio::try_join!(self.patches_of(snapshot), self.based_on(snapshot)) };
-        let (patches, sandboxes) = match look.await {
-            Ok(found) => found,
-            Err(fault) => return tracing::warn!(%snapshot, %fault, "its sandboxes were not told of the change"),
-        };
-        let calm = |state: &PatchState| matches!(state, PatchState::None | PatchState::Pending | PatchState::Applied);
-        for record in sandboxes {
-            let state = settled_state(&record, &patches);
-            // What stood in the way went with its patch, and what was said of it with that.
-            let in_the_way = matches!(record.patch_state, PatchState::Failed | PatchState::Unknown);
-            let nothing_owed = record.patch_error.is_some() && matches!(state, PatchState::None | PatchState::Applied);
-            let over = calm(&state) && (in_the_way || nothing_owed);
-            let found = !over && (record.patch_error.is_some() || !calm(&record.patch_state) || !calm(&state));
-            if found || record.operation.is_some() || record.patch_state == state {
-                continue;
-            }
-            let guard = Guard::Revision(Some(record.revision));
-            let write = self.transition(&record.id, guard, Vec::new(), move |record| {
-                record.patch_state = state;
-                if over {
-                    record.patch_error = None;
-                }
-            });
-            match write.await {
-                Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
-                // Whoever changed it meanwhile looks by itself, at the latest when it wakes.
-                Err(fault) => tracing::debug!(sandbox = %record.id, %fault, "it was not told of the change"),
-            }
-        }
     }
 
     /// The snapshot's lock: changes of its patches take a moment, and wait for one another.

@@ -16,6 +16,7 @@ use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
 use crate::manager::course::Course;
 use crate::manager::jobs::Jobs;
+use crate::manager::owing::{settle, settle_applying};
 use crate::store::Held;
 
 /// Under which condition a record may be changed.
@@ -35,8 +36,39 @@ pub(super) type News = (EventKind, serde_json::Value);
 
 impl SandboxManager {
     /// Changes a record and appends the events that this causes. The record is the truth: they are part of the
-    /// write, and an append that fails is made up for by the record's next writer.
+    /// write, and an append that fails is made up for by the record's next writer. A write that frees a record of its
+    /// operation says what its sandbox owes of patches.
     pub(super) async fn transition(
+        &self,
+        id: &SandboxId,
+        guard: Guard,
+        news: Vec<News>,
+        change: impl FnOnce(&mut SandboxRecord) + Send,
+    ) -> Result<SandboxRecord, Fault> {
+        let before = self.parts.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
+        let base = match &before {
+            Some(before) => self.patch_base(before).await.unwrap_or_else(|fault| {
+                tracing::warn!(sandbox = %id, %fault, "what it owes could not be read");
+                None
+            }),
+            None => None,
+        };
+        let write = self.write(id, guard, news, move |record| {
+            change(record);
+            if let Some(base) = base.filter(|_| record.operation.is_none() && !record.state.is_over()) {
+                settle(record, &base);
+            }
+        });
+        let record = write.await?;
+        // Whoever added or removed a patch meanwhile has seen the record as it was, or is seen now.
+        if before.is_some() && record.operation.is_none() {
+            return Ok(self.note_owing(record).await);
+        }
+        Ok(record)
+    }
+
+    /// As [`Self::transition`], of a record that stays whose it is.
+    pub(super) async fn write(
         &self,
         id: &SandboxId,
         guard: Guard,
@@ -66,9 +98,14 @@ impl SandboxManager {
                         ));
                     }
                     let before = record.state.clone();
+                    let worker = record.operation.as_ref().map(|running| running.id.clone());
                     change(record);
                     if record.state != before {
                         record.since = now;
+                    }
+                    // A script is its operation's: nobody else sees its end.
+                    if record.operation.as_ref().map(|running| &running.id) != worker.as_ref() {
+                        settle_applying(record);
                     }
                     record.pending.retain(|event| !settled.contains(&event.id));
                     let revision = record.revision + 1;

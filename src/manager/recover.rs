@@ -78,9 +78,6 @@ impl SandboxManager {
         let name = operation.id.clone();
         self.start_recovery(operation, record, course, held);
         let error = self.jobs.ended(&name).await.and_then(|ended| ended.error).map(|error| *error);
-        if let Some(base) = &self.get(id.as_str()).await?.based_on_snapshot {
-            self.note_owed(base).await;
-        }
         let record = self.get(id.as_str()).await?;
         Ok(Some(Recovered {
             id: id.to_string(),
@@ -228,7 +225,7 @@ impl SandboxManager {
     }
 
     /// Writes an operation's end for the process that died over it.
-    async fn end_dead(&self, id: &OperationId) -> Result<(), Fault> {
+    pub(super) async fn end_dead(&self, id: &OperationId) -> Result<(), Fault> {
         let Some(mut operation) = self.parts.operations.get(id).await? else { return Ok(()) };
         if operation.state != OperationState::Running {
             return Ok(());

@@ -12,9 +12,10 @@ use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
+use crate::manager::begin::may_follow;
 use crate::manager::establish::{Establishment, unseen};
 use crate::manager::lifecycle::{UNTOUCHED, check_protection, host_news, not_clean, note_teardown};
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, JobReporter};
 use crate::store::Held;
 
 impl SandboxManager {
@@ -29,6 +30,7 @@ impl SandboxManager {
                 .hint("recreate works on ready, sleeping, failed and lost ones; destroy works on every other")
                 .detail("state", record.state.as_str()));
         }
+        may_follow(&OperationKind::Recreate, &record)?;
         check_protection(&record, request.force_protected)?;
         self.ensure_own().await?;
         let extension = self.extension(&record.extension)?;
@@ -55,22 +57,7 @@ impl SandboxManager {
                 return Err(Fault::invalid_input(&refusal.path, format!("{}: {}", refusal.path, refusal.message)));
             }
         }
-        let operation = self.new_operation(OperationKind::Recreate, &record.id);
-        self.parts.operations.put(operation.clone()).await?;
-        let mark = running(&operation);
-        let begun = self
-            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.operation = Some(mark);
-            })
-            .await;
-        let record = match begun {
-            Ok(record) => record,
-            Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
-                return Err(fault);
-            }
-        };
+        let (operation, record) = self.begin(OperationKind::Recreate, &record).await?;
         let work = Establishment {
             ready_timeout: draft.profile.ready_timeout.duration(),
             ttl_s: record.ttl_s,

@@ -10,7 +10,7 @@ use crate::domain::extension::{Capability, ExtensionError, Inspection, Readiness
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
-use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::host_news;
@@ -46,11 +46,14 @@ impl SandboxManager {
             return Ok(Started { operation: None, sandbox: record });
         }
         let target = self.target(&record).await?;
+        let half = |dead: &Running| matches!(dead.kind, OperationKind::Sleep | OperationKind::Wake);
+        let dead = record.operation.clone().filter(half);
         let (operation, record) = self.begin(kind.clone(), &record).await?;
         let (host, sandbox) = (record.host.clone(), record.clone());
         self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
             let reporter = JobReporter::new(&manager.jobs, &operation);
-            let work = Turn { operation: &operation, before: &sandbox, extension: extension.as_ref(), target: &target };
+            let (operation, before, extension) = (&operation, &sandbox, extension.as_ref());
+            let work = Turn { operation, dead, before, extension, target: &target };
             match kind {
                 OperationKind::Sleep => manager.sleep_held(&work, &cancel, &reporter).await,
                 _ => manager.wake_held(&work, &cancel, &reporter).await,
@@ -159,8 +162,11 @@ impl SandboxManager {
             State::Ready => news.push(self.turned(work, EventKind::SandboxWoken)),
             _ => news.push(self.turned(work, EventKind::SandboxSleeping)),
         }
+        // Over a dead one that neither this nor the look has settled, `recover` is to look again.
+        let known = seen.as_ref().is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
+        let dead = work.dead.clone().filter(|_| !known);
         let write = self.transition(&before.id, work.mine(), news, move |record| {
-            record.operation = None;
+            record.operation = dead;
             record.message = Some(message);
             let Some(seen) = seen else { return };
             record.observed_at = Some(now);
@@ -193,6 +199,8 @@ impl SandboxManager {
 /// One sleep or wake.
 struct Turn<'a> {
     operation: &'a Operation,
+    /// The dead sleep or wake over which it began.
+    dead: Option<Running>,
     before: &'a SandboxRecord,
     extension: &'a dyn SandboxExtension,
     target: &'a Target,

@@ -336,23 +336,61 @@ async fn ctrl_c_cancels_what_a_rollout_runs() {
     assert_eq!(fake.calls()[1..], ["cancel op-1a2b3c4d"], "only this process's");
 }
 
+/// A sandbox whose record says `said` of its patches, and the one patch that is on its snapshot, which it ran with `ran`.
+fn owing(said: PatchState, ran: Option<PatchState>) -> FakeClient {
+    let mut record = stands(said, None);
+    let run = record.applied_patches.pop().unwrap();
+    record.applied_patches.extend(ran.map(|state| AppliedPatch { state, ..run }));
+    if record.patch_state == PatchState::Applying {
+        record.operation = Some(
+            serde_json::from_value(json!({"id": "op-1a2b3c4d", "kind": "patch", "started_at": now(),
+            "pid": 1, "host": "box", "actor": {"type": "adm", "name": "tester"}}))
+            .unwrap(),
+        );
+    }
+    let fake = FakeClient::with(vec![record]);
+    fake.lock().shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4")];
+    fake.lock().shelf.patches = vec![patch(2, A, "make fix", None)];
+    fake
+}
+
+const PATCHED: &str = "wait one --for patched --timeout 0s";
+
 #[tokio::test]
 async fn wait_for_patched_knows_every_state() {
-    for (state, status) in [
-        (PatchState::None, 0),
-        (PatchState::Applied, 0),
-        (PatchState::Failed, 1),
-        (PatchState::Unknown, 1),
-        (PatchState::Pending, 5),
-        (PatchState::Applying, 5),
+    for (state, ran, status) in [
+        (PatchState::Applied, Some(PatchState::Applied), 0),
+        (PatchState::Failed, Some(PatchState::Failed), 1),
+        (PatchState::Unknown, Some(PatchState::Unknown), 1),
+        (PatchState::Pending, None, 5),
+        (PatchState::Applying, Some(PatchState::Applying), 5),
+        (PatchState::Applying, Some(PatchState::Applied), 5),
     ] {
-        let fake = FakeClient::with(vec![stands(state.clone(), None)]);
-        let ran = run(&fake, "wait one --for patched --timeout 0s").await;
+        let ran = run(&owing(state.clone(), ran), PATCHED).await;
         assert_eq!(ran.status, status, "{state}: {ran}");
     }
-    let mut gone = stands(PatchState::Pending, None);
-    gone.state = State::Destroying;
-    assert_eq!(run(&FakeClient::with(vec![gone]), "wait one --for patched").await.status, 4);
+    assert_eq!(run(&FakeClient::with(vec![stands(PatchState::None, None)]), PATCHED).await.status, 0);
+    let gone = owing(PatchState::Pending, None);
+    gone.lock().records[0].state = State::Destroying;
+    assert_eq!(run(&gone, "wait one --for patched").await.status, 4);
+}
+
+/// Whoever works on a sandbox may write down late what it owes.
+#[tokio::test]
+async fn wait_for_patched_goes_by_what_is_owed() {
+    for (said, ran) in [(PatchState::None, None), (PatchState::Applied, None)] {
+        assert_eq!(run(&owing(said, ran), PATCHED).await.status, 5, "it owes the patch that is there by now");
+    }
+    let failed = || owing(PatchState::Failed, Some(PatchState::Failed));
+    let fake = failed();
+    fake.lock().shelf.patches.clear();
+    assert_eq!(run(&fake, PATCHED).await.status, 0, "the bad one was taken away");
+    let fake = failed();
+    fake.lock().shelf.snapshots.clear();
+    assert_eq!(run(&fake, PATCHED).await.status, 0, "with a snapshot go its patches");
+    let silent = owing(PatchState::Applied, Some(PatchState::Unknown));
+    let ran = run(&silent, PATCHED).await;
+    assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: its patches are not all in\n"));
 }
 
 #[tokio::test]

@@ -8,11 +8,13 @@ use async_trait::async_trait;
 use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::host::HostSpec;
+use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
-use sandboxer::domain::{Code, ExtensionId, Fault, HostName, Time};
+use sandboxer::domain::{Code, ExtensionId, Fault, HostName, Patch, Time};
 use sandboxer::manager::ledger::NoLedger;
 use sandboxer::manager::{Parts, SandboxManager, Settings};
+use sandboxer::store::PatchStore;
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
 use sandboxer::transport::pool::Pool;
@@ -34,7 +36,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
     SandboxManager::new(Parts {
         sandboxes: stores.sandboxes,
         snapshots: stores.snapshots,
-        patches: stores.patches,
+        patches: Arc::new(Patches { kept: stores.patches, script: Arc::clone(script) }),
         operations: stores.operations,
         events: stores.events,
         locks: stores.locks,
@@ -62,6 +64,41 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
             temporary: data.join("tmp"),
         },
     })
+}
+
+/// The patches of the files; somebody who reads them may be slow to go on.
+struct Patches {
+    kept: Arc<dyn PatchStore>,
+    script: Arc<Scripted>,
+}
+
+#[async_trait]
+impl PatchStore for Patches {
+    async fn insert(&self, patch: Patch) -> Result<Patch, Fault> {
+        self.kept.insert(patch).await
+    }
+
+    async fn list(&self) -> Result<Vec<Patch>, Fault> {
+        let read = self.kept.list().await;
+        let act = self.script.list.lock().unwrap().pop_front();
+        if let Some(act) = act {
+            self.script.note("patches read");
+            Scripted::act(act).await.map_err(|error| error.fault)?;
+        }
+        read
+    }
+
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Fault> {
+        self.kept.told(id, events).await
+    }
+
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault> {
+        self.kept.remove(id).await
+    }
+
+    async fn version(&self) -> Result<u64, Fault> {
+        self.kept.version().await
+    }
 }
 
 /// The ways to hosts; `second` and `third` are other names of this machine, on which the script has other archives.

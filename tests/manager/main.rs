@@ -4,11 +4,13 @@
 
 mod adding;
 mod copies;
+mod dead;
 mod deep_check;
 mod house;
 mod imports;
 mod keeping;
 mod leavings;
+mod owing;
 mod patches;
 mod recipes;
 mod recover;

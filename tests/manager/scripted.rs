@@ -71,6 +71,8 @@ pub(crate) struct Scripted {
     pub(crate) limits: Mutex<Vec<Duration>>,
     pub(crate) sleep: Mutex<VecDeque<Act>>,
     pub(crate) wake: Mutex<VecDeque<Act>>,
+    /// What the next to read the patches do before they go on.
+    pub(crate) list: Mutex<VecDeque<Act>>,
     /// What the next commands in sandboxes print; then, what was written last is there to be read.
     pub(crate) says: Mutex<VecDeque<&'static str>>,
     written: Mutex<String>,

@@ -11,7 +11,6 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, note_teardown};
-use crate::manager::patch_pass::settle_applying;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 
@@ -27,16 +26,13 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let id = &before.id;
-        let mark = running(operation);
-        let record = self
-            .transition(id, Guard::Any, Vec::new(), |record| {
-                record.operation = Some(mark);
-                settle_applying(record);
-            })
-            .await?;
+        let dead = before.operation.as_ref().map(|dead| &dead.kind);
+        // Whoever dies over this leaves what the dead one left, and the next one has to know what that was.
+        let kind = dead.unwrap_or(&operation.kind).clone();
+        let mark = Running { kind, ..running(operation) };
+        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
         let extension = self.extension(&record.extension)?;
         let target = self.target_as_known(&record).await?;
-        let dead = before.operation.as_ref().map(|dead| &dead.kind);
         let reporter = JobReporter::new(&self.jobs, operation);
         let look = async {
             let seen = self.inspect(extension.as_ref(), &target).await?;
