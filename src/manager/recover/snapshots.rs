@@ -57,6 +57,9 @@ impl SandboxManager {
             (Some(error), _) => error.message.clone(),
             (None, None) => "removed".to_owned(),
             (None, Some(now)) if now.state == SnapshotState::Ready => match copying {
+                Some(host) if now.hosts().any(|known| known.same(host.as_str())) && now.damage_on(&host).is_none() => {
+                    format!("ready; its copy on {host} is whole")
+                }
                 Some(host) => format!("ready as before; nothing of the copy is left on {host}"),
                 None if was_ready => "ready as before".to_owned(),
                 None => "ready: its archive is whole".to_owned(),
@@ -132,26 +135,13 @@ impl SandboxManager {
         .map(|_| ())
     }
 
-    /// A copy that was on its way and that nobody wrote down is taken away again.
+    /// A copy that was on its way and that nobody wrote down is listed if it is whole, else taken away again.
     async fn take_back_copy(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
         let Some(host) = &record.copying_to else { return Ok(()) };
-        // One that was to be brought back to where it was made is on the record with what is wrong there.
-        let copied = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
-        if copied || record.host.same(host.as_str()) && record.damage_on(host).is_none() {
-            return Ok(());
+        if let Some(arrived) = self.clear_remains(record, host, reporter).await.map_err(|error| error.fault)? {
+            self.write_arrived(&record.id, host, arrived).await?;
         }
-        let extension = self.extension(&record.extension)?;
-        let Some(archives) = extension.archives() else { return Ok(()) };
-        let place = self.archive_place(record, host).await?;
-        if self.is_own_and_sealed(record, archives, &place).await.map_err(|error| error.fault)? {
-            return Ok(());
-        }
-        let report = archives.remove(&place, reporter).await.map_err(|error| error.fault)?;
-        if report.is_clean() {
-            return Ok(());
-        }
-        let message = format!("snapshot {}: what was copied to {host} could not be removed", record.id);
-        Err(Fault::new(Code::OperationFailed, message))
+        Ok(())
     }
 }
 
