@@ -6,7 +6,7 @@ use crate::domain::archive::{ARRIVED_OTHERWISE, ArchiveLook, ArchivePlace, Arriv
 use crate::domain::extension::{ExtensionError, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
-use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
+use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
 use crate::manager::archives::archives_of;
 use crate::manager::damage::{clear_damage, proven};
@@ -114,7 +114,7 @@ impl SandboxManager {
     /// The archive that was looked at, if it is the snapshot's: it is read whole.
     ///
     /// Errors: whatever keeps it from being read, which proves nothing.
-    async fn found_sound(
+    pub(in crate::manager) async fn found_sound(
         &self,
         record: &SnapshotRecord,
         archives: &dyn SnapshotArchives,
@@ -229,11 +229,18 @@ impl SandboxManager {
 
 /// What was looked at, if it is sealed and its manifest says what is known of the snapshot's archive. It may be compressed in
 /// another way.
-pub(in crate::manager) fn arrived_as(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
+pub(super) fn arrived_as(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
     let manifest = seen.manifest.as_ref().filter(|manifest| manifest.id == record.id)?;
     let archive = manifest.snapshot.archive.clone();
-    let known = ArchiveFacts { bytes: archive.bytes, format: archive.format.clone(), ..record.archive.clone() };
-    if archive != known || archive.bytes.is_none() || archive.bytes != seen.bytes {
+    let is_it = if record.state == SnapshotState::Creating {
+        // All that is known is what a file says of it, and some of that is found out anew when it comes.
+        let of = |facts: &ArchiveFacts| (facts.sha256.clone(), facts.content_bytes);
+        archive.sha256.is_some() && of(&archive) == of(&record.archive)
+    } else {
+        let (bytes, format) = (archive.bytes, archive.format.clone());
+        archive == ArchiveFacts { bytes, format, ..record.archive.clone() }
+    };
+    if !is_it || archive.bytes.is_none() || archive.bytes != seen.bytes {
         return None;
     }
     Some(Arrived { path: seen.path.clone()?, identity: seen.identity.clone()?, archive })

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::archive::ArchiveLook;
+use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::event::EventKind;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SnapshotId;
@@ -10,6 +10,7 @@ use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
+use crate::manager::archives::archives_of;
 use crate::manager::record::{JobReporter, running};
 use crate::manager::recover::by;
 
@@ -106,11 +107,23 @@ impl SandboxManager {
 
     /// The archive may have been sealed before its process died: then it is whole.
     async fn finish_creating(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
-        let extension = self.extension(&record.extension)?;
-        let archives = extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))?;
-        let place = self.archive_place(record, &record.host).await?;
-        let seen = archives.look(&place).await.map_err(|error| error.fault)?;
-        if let Some(whole) = sealed(record, seen) {
+        let imported = record.imported_at.is_some();
+        let whole = if imported {
+            // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
+            let arrived = self.clear_remains(record, &record.host, reporter).await.map_err(|error| error.fault)?;
+            arrived.map(|Arrived { path, identity, archive }| SnapshotRecord {
+                path: Some(path),
+                host_identity: Some(identity),
+                archive,
+                ..record.clone()
+            })
+        } else {
+            let extension = self.extension(&record.extension)?;
+            let archives = archives_of(extension.as_ref())?;
+            let place = self.archive_place(record, &record.host).await?;
+            sealed(record, archives.look(&place).await.map_err(|error| error.fault)?)
+        };
+        if let Some(whole) = whole {
             let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
             self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
                 record.state = SnapshotState::Ready;
@@ -123,7 +136,9 @@ impl SandboxManager {
             .await?;
             return Ok(());
         }
-        self.remove_archives(&record.id, reporter).await?;
+        if !imported {
+            self.remove_archives(&record.id, reporter).await?;
+        }
         let message = "the process that made it died".to_owned();
         let data = serde_json::json!({"code": Code::OperationFailed, "message": message});
         self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
