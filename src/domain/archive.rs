@@ -118,6 +118,16 @@ pub trait SnapshotArchives: Send + Sync {
     /// reported as failed.
     async fn remove(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
 
+    /// Removes what is there of a transfer that did not come to its end, and reads back. Idempotent. A sealed archive is no
+    /// such thing: it stays, and nothing is reported of it.
+    async fn clear(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
+
+    /// Whether two places are one folder, whatever their hosts are called and whichever machines they are: something is put
+    /// into the first for a moment, and looked for in the second.
+    ///
+    /// Errors: `conflict` where the first has something of that name that is not ours, and whatever keeps it from being told.
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, ExtensionError>;
+
     /// What is in it.
     async fn entries(&self, place: &ArchivePlace, facts: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError>;
 

@@ -1,8 +1,10 @@
 //! A snapshot from a file, from this installation or another.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::archive::{ArchivePlace, Arrived, ByteStream};
+use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
@@ -168,15 +170,53 @@ impl SandboxManager {
         let reporter = JobReporter::new(&self.jobs, operation);
         reporter.announce(CARRY_STEPS, 0);
         let record = &manifest.snapshot;
+        let begun = AtomicBool::new(false);
         let work = async {
             let extension = self.extension(&record.extension)?;
+            let archives = archives_of(extension.as_ref())?;
             let place = self.archive_place(record, &record.host).await?;
-            archives_of(extension.as_ref())?.import(&place, manifest, archive, &reporter).await
+            if let Some(arrived) = self.imported_before(manifest, archives, &place, &reporter).await? {
+                return Ok(arrived);
+            }
+            begun.store(true, Ordering::Relaxed);
+            archives.import(&place, manifest, archive, &reporter).await
         };
         match self.or_called_off(operation, cancel, work).await {
             Ok(arrived) => self.write_imported(record, arrived).await,
-            Err(error) => Err(self.clear_import(record, &reporter, error).await?),
+            // What is there was there before.
+            Err(error) if error.untouched || !begun.into_inner() => {
+                self.end_import(record, &reporter, &error.fault, true).await?;
+                Err(error.fault)
+            }
+            Err(error) => self.clear_import(record, &reporter, error).await,
         }
+    }
+
+    /// The archive that an import is to bring, where the host has it already, sealed and sound: whoever lost his records lists
+    /// it again.
+    ///
+    /// Errors: `conflict` for anything else that is there.
+    async fn imported_before(
+        &self,
+        manifest: &ArchiveManifest,
+        archives: &dyn SnapshotArchives,
+        place: &ArchivePlace,
+        reporter: &JobReporter,
+    ) -> Result<Option<Arrived>, ExtensionError> {
+        let record = &manifest.snapshot;
+        let seen = archives.look(place).await?;
+        let Some(path) = &seen.path else { return Ok(None) };
+        let beside = seen.manifest.as_ref();
+        if beside.is_some_and(|beside| beside.owner == manifest.owner && beside.recipe.hash() == manifest.recipe.hash())
+            && let Some(arrived) = self.found_sound(record, archives, place, &seen, reporter).await?
+        {
+            return Ok(Some(arrived));
+        }
+        let message =
+            format!("{} has something of snapshot {} already, and not what is in the file", place.host, record.id);
+        Err(Fault::new(Code::Conflict, message)
+            .hint(format!("nothing was touched; look at {path} there, and move it away, or import to another host"))
+            .into())
     }
 
     async fn write_imported(&self, record: &SnapshotRecord, arrived: Arrived) -> Result<(), Fault> {
@@ -196,20 +236,38 @@ impl SandboxManager {
     }
 
     /// After an import that came to nothing, nothing is left: no archive and no record. Where the host cannot say so, the
-    /// record stays, as failed.
+    /// record stays, as failed. One that was whole before it was called off is listed.
     async fn clear_import(
         &self,
         record: &SnapshotRecord,
         reporter: &JobReporter,
         error: ExtensionError,
-    ) -> Result<Fault, Fault> {
-        let removed = async {
-            let extension = self.extension(&record.extension)?;
-            let place: ArchivePlace = self.archive_place(record, &record.host).await?;
-            Ok::<_, ExtensionError>(archives_of(extension.as_ref())?.remove(&place, reporter).await?.is_clean())
+    ) -> Result<(), Fault> {
+        let clearing = tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(record, &record.host, reporter)).await;
+        let clean = match clearing {
+            Ok(Ok(Some(arrived))) => return self.write_imported(record, arrived).await,
+            Ok(Ok(None)) => true,
+            Ok(Err(_)) | Err(_) => false,
         };
-        let clean = matches!(tokio::time::timeout(CLEAR_LIMIT, removed).await, Ok(Ok(true)));
         let fault = error.fault;
+        self.end_import(record, reporter, &fault, clean).await?;
+        if clean {
+            return Err(fault);
+        }
+        let host = &record.host;
+        let hint =
+            format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
+        Err(fault.hint(hint).detail("unremoved", true))
+    }
+
+    /// Tells why an import came to nothing, and takes its record out if it left nothing on the host.
+    async fn end_import(
+        &self,
+        record: &SnapshotRecord,
+        reporter: &JobReporter,
+        fault: &Fault,
+        clean: bool,
+    ) -> Result<(), Fault> {
         let message = fault.message.clone();
         let data = serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
         let news = vec![(EventKind::SnapshotFailed, data)];
@@ -227,13 +285,7 @@ impl SandboxManager {
             self.parts.snapshots.remove(&record.id, None).await?;
             self.jobs.publish(Update::Snapshots);
         }
-        if clean {
-            return Ok(fault);
-        }
-        let host = &record.host;
-        let hint =
-            format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
-        Ok(fault.hint(hint).detail("unremoved", true))
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::archive::ArchivePlace;
 use crate::domain::extension::{
     Capability, ExtensionError, ProvisionRequest, Report, Reporter as _, RestoreSource, Restored,
 };
@@ -15,7 +16,7 @@ use crate::domain::operation::Operation;
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, RestoreRequest, Started};
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::archives::{archives_of, facts_on};
@@ -29,6 +30,15 @@ const LOCK_WAIT: Duration = Duration::from_mins(30);
 
 /// How often it looks.
 const LOCK_LOOK: Duration = Duration::from_millis(300);
+
+/// An archive on the host that it is wanted on.
+struct Brought {
+    of: SnapshotRecord,
+    place: ArchivePlace,
+    archive: ArchiveFacts,
+    /// The host that the record has it on: another name of the same, maybe.
+    listed: HostName,
+}
 
 impl SandboxManager {
     /// Starts a new sandbox from a snapshot and returns at once.
@@ -135,15 +145,14 @@ impl SandboxManager {
         let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
         check_ready(&snapshot)?;
         let host = &provision.host;
-        let snapshot = self.brought_to(operation, snapshot, host, cancel, reporter).await?;
-        let archive = facts_on(&snapshot, host);
-        let place = self.archive_place(&snapshot, host).await?;
-        let extension = self.extension(&snapshot.extension)?;
+        let Brought { of, place, archive, listed } =
+            self.brought_to(operation, snapshot, host, cancel, reporter).await?;
+        let extension = self.extension(&of.extension)?;
         let source = RestoreSource { place, archive, strict: from.strict };
         let work = extension.restore_from_snapshot(provision, &source, reporter);
         let restored = self.or_cancelled(&provision.id, cancel, work).await;
         if let Err(error) = &restored {
-            self.note_damage(&snapshot.id, host, &error.fault).await;
+            self.note_damage(&of.id, &listed, &error.fault).await;
         }
         restored
     }
@@ -162,24 +171,21 @@ impl SandboxManager {
         let host = &sandbox.host;
         let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
         check_ready(&snapshot)?;
-        let snapshot = self.brought_to(operation, snapshot, host, cancel, reporter).await?;
-        let extension = self.extension(&snapshot.extension)?;
-        let place = self.archive_place(&snapshot, host).await?;
-        let facts = facts_on(&snapshot, host);
-        let work = archives_of(extension.as_ref())?.verify(&place, &facts, reporter);
+        let Brought { of, place, archive, listed } =
+            self.brought_to(operation, snapshot, host, cancel, reporter).await?;
+        let extension = self.extension(&of.extension)?;
+        let work = archives_of(extension.as_ref())?.verify(&place, &archive, reporter);
         let Err(error) = self.or_cancelled(&sandbox.id, cancel, work).await else { return Ok(()) };
-        self.note_damage(&snapshot.id, host, &error.fault).await;
-        let hint = format!(
-            "nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy",
-            snapshot.id
-        );
+        self.note_damage(&of.id, &listed, &error.fault).await;
+        let hint =
+            format!("nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy", of.id);
         Err(error.fault.hint(hint))
     }
 }
 
 impl SandboxManager {
-    /// The snapshot with an archive on this host: it is copied there, if none is. The copy stays, for the next one and for a
-    /// recreate.
+    /// A snapshot's archive on this host: it is copied there, if none is. The copy stays, for the next one and for a recreate.
+    /// Where the host is another name of one that has it, that one is used.
     async fn brought_to(
         &self,
         operation: &Operation,
@@ -187,10 +193,10 @@ impl SandboxManager {
         host: &HostName,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<Brought, Fault> {
         let is_there = |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
         if is_there(&snapshot) {
-            return Ok(snapshot);
+            return self.listed_on(snapshot, host).await;
         }
         // Whoever holds it may be copying it to this very host.
         let turn = self.or_called_off(operation, cancel, self.turn_on(&snapshot.id, reporter)).await;
@@ -198,11 +204,21 @@ impl SandboxManager {
         let snapshot = self.exact_snapshot(snapshot.id.as_str(), None).await?;
         check_ready(&snapshot)?;
         if is_there(&snapshot) {
-            return Ok(snapshot);
+            return self.listed_on(snapshot, host).await;
         }
-        let copied = self.replicate(operation, &snapshot, host, cancel, reporter).await?;
+        // Boxed, as what follows: it is large, and a part of every restore.
+        let asked = self.or_called_off(operation, cancel, Box::pin(self.other_name(&snapshot, host))).await;
+        if let Some((listed, place)) = asked.map_err(|error| error.fault)? {
+            return Ok(Brought { archive: facts_on(&snapshot, &listed), of: snapshot, place, listed });
+        }
+        let copied = Box::pin(self.replicate(operation, &snapshot, host, cancel, reporter)).await?;
         failpoint::reached("restore.copied");
-        Ok(copied)
+        self.listed_on(copied, host).await
+    }
+
+    async fn listed_on(&self, snapshot: SnapshotRecord, host: &HostName) -> Result<Brought, Fault> {
+        let place = self.archive_place(&snapshot, host).await?;
+        Ok(Brought { archive: facts_on(&snapshot, host), of: snapshot, place, listed: host.clone() })
     }
 
     /// A snapshot's lock, once nobody else has it.

@@ -10,6 +10,8 @@ use crate::source::{archive, assert_whole, clear, folder, sha256_inside, snapsho
 
 /// An account of Docker's host that is not root.
 const DEV: &str = "sandboxer01-dev";
+/// Podman's host by another name.
+const PODMAN_TOO: &str = "coulombcore-new";
 
 fn record(bench: &Bench) -> Value {
     bench.run(["snapshots", "get", "base"]).ok()
@@ -95,6 +97,29 @@ fn a_copy_can_be_restored_where_it_is_and_brings_back_what_is_lost() {
     for (host, before) in [DOCKER, PODMAN].iter().zip(&before) {
         bench.assert_unchanged(host, before);
     }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_host_by_another_name_uses_the_archive_where_it_is() {
+    let bench = Bench::with(&[PODMAN_TOO]);
+    let before = bench.snapshot(PODMAN);
+    let source = snapshot(&bench, PODMAN, "alias-source");
+    let shelf = folder(&bench, PODMAN, &text(&source["id"]));
+    let error = bench.run(["snapshots", "copy", "base", "--to", PODMAN_TOO]).error_with_hint("invalid_input");
+    assert!(text(&error["message"]).contains("another name of coulombcore"), "{error:#}");
+    let there = bench.run(["restore", "base", "--host", PODMAN_TOO, "--name", "there"]).ok();
+    assert_eq!(there["host"], PODMAN_TOO);
+    assert_whole(&bench, &text(&there["id"]));
+    bench.run(["recreate", "there", "--yes"]).ok();
+    let after = record(&bench);
+    assert_eq!((&after["replicas"], &after["copying_to"]), (&json!([]), &Value::Null), "{after:#}");
+    let mut names: Vec<_> = fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [format!("archive.{}", text(&source["format"])).as_str(), "manifest.json"]);
+    bench.run(["snapshots", "verify", "base"]).ok();
+    clear(&bench);
+    bench.assert_unchanged(PODMAN, &before);
 }
 
 #[test]

@@ -112,7 +112,8 @@ impl Transports for Ways {
     }
 
     fn spec(&self, host: &HostName) -> Option<HostSpec> {
-        self.0.spec(host)
+        let here = matches!(host.as_str(), "local" | "second" | "third");
+        if here { Some(HostSpec::named(host.as_str())) } else { self.0.spec(host) }
     }
 
     fn hosts(&self) -> Vec<HostSpec> {

@@ -8,6 +8,8 @@ use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState
 use sandboxer::domain::{Code, Fault};
 
 use crate::house::{House, house};
+use crate::recover::killed;
+use crate::scripted::Act;
 use crate::snapshots::source;
 
 impl House {
@@ -138,4 +140,84 @@ async fn an_export_of_another_installation_has_an_id_and_numbers_of_its_own() {
     assert_ne!((&imported.id, &imported.owner), (&snapshot.id, &snapshot.owner));
     assert!(imported.message.unwrap().contains("another installation"));
     assert_eq!(to.patch(imported.id.as_str()).await, 1);
+}
+
+impl House {
+    /// An export of a snapshot whose archive is on its host, and of which no record is left.
+    async fn unrecorded(&self) -> ArchiveManifest {
+        let id = source(self).await;
+        let snapshot = self.snapshot(&id, "my-env").await.unwrap();
+        let file = self.export(snapshot.id.as_str()).await;
+        let path = self.folder.path().join("snapshots.json");
+        let mut stored: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        stored["records"] = serde_json::json!([]);
+        std::fs::write(&path, stored.to_string()).unwrap();
+        file
+    }
+
+    fn imports(&self) -> usize {
+        self.script.asked().iter().filter(|asked| asked.starts_with("import")).count()
+    }
+}
+
+#[tokio::test]
+async fn an_import_of_what_is_on_the_host_lists_it_again() {
+    let house = house();
+    let file = house.unrecorded().await;
+    let there = [(format!("local/{}", file.id), true)];
+    // Whoever is called off or dies over it takes nothing away.
+    house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
+    let request = SnapshotImportRequest { host: "local".to_owned(), name: None };
+    let pieces = stream::iter([Ok(serde_json::to_vec(&file).unwrap())]).boxed();
+    let operation = house.manager.import_snapshot(&request, pieces).await.unwrap().operation.unwrap();
+    while !house.script.asked().iter().any(|asked| asked.starts_with("verify")) {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    house.manager.cancel(&operation).await.unwrap();
+    assert_eq!(house.manager.finish_snapshot(&operation).await.unwrap_err().code, Code::Cancelled);
+    assert_eq!((house.script.shelf.there(), house.listed().await), (there.to_vec(), Vec::new()));
+
+    let back = house.import(&file, None).await.unwrap();
+    assert_eq!((&back.id, &back.state, house.imports()), (&file.id, &SnapshotState::Ready, 0));
+    assert_eq!(back.path.unwrap(), format!("/srv/snapshots/{}", file.id));
+    assert_eq!(house.restore(back.id.as_str()).await.1, Ok(()));
+}
+
+#[tokio::test]
+async fn an_import_that_died_over_what_is_on_the_host_is_whole() {
+    let house = house();
+    let file = house.unrecorded().await;
+    house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
+    let of = serde_json::to_vec(&file).unwrap();
+    killed(&house, "verify", |manager| async move {
+        let request = SnapshotImportRequest { host: "local".to_owned(), name: None };
+        manager.import_snapshot(&request, stream::iter([Ok(of)]).boxed()).await.map(|_| ())
+    });
+    assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
+    assert_eq!(house.script.shelf.there(), [(format!("local/{}", file.id), true)]);
+    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
+}
+
+#[tokio::test]
+async fn an_import_that_is_refused_for_what_is_on_the_host_leaves_that_alone() {
+    let house = house();
+    let file = house.unrecorded().await;
+    let there = [(format!("local/{}", file.id), true)];
+    let mut other = file.clone();
+    other.recipe.summary.push_str(", and more");
+    other.snapshot.profile.hash = other.recipe.hash();
+    for (what, file, reading) in
+        [("content", forged(&file), Act::Well), ("recipe", other, Act::Well), ("reading", file.clone(), Act::Altered)]
+    {
+        house.script.shelf.verify.lock().unwrap().clear();
+        house.script.shelf.verify.lock().unwrap().push_back(reading);
+        let fault = house.import(&file, None).await.unwrap_err();
+        assert_eq!((fault.code, fault.hint.is_some()), (Code::Conflict, true), "{what}");
+        assert_eq!((house.script.shelf.there(), house.listed().await), (there.to_vec(), Vec::new()), "{what}");
+    }
+    // A part of one, which somebody is about to bring.
+    house.script.shelf.part("local", file.id.as_str());
+    assert_eq!(house.import(&file, None).await.unwrap_err().code, Code::Conflict);
+    assert_eq!(house.script.shelf.there(), [(format!("local/{}", file.id), false)]);
+    assert_eq!(house.other.recover().await.unwrap(), []);
 }

@@ -30,6 +30,8 @@ enum Kept {
 #[derive(Default)]
 pub(crate) struct Shelf {
     kept: Mutex<BTreeMap<(String, String), Kept>>,
+    /// Hosts that are others by another name.
+    also: Mutex<BTreeMap<String, String>>,
     /// What a capture does before it seals.
     pub(crate) capture: Mutex<VecDeque<Act>>,
     /// What a capture does after it sealed.
@@ -42,6 +44,8 @@ pub(crate) struct Shelf {
     pub(crate) verify: Mutex<VecDeque<Act>>,
     /// What a copy does before it is whole.
     pub(crate) copy: Mutex<VecDeque<Act>>,
+    /// What it does after it is.
+    pub(crate) copied: Mutex<VecDeque<Act>>,
 }
 
 fn identity() -> HostIdentity {
@@ -81,9 +85,24 @@ impl Shelf {
         }
     }
 
+    /// Somebody is about to bring an archive there, or died over it.
+    pub(crate) fn part(&self, host: &str, id: &str) {
+        self.kept.lock().unwrap().insert((host.to_owned(), id.to_owned()), Kept::Part);
+    }
+
     /// Somebody removes an archive on its host.
     pub(crate) fn lose(&self, host: &str) {
         self.kept.lock().unwrap().retain(|(at, _), _| at != host);
+    }
+
+    /// One host is the other by another name: what is on one is on both.
+    pub(crate) fn name(&self, host: &str, also: &str) {
+        self.also.lock().unwrap().insert(also.to_owned(), host.to_owned());
+    }
+
+    fn key(&self, place: &ArchivePlace) -> (String, String) {
+        let host = place.host.to_string();
+        (self.also.lock().unwrap().get(&host).cloned().unwrap_or(host), place.id.to_string())
     }
 
     fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
@@ -109,7 +128,7 @@ impl Shelf {
 
     pub(crate) async fn restore(&self, _: &ProvisionRequest, source: &RestoreSource) -> Result<(), ExtensionError> {
         Scripted::act(Self::next(&self.restore)).await?;
-        let key = (source.place.host.to_string(), source.place.id.to_string());
+        let key = self.key(&source.place);
         match self.kept.lock().unwrap().get(&key) {
             Some(Kept::Sealed(_)) => Ok(()),
             _ => Err(Fault::new(Code::NotFound, "there is no such archive").into()),
@@ -124,7 +143,7 @@ pub(crate) struct Archives(pub(crate) Arc<Scripted>);
 impl SnapshotArchives for Archives {
     async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
         self.0.note(format!("look {}", place.id));
-        let key = (place.host.to_string(), place.id.to_string());
+        let key = self.0.shelf.key(place);
         let kept = self.0.shelf.kept.lock().unwrap().get(&key).cloned();
         let path = kept.as_ref().map(|_| folder(place.id.as_str()));
         let manifest = match kept {
@@ -143,11 +162,26 @@ impl SnapshotArchives for Archives {
     async fn remove(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         self.0.note(format!("remove {}", place.id));
         Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
-        let key = (place.host.to_string(), place.id.to_string());
+        let key = self.0.shelf.key(place);
         let was = self.0.shelf.kept.lock().unwrap().remove(&key);
         let outcome = if was.is_some() { TeardownOutcome::Removed } else { TeardownOutcome::Absent };
         let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
         Ok(TeardownReport { lines: vec![TeardownLine { resource, outcome, reason: None }], leftovers: Vec::new() })
+    }
+
+    async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        self.0.note(format!("clear {}", place.id));
+        Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
+        let key = self.0.shelf.key(place);
+        let mut kept = self.0.shelf.kept.lock().unwrap();
+        if matches!(kept.get(&key), Some(Kept::Part)) {
+            kept.remove(&key);
+        }
+        Ok(TeardownReport::default())
+    }
+
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, ExtensionError> {
+        Ok(self.0.shelf.key(one) == self.0.shelf.key(other))
     }
 
     async fn entries(&self, _: &ArchivePlace, _: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError> {
@@ -166,10 +200,12 @@ impl SnapshotArchives for Archives {
         _: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
         self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
-        let key = (to.host.to_string(), to.id.to_string());
+        let key = self.0.shelf.key(to);
         self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
         Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
+        self.0.note(format!("sealed {} on {}", to.id, to.host));
+        Scripted::act(Shelf::next(&self.0.shelf.copied)).await?;
         Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
     }
 
@@ -191,7 +227,7 @@ impl SnapshotArchives for Archives {
         _: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
         self.0.note(format!("import {} to {}", to.id, to.host));
-        let key = (to.host.to_string(), to.id.to_string());
+        let key = self.0.shelf.key(to);
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
         let archive = manifest.snapshot.archive.clone();
         Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive })

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::archive::ArchiveLook;
+use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::event::EventKind;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SnapshotId;
@@ -10,6 +10,7 @@ use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
+use crate::manager::archives::archives_of;
 use crate::manager::record::{JobReporter, running};
 use crate::manager::recover::by;
 
@@ -57,6 +58,9 @@ impl SandboxManager {
             (Some(error), _) => error.message.clone(),
             (None, None) => "removed".to_owned(),
             (None, Some(now)) if now.state == SnapshotState::Ready => match copying {
+                Some(host) if now.hosts().any(|known| known.same(host.as_str())) && now.damage_on(&host).is_none() => {
+                    format!("ready; its copy on {host} is whole")
+                }
                 Some(host) => format!("ready as before; nothing of the copy is left on {host}"),
                 None if was_ready => "ready as before".to_owned(),
                 None => "ready: its archive is whole".to_owned(),
@@ -103,11 +107,23 @@ impl SandboxManager {
 
     /// The archive may have been sealed before its process died: then it is whole.
     async fn finish_creating(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
-        let extension = self.extension(&record.extension)?;
-        let archives = extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))?;
-        let place = self.archive_place(record, &record.host).await?;
-        let seen = archives.look(&place).await.map_err(|error| error.fault)?;
-        if let Some(whole) = sealed(record, seen) {
+        let imported = record.imported_at.is_some();
+        let whole = if imported {
+            // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
+            let arrived = self.clear_remains(record, &record.host, reporter).await.map_err(|error| error.fault)?;
+            arrived.map(|Arrived { path, identity, archive }| SnapshotRecord {
+                path: Some(path),
+                host_identity: Some(identity),
+                archive,
+                ..record.clone()
+            })
+        } else {
+            let extension = self.extension(&record.extension)?;
+            let archives = archives_of(extension.as_ref())?;
+            let place = self.archive_place(record, &record.host).await?;
+            sealed(record, archives.look(&place).await.map_err(|error| error.fault)?)
+        };
+        if let Some(whole) = whole {
             let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
             self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
                 record.state = SnapshotState::Ready;
@@ -120,7 +136,9 @@ impl SandboxManager {
             .await?;
             return Ok(());
         }
-        self.remove_archives(&record.id, reporter).await?;
+        if !imported {
+            self.remove_archives(&record.id, reporter).await?;
+        }
         let message = "the process that made it died".to_owned();
         let data = serde_json::json!({"code": Code::OperationFailed, "message": message});
         self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
@@ -132,26 +150,13 @@ impl SandboxManager {
         .map(|_| ())
     }
 
-    /// A copy that was on its way and that nobody wrote down is taken away again.
+    /// A copy that was on its way and that nobody wrote down is listed if it is whole, else taken away again.
     async fn take_back_copy(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
         let Some(host) = &record.copying_to else { return Ok(()) };
-        // One that was to be brought back to where it was made is on the record with what is wrong there.
-        let copied = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
-        if copied || record.host.same(host.as_str()) && record.damage_on(host).is_none() {
-            return Ok(());
+        if let Some(arrived) = self.clear_remains(record, host, reporter).await.map_err(|error| error.fault)? {
+            self.write_arrived(&record.id, host, arrived).await?;
         }
-        let extension = self.extension(&record.extension)?;
-        let Some(archives) = extension.archives() else { return Ok(()) };
-        let place = self.archive_place(record, host).await?;
-        if self.is_own_and_sealed(record, archives, &place).await.map_err(|error| error.fault)? {
-            return Ok(());
-        }
-        let report = archives.remove(&place, reporter).await.map_err(|error| error.fault)?;
-        if report.is_clean() {
-            return Ok(());
-        }
-        let message = format!("snapshot {}: what was copied to {host} could not be removed", record.id);
-        Err(Fault::new(Code::OperationFailed, message))
+        Ok(())
     }
 }
 

@@ -43,7 +43,8 @@ pub(super) struct Received<'a> {
 impl<'a> Arrival<'a> {
     /// Makes the folder.
     ///
-    /// Errors: `conflict` where there is one already; `operation_failed` where there is no room.
+    /// Errors: `conflict` where there is one already; `operation_failed` where there is no room. What the host refuses is
+    /// `untouched`.
     pub(super) async fn prepare(
         transport: Arc<dyn Transport>,
         place: &'a ArchivePlace,
@@ -57,7 +58,9 @@ impl<'a> Arrival<'a> {
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();
         let said = Said::read(&text);
-        shelf::check(&said, "prepare", transport.as_ref(), place)?;
+        // It refuses before it makes anything there.
+        shelf::check(&said, "prepare", transport.as_ref(), place)
+            .map_err(|error| ExtensionError { untouched: true, ..error })?;
         let identity = shelf::identity(&said, place);
         let path = said.text("path").filter(|_| said.value("prepared") == Some("yes"));
         let (Some(path), Some(identity)) = (path, identity) else {

@@ -4,16 +4,17 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry};
 use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
-use crate::domain::fault::{Code, Fault};
+use crate::domain::fault::Fault;
 use crate::domain::output::OutputSink;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::extensions::workspace::archive::arrival::{Arrival, otherwise};
 use crate::extensions::workspace::archive::import::import;
 use crate::extensions::workspace::archive::passage::{Counted, Watched, pipe, repacked};
-use crate::extensions::workspace::archive::shelf::{self, altered, missing};
+use crate::extensions::workspace::archive::shelf::{self, Mark, Removal, altered, missing};
 use crate::extensions::workspace::archive::{bundle, listing, reading};
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
@@ -53,7 +54,7 @@ impl Keeper {
         Err(altered(differs, transport.as_ref(), place).because(why).into())
     }
 
-    /// A place for an archive. What a transfer that was cut off left there goes first.
+    /// A place for an archive, where nothing was.
     async fn arrival<'a>(
         &self,
         to: &'a ArchivePlace,
@@ -61,27 +62,18 @@ impl Keeper {
         reporter: &dyn Reporter,
     ) -> Result<Arrival<'a>, ExtensionError> {
         reporter.report(Report { stage: "prepare", ..Report::default() });
-        let transport = self.open(to).await?;
-        match Arrival::prepare(Arc::clone(&transport), to, manifest).await {
-            Err(error) if error.fault.code == Code::Conflict => {
-                let seen = shelf::look(transport.as_ref(), to).await?;
-                if seen.manifest.is_some() || !shelf::remove(transport.as_ref(), to).await?.is_clean() {
-                    return Err(error);
-                }
-                Arrival::prepare(transport, to, manifest).await
-            }
-            outcome => outcome,
-        }
+        Arrival::prepare(self.open(to).await?, to, manifest).await
     }
 
-    /// After a failure, nothing is left of what was to arrive; where that cannot be, the fault says so.
+    /// After a failure, nothing is left of what was to arrive, in a folder that was made for it; where that cannot be, the
+    /// fault says so.
     async fn or_nothing(
         &self,
         to: &ArchivePlace,
         outcome: Result<Arrived, ExtensionError>,
     ) -> Result<Arrived, ExtensionError> {
         let Err(mut error) = outcome else { return outcome };
-        let removed = async { shelf::remove(self.open(to).await?.as_ref(), to).await };
+        let removed = async { shelf::remove(self.open(to).await?.as_ref(), to, Removal::All).await };
         if !removed.await.is_ok_and(|report| report.is_clean()) {
             error.fault = error.fault.detail("unremoved", true);
         }
@@ -153,7 +145,22 @@ impl SnapshotArchives for Keeper {
 
     async fn remove(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         reporter.report(Report { stage: "remove", ..Report::default() });
-        shelf::remove(self.open(place).await?.as_ref(), place).await
+        shelf::remove(self.open(place).await?.as_ref(), place, Removal::All).await
+    }
+
+    async fn clear(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        reporter.report(Report { stage: "remove", ..Report::default() });
+        shelf::remove(self.open(place).await?.as_ref(), place, Removal::Part).await
+    }
+
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, ExtensionError> {
+        let (here, there) = (self.open(one).await?, self.open(other).await?);
+        // Never used before: no file system on the way can remember that it was not there.
+        let mark = format!(".mark.{}", Uuid::new_v4().simple());
+        shelf::mark(here.as_ref(), one, Mark::Put, &mark).await?;
+        let seen = shelf::mark(there.as_ref(), other, Mark::Seek, &mark).await;
+        shelf::mark(here.as_ref(), one, Mark::Drop, &mark).await?;
+        seen
     }
 
     async fn entries(&self, place: &ArchivePlace, facts: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError> {

@@ -30,6 +30,7 @@ pub(super) use keeping;
 
 const LOOK_SH: &str = keeping!("archive_look.sh");
 const REMOVE_SH: &str = keeping!("archive_remove.sh");
+const MARK_SH: &str = keeping!("archive_mark.sh");
 
 /// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
 const REMOVE_LIMIT: Duration = Duration::from_mins(2);
@@ -80,8 +81,10 @@ pub(super) fn check(
         Some("theirs") => {
             Fault::new(Code::Conflict, format!("what bears the name of snapshot {id} on {host} is not ours"))
         }
-        Some("taken") => Fault::new(Code::Conflict, format!("{host} has something of snapshot {id} already"))
-            .hint("`sandboxer recover` removes what a copy that was cut off left; else see whose it is"),
+        Some("taken") => taken(place),
+        Some("mark") => {
+            Fault::new(Code::OperationFailed, format!("what {host} has of snapshot {id} cannot be written to"))
+        }
         Some("space") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
             .hint("delete something there, or copy it to another host"),
         Some("altered") => altered(said.value("differs").unwrap_or("content"), transport, place),
@@ -106,6 +109,13 @@ pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchiveP
         .hint("do not trust it; a copy on another host can be verified by itself")
         .detail("kind", "altered")
         .detail("differs", differs)
+}
+
+/// Something of it is there that nobody here put there.
+fn taken(place: &ArchivePlace) -> Fault {
+    Fault::new(Code::Conflict, format!("{} has something of snapshot {} already", place.host, place.id)).hint(
+        "nothing was touched: what nobody here has a record of is never removed; look at it there, and move it away",
+    )
 }
 
 /// There is no archive of it.
@@ -208,9 +218,56 @@ async fn glance(transport: &dyn Transport, place: &ArchivePlace) -> Result<(Arch
     Ok((seen, beside))
 }
 
+/// How much of what is there is removed.
+#[derive(Clone, Copy)]
+pub(super) enum Removal {
+    /// A sealed archive, too.
+    All,
+    /// What is not sealed.
+    Part,
+}
+
+/// What is done about a mark.
+#[derive(Clone, Copy)]
+pub(super) enum Mark {
+    Put,
+    Seek,
+    Drop,
+}
+
+/// Puts a mark into the folder, looks for it there, or takes it away: whether it is there then.
+pub(super) async fn mark(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    what: Mark,
+    mark: &str,
+) -> Result<bool, ExtensionError> {
+    let what = match what {
+        Mark::Put => "put",
+        Mark::Seek => "seek",
+        Mark::Drop => "drop",
+    };
+    let output = step(transport, "look", &about(MARK_SH, transport, place).arg(what).arg(mark)).await?;
+    let text = output.text();
+    let said = Said::read(&text);
+    check(&said, "look", transport, place)?;
+    match said.value("marked") {
+        Some(marked) => Ok(marked == "yes"),
+        None => Err(failed("look", format!("{} did not say what it has", transport.spec().name), &output)),
+    }
+}
+
 /// Removes it, whole or in part, and reads back.
-pub(super) async fn remove(transport: &dyn Transport, place: &ArchivePlace) -> Result<TeardownReport, ExtensionError> {
-    let command = about(REMOVE_SH, transport, place);
+pub(super) async fn remove(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    how_much: Removal,
+) -> Result<TeardownReport, ExtensionError> {
+    let how_much = match how_much {
+        Removal::All => "all",
+        Removal::Part => "part",
+    };
+    let command = about(REMOVE_SH, transport, place).arg(how_much);
     let output = transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.detail("step", "remove"))?;
     let text = output.text();
     let said = Said::read(&text);
@@ -225,6 +282,9 @@ pub(super) async fn remove(transport: &dyn Transport, place: &ArchivePlace) -> R
         match entry.key {
             "done" => {
                 let (kind, outcome) = entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
+                if outcome == "kept" {
+                    continue;
+                }
                 let outcome = TeardownOutcome::from_word(outcome);
                 report.lines.push(TeardownLine { resource: resource(kind), outcome, reason: None });
             }
