@@ -59,10 +59,10 @@ impl SandboxManager {
                 settle(record, &base);
             }
         });
-        let record = write.await?;
+        let record = Box::pin(write).await?;
         // Whoever added or removed a patch meanwhile has seen the record as it was, or is seen now.
         if before.is_some() && record.operation.is_none() {
-            return Ok(self.note_owing(record).await);
+            return Ok(Box::pin(self.note_owing(record)).await);
         }
         Ok(record)
     }
