@@ -39,7 +39,10 @@ impl OldRule {
         let sandbox = &record.sandbox_id;
         let newer = self.newer_than(record, all);
         if let Some(keep) = self.keep.filter(|keep| newer < *keep as usize) {
-            return Err(format!("it is one of the newest {keep} of sandbox {sandbox}"));
+            return Err(match keep {
+                1 => format!("it is the newest of sandbox {sandbox}"),
+                _ => format!("it is one of the newest {keep} of sandbox {sandbox}"),
+            });
         }
         let age_s = now.since(record.created_at).as_secs();
         if let Some(least) = self.older_than_s.filter(|least| age_s <= *least) {

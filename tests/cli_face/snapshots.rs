@@ -222,7 +222,7 @@ async fn prune_ends_like_a_bulk_verb() {
 #[tokio::test]
 async fn prune_skips_what_is_not_old_any_more() {
     for (reason, line) in [
-        ("kept, it is one of the newest 1 of sandbox a1b2c3d4", "kept snap-0000000c older: it is one of the newest 1"),
+        ("kept, it is the newest of sandbox a1b2c3d4", "kept snap-0000000c older: it is the newest"),
         (PruneItem::GONE, "skipped snap-0000000c older: somebody else deleted it meanwhile"),
     ] {
         let fake = old();

@@ -137,7 +137,7 @@ async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
     house.other.settle().await.unwrap();
     let two = house.other.snapshot_view("two").await.unwrap().record.id;
     house.delete(two.as_str(), false).await.unwrap();
-    assert_eq!(go(None).await, format!("kept, it is one of the newest 1 of sandbox {id}"));
+    assert_eq!(go(None).await, format!("kept, it is the newest of sandbox {id}"));
     assert_eq!(house.names().await, ["one"], "the last one stays");
     let operations = house.manager.operations().await.unwrap();
     assert!(operations.iter().all(|operation| operation.error.is_none()), "what is skipped is no failure");

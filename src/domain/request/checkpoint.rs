@@ -211,10 +211,13 @@ impl PruneItem {
         match ended {
             // What was true when it went.
             Ok(last) => self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason)),
-            Err(error) => match error.details["skipped"].as_str() {
-                Some(reason) => self.skip(reason),
-                None => (self.ok, self.error) = (false, Some(error)),
-            },
+            Err(error) => {
+                self.ok = false;
+                match error.details["skipped"].as_str().map(str::to_owned) {
+                    Some(reason) => self.reason = reason,
+                    None => self.error = Some(error),
+                }
+            }
         }
     }
 }
