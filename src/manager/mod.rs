@@ -38,6 +38,7 @@ mod services;
 mod sleep;
 mod snapshots;
 mod standing;
+mod survey;
 mod target;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@ use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use crate::client::{Client, Problem, SnapshotDeleteRequest};
 use crate::domain::lineage::SnapshotView;
+use crate::domain::snapshot::SnapshotRecord;
 
 /// How many are worked on at a time; a host limits its own sessions below that.
 const AT_ONCE: usize = 16;
@@ -30,7 +31,7 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
             async move {
                 let record = match target {
                     Ok(view) => &view.record,
-                    Err(problem) => return BulkItem::new(typed.as_str(), Err(problem.clone())),
+                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), None),
                 };
                 let request = SnapshotDeleteRequest {
                     id: record.id.to_string(),
@@ -39,24 +40,32 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
                     force: args.force,
                     force_protected: args.force_protected,
                 };
-                BulkItem::new(record.id.as_str(), delete_one(client, running, request).await)
+                let deleted = delete_one(client, running, request).await;
+                let note = deleted.as_ref().ok().and_then(|deleted| deleted.message.clone());
+                (BulkItem::new(record.id.as_str(), deleted.map(drop)), note)
             }
         })
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
-    let items = Box::pin(attend(face, &running, work)).await?;
+    let (items, notes): (Vec<_>, Vec<_>) = Box::pin(attend(face, &running, work)).await?.into_iter().unzip();
+    for (item, note) in items.iter().zip(notes) {
+        if let Some(note) = note {
+            face.remark(&format!("warning: {}: {}", item.id, face.look.clean(&note, 1000)));
+        }
+    }
     bulk(face, &items, |_| "deleted")
 }
 
+/// Deletes one: the record that is gone. Its message says what stays behind.
 pub(super) async fn delete_one(
     client: &dyn Client,
     running: &Running<'_>,
     request: SnapshotDeleteRequest,
-) -> Result<(), Problem> {
+) -> Result<SnapshotRecord, Problem> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
-    running.finish_snapshot(client.delete_snapshot(request).await?).await.map(drop)
+    running.finish_snapshot(client.delete_snapshot(request).await?).await
 }
 
 /// Finds what each reference names; the same snapshot twice is one target.
