@@ -54,6 +54,11 @@ pub trait SandboxExtension: Send + Sync {
         Ok(None)
     }
 
+    /// Whether a sandbox of this recipe may have services, in which a patch could run.
+    fn may_have_services(&self, _profile: &Profile) -> bool {
+        true
+    }
+
     /// How many steps this one's `provision` (`restored`: `restore_from_snapshot`) and the wait until it is ready have; 0 where
     /// that is not known before they begin.
     fn steps(&self, _request: &ProvisionRequest, _restored: bool) -> u32 {

@@ -76,6 +76,10 @@ impl SandboxExtension for VmPacker {
         repo::preview(request).await.map_err(ExtensionError::from)
     }
 
+    fn may_have_services(&self, _: &Profile) -> bool {
+        false
+    }
+
     fn steps(&self, request: &ProvisionRequest, restored: bool) -> u32 {
         // Prepare, transfer where there is something or extract, ready.
         2 + u32::from(restored || repo::repository(&request.inputs).is_some())

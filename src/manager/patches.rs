@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
-use crate::domain::extension::Capability;
+use crate::domain::extension::{Capability, SandboxExtension};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::patch::{
@@ -36,10 +36,11 @@ impl SandboxManager {
         let run_in = request.run_in.as_deref().unwrap_or(RUN_IN_WORKSPACE);
         check(&request.script, run_in, request.description.as_deref())?;
         let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
-        self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
+        let extension = self.extension(&snapshot.extension)?;
+        extension.ensure(&Capability::Patches, "apply patches")?;
         patchable(&snapshot)?;
         if run_in != RUN_IN_WORKSPACE {
-            self.ensure_service(&snapshot, run_in).await?;
+            self.ensure_service(extension.as_ref(), &snapshot, run_in).await?;
         }
         let _held = self.wait_for_snapshot(&snapshot.id).await?;
         // The number first: a process that dies before the patch is written has used it up, and nobody gets it again.
@@ -62,9 +63,22 @@ impl SandboxManager {
     }
 
     /// Refuses a service that no sandbox of this snapshot can have, where it is known which it has.
-    async fn ensure_service(&self, snapshot: &SnapshotRecord, service: &str) -> Result<(), Fault> {
+    async fn ensure_service(
+        &self,
+        extension: &dyn SandboxExtension,
+        snapshot: &SnapshotRecord,
+        service: &str,
+    ) -> Result<(), Fault> {
         if snapshot.archive.images.is_empty() {
-            return Ok(());
+            // No host is asked for a recipe that is not here: then it is not known.
+            let recipe = self.recipe_here(&snapshot.profile).await?;
+            if recipe.is_none_or(|recipe| extension.may_have_services(&recipe)) {
+                return Ok(());
+            }
+            let profile = &snapshot.profile.id;
+            let message =
+                format!("snapshot {} has no services: {profile} is a workspace and nothing else", snapshot.title());
+            return Err(Fault::invalid_input("run_in", message).hint("without --run-in a patch runs in the workspace"));
         }
         let mut known: BTreeSet<String> = snapshot.archive.images.keys().cloned().collect();
         // A service may have had no container when the snapshot was taken.

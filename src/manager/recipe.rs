@@ -52,7 +52,7 @@ impl SandboxManager {
     }
 
     /// The recipe that is recorded, from `recipes/`, or the catalogue's where that is the same.
-    async fn recipe_here(&self, recorded: &ProfileRef) -> Result<Option<Profile>, Fault> {
+    pub(super) async fn recipe_here(&self, recorded: &ProfileRef) -> Result<Option<Profile>, Fault> {
         if let Some(kept) = self.parts.recipes.get(&recorded.hash).await? {
             return Ok(Some(kept));
         }

@@ -5,10 +5,14 @@
 
 mod acceptance;
 mod counted;
+#[allow(dead_code, reason = "shared with tests/lab_sandboxes")]
+#[path = "../lab_sandboxes/held.rs"]
+mod held;
 mod kills;
 #[allow(dead_code, reason = "shared with tests/lab_sandboxes")]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
+mod owing;
 mod passes;
 mod scripts;
 mod service;

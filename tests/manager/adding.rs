@@ -19,6 +19,27 @@ async fn a_patch_for_a_service_that_the_snapshot_has_not_is_refused_at_once() {
     house.add(&snapshot, "true").await;
 }
 
+/// No restore could apply it, and no wake could pass it.
+#[tokio::test]
+async fn a_patch_for_a_service_of_what_is_a_workspace_alone_is_refused_at_once() {
+    let house = house();
+    let snapshot = house.base("my-env").await;
+    let file = house.folder.path().join("snapshots.json");
+    let mut stored: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    stored["records"][0]["images"] = serde_json::json!({});
+    std::fs::write(&file, stored.to_string()).unwrap();
+    let into = PatchRequest { run_in: Some("web".to_owned()), ..patch(&snapshot, "true") };
+    let fault = house.manager.add_patch(&into).await.unwrap_err();
+    assert_eq!((fault.code, fault.details["field"].as_str()), (Code::InvalidInput, Some("run_in")));
+    assert!(fault.message.contains("my-env has no services: profile.sandbox-canary"), "{}", fault.message);
+    assert_eq!(house.add(&snapshot, "true").await.sequence, 1, "a refused one takes no number");
+    // Of a recipe that is not here nobody knows what it has.
+    stored["records"][0]["profile"]["hash"] = "0".repeat(64).into();
+    stored["records"][0]["next_patch_sequence"] = 2.into();
+    std::fs::write(&file, stored.to_string()).unwrap();
+    assert_eq!(house.manager.add_patch(&into).await.unwrap().sequence, 2);
+}
+
 #[tokio::test]
 async fn the_numbers_of_patches_end_and_never_begin_again() {
     let house = house();

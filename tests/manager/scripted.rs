@@ -17,6 +17,7 @@ use sandboxer::domain::extension::{
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
+use sandboxer::domain::profile::Profile;
 use sandboxer::domain::sandbox::{Reachability, Service};
 use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
 
@@ -151,6 +152,10 @@ impl SandboxExtension for Shared {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Sleep, Capability::Exec])
+    }
+
+    fn may_have_services(&self, profile: &Profile) -> bool {
+        profile.config["workspace_only"] != true
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {

@@ -89,6 +89,10 @@ impl SandboxExtension for ComposeSsh {
         source::preview(request).await.map_err(ExtensionError::from)
     }
 
+    fn may_have_services(&self, profile: &Profile) -> bool {
+        !workspace_only(profile)
+    }
+
     fn steps(&self, request: &ProvisionRequest, restored: bool) -> u32 {
         if restored { snapshot::step_count(request) } else { provision::step_count(request) }
     }
