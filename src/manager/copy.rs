@@ -38,10 +38,10 @@ impl SandboxManager {
         if known && is_sealed(&seen, &facts_on(&record, &host)) {
             return Ok(SnapshotStarted { operation: None, snapshot: record });
         }
-        if refuse_left(&record, &host).is_err() {
+        if self.refuse_left(&record, &host).is_err() {
             // Whoever works on it is said by `busy`; only what nobody works on is left.
             let _held = self.hold_snapshot(&record.id).await?;
-            refuse_left(&self.ready_snapshot(&request.id).await?, &host)?;
+            self.refuse_left(&self.ready_snapshot(&request.id).await?, &host)?;
         }
         let (operation, snapshot, held) = self.begin_on(&record, OperationKind::Copy, |_| Ok(())).await?;
         let record = snapshot.clone();
@@ -70,6 +70,51 @@ impl SandboxManager {
         Ok(())
     }
 
+    /// One copy at a time is on its way: where the last one may have left something is not forgotten for the next, as long as
+    /// its host is configured.
+    fn refuse_left(&self, record: &SnapshotRecord, to: &HostName) -> Result<(), Fault> {
+        match left_elsewhere(record, to).filter(|left| self.parts.transports.spec(left).is_some()) {
+            Some(left) => {
+                let hint = format!(
+                    "`sandboxer recover` removes it, when that host is back; if it never will be, take {left} out of the \
+                     configuration"
+                );
+                Err(Fault::new(Code::Conflict, format!("what was to be copied to {left} may still be there in part"))
+                    .hint(hint))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a copy left on a host that nothing configures any more is removed if that host answers; else it stays there, and
+    /// the record says so.
+    async fn leave_behind(
+        &self,
+        record: SnapshotRecord,
+        to: &HostName,
+        reporter: &JobReporter,
+    ) -> Result<SnapshotRecord, Fault> {
+        let Some(left) = left_elsewhere(&record, to).cloned() else { return Ok(record) };
+        let clearing = tokio::time::timeout(CLEAR_LIMIT, Box::pin(self.clear_remains(&record, &left, reporter))).await;
+        let arrived = match clearing {
+            Ok(Ok(arrived)) => Ok(arrived.map(|arrived| replica(&left, arrived, self.now()))),
+            Ok(Err(_)) | Err(_) => Err(format!(
+                "{left} is not configured any more: what was to be copied there may still be there in part"
+            )),
+        };
+        self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
+            record.copying_to = None;
+            record.unremoved = false;
+            match arrived {
+                Ok(Some(arrived)) => list(record, arrived),
+                Ok(None) => {}
+                Err(message) => record.message = Some(message),
+            }
+            Ok(())
+        })
+        .await
+    }
+
     async fn copy_held(
         &self,
         operation: &Operation,
@@ -95,14 +140,15 @@ impl SandboxManager {
         cancel: &CancellationToken,
         reporter: &JobReporter,
     ) -> Result<SnapshotRecord, Fault> {
-        let (mark, going) = (running(operation), to.clone());
+        self.refuse_left(record, to)?;
+        let mark = running(operation);
         let record = self
             .transition_snapshot(&record.id, None, Vec::new(), move |record| {
-                refuse_left(record, &going)?;
                 record.operation = Some(mark);
                 Ok(())
             })
             .await?;
+        let record = self.leave_behind(record, to, reporter).await?;
         // Boxed: it is large, and waits for long.
         let work = Box::pin(self.carry(&record, to, reporter));
         match self.or_called_off(operation, cancel, work).await {
@@ -172,15 +218,9 @@ impl SandboxManager {
     }
 }
 
-/// One copy at a time is on its way: where the last one may have left something is not forgotten for the next.
-fn refuse_left(record: &SnapshotRecord, to: &HostName) -> Result<(), Fault> {
-    match record.copying_to.as_ref().filter(|left| !left.same(to.as_str())) {
-        Some(left) => {
-            Err(Fault::new(Code::Conflict, format!("what was to be copied to {left} may still be there in part"))
-                .hint("`sandboxer recover` removes it, when that host is back"))
-        }
-        None => Ok(()),
-    }
+/// Another host that a copy was on its way to.
+fn left_elsewhere<'a>(record: &'a SnapshotRecord, to: &HostName) -> Option<&'a HostName> {
+    record.copying_to.as_ref().filter(|left| !left.same(to.as_str()))
 }
 
 /// Lists an archive that arrived: as a copy, or in place of the one that the snapshot was made with.

@@ -40,6 +40,7 @@ mod services;
 mod sleep;
 mod snapshots;
 mod standing;
+mod survey;
 mod target;
 
 use std::collections::BTreeMap;

@@ -22,20 +22,33 @@ use crate::manager::busy::held_by;
 use crate::manager::claim::in_memory_of;
 use crate::manager::recipe::is_lost;
 use crate::manager::record::{JobReporter, running};
+use crate::manager::survey::{GivenUp, Kept, in_words};
 use crate::store::Held;
 
 impl SandboxManager {
-    /// Starts to delete a snapshot: its archive on every host, its patches, its name.
+    /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
+    /// is not configured any more and does not answer.
+    ///
+    /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
     pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
+        self.delete_giving_up(request, request.force).await
+    }
+
+    /// The same, and whether archives may be given up.
+    pub(super) async fn delete_giving_up(
+        &self,
+        request: &SnapshotDeleteRequest,
+        by_force: bool,
+    ) -> Result<SnapshotStarted, Fault> {
         if request.rule.is_none() {
-            return self.start_deletion(request).await;
+            return self.start_deletion(request, by_force).await;
         }
         // A directory that may not delete is no reason to pass over one snapshot.
         self.ensure_own().await?;
-        self.start_deletion(request).await.map_err(passed_over)
+        self.start_deletion(request, by_force).await.map_err(passed_over)
     }
 
-    async fn start_deletion(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
+    async fn start_deletion(&self, request: &SnapshotDeleteRequest, by_force: bool) -> Result<SnapshotStarted, Fault> {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
         if let Some(rule) = &request.rule {
@@ -50,11 +63,12 @@ impl SandboxManager {
             return Err(Fault::new(Code::Conflict, format!("snapshot {} is still being made", record.id))
                 .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
         }
+        let before = record.state.clone();
         let (operation, record) = self.begin_delete(&record, request).await?;
         failpoint::reached("delete.deleting");
         let id = record.id.clone();
         self.run_held(operation.clone(), held, None, move |manager, operation, cancel| async move {
-            manager.delete_held(&operation, &id, &cancel).await
+            manager.delete_held(&operation, &id, &before, by_force, &cancel).await
         });
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot: record })
     }
@@ -129,18 +143,31 @@ impl SandboxManager {
         .await
     }
 
-    /// Removes one that is `deleting` and whose lock is held.
+    /// Removes one that is `deleting`, and was in the state `before`, and whose lock is held.
     pub(super) async fn delete_held(
         &self,
         operation: &Operation,
         id: &SnapshotId,
+        before: &SnapshotState,
+        by_force: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
+        let cut_off = || Fault::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
+        let record = self.exact_snapshot(id.as_str(), None).await?;
+        let surveyed = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Kept::from(cut_off())),
+            surveyed = self.survey(&record, by_force) => surveyed,
+        };
+        let given_up = match surveyed {
+            Ok(given_up) => given_up,
+            Err(kept) => return Err(self.keep_all(&record, before, kept).await?),
+        };
         let removed = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"))),
-            removed = self.remove_archives(id, &reporter) => removed,
+            () = cancel.cancelled() => Err(cut_off()),
+            removed = self.remove_archives_but(id, &given_up, &reporter) => removed,
         };
         failpoint::reached("delete.removed");
         if let Err(fault) = removed {
@@ -148,7 +175,11 @@ impl SandboxManager {
         }
         self.remove_patches_of(id).await?;
         let record = self.exact_snapshot(id.as_str(), None).await?;
-        let news = vec![(EventKind::SnapshotDeleted, in_memory_of(&record))];
+        let mut data = in_memory_of(&record);
+        if !given_up.is_empty() {
+            data["given_up"] = serde_json::to_value(&given_up).unwrap_or_default();
+        }
+        let news = vec![(EventKind::SnapshotDeleted, data)];
         let record = self.transition_snapshot(id, None, news, |_| Ok(())).await?;
         self.note_owed(id).await;
         // Only the record knows what the log has not been told.
@@ -159,12 +190,13 @@ impl SandboxManager {
         self.parts.snapshots.remove(id, None).await?;
         self.jobs.publish(Update::Snapshots);
         let mut gone = self.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        gone.insert(id.clone(), SnapshotRecord { operation: None, pending: Vec::new(), ..record });
+        let message = in_words(&given_up).or_else(|| record.message.clone());
+        gone.insert(id.clone(), SnapshotRecord { operation: None, pending: Vec::new(), message, ..record });
         Ok(())
     }
 
     /// A deletion that could not be brought to its end; why.
-    async fn stay_deleting(&self, id: &SnapshotId, fault: Fault) -> Result<Fault, Fault> {
+    pub(super) async fn stay_deleting(&self, id: &SnapshotId, fault: Fault) -> Result<Fault, Fault> {
         let message = fault.message.clone();
         self.transition_snapshot(id, None, Vec::new(), move |record| {
             record.message = Some(message);
@@ -182,12 +214,21 @@ impl SandboxManager {
     ///
     /// Errors: `operation_failed` naming what is left, or why a host could not be asked.
     pub(super) async fn remove_archives(&self, id: &SnapshotId, reporter: &JobReporter) -> Result<(), Fault> {
+        self.remove_archives_but(id, &[], reporter).await
+    }
+
+    async fn remove_archives_but(
+        &self,
+        id: &SnapshotId,
+        given_up: &[GivenUp],
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let extension = self.extension(&record.extension)?;
         let Some(archives) = extension.archives() else { return Ok(()) };
         // A copy that died may have left a part where the record does not list one yet.
         let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
-        for host in hosts.iter().rev() {
+        for host in hosts.iter().rev().filter(|host| !given_up.iter().any(|gone| gone.host.same(host.as_str()))) {
             let place = match self.archive_place(&record, host).await {
                 // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
                 Err(fault) if is_lost(&fault) && record.state == SnapshotState::Deleting && !record.unremoved => {

@@ -1,7 +1,9 @@
 //! What copies leave that died, what is deleted under somebody's hands, and what the event log was not told.
 
 use sandboxer::domain::event::EventKind;
-use sandboxer::domain::request::{EventQuery, RecreateRequest, RestoreRequest, SnapshotCopyRequest};
+use sandboxer::domain::request::{
+    EventQuery, RecreateRequest, RestoreRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
+};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::{Code, OperationState};
@@ -193,4 +195,100 @@ async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_b
     house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
     house.copy(&snapshot, "local").await.unwrap_err();
     assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "the copy is gone, too");
+}
+
+impl House {
+    /// A snapshot with a copy on this host, which does not answer any more.
+    async fn with_a_copy_that_is_away(&self, host: &'static str) -> String {
+        let id = source(self).await;
+        let snapshot = self.snapshot(&id, "my-env").await.unwrap().id.to_string();
+        assert_eq!(self.copy(&snapshot, host).await, Ok(()));
+        self.script.shelf.away.lock().unwrap().push(host);
+        snapshot
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_that_cannot_look_at_a_copy_removes_nothing() {
+    for (host, force, way_out) in [("second", true, "out of the configuration"), ("gone", false, "--force")] {
+        let house = house();
+        let snapshot = house.with_a_copy_that_is_away(host).await;
+        let fault = house.delete(&snapshot, force).await.unwrap_err();
+        assert_eq!(fault.code, Code::HostUnreachable);
+        let hint = fault.hint.unwrap();
+        assert!(hint.contains("nothing was removed") && hint.contains(way_out), "{hint}");
+        assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
+        assert_eq!(house.there().len(), 2);
+        assert_eq!(house.other.recover().await.unwrap(), []);
+        assert_eq!(house.restore(&snapshot).await.1, Ok(()), "it is what it was");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_on_a_host_that_is_gone_for_good_is_given_up_by_force() {
+    let house = house();
+    let snapshot = house.with_a_copy_that_is_away("gone").await;
+    house.delete(&snapshot, true).await.unwrap();
+    assert_eq!(house.there(), [(format!("gone/{snapshot}"), true)], "what can be removed is");
+    assert_eq!(house.listed().await, []);
+    let kinds = vec![EventKind::SnapshotDeleted];
+    let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
+    let path = format!("/srv/snapshots/{snapshot}");
+    assert_eq!(told[0].data["given_up"], serde_json::json!([{"host": "gone", "path": path}]));
+}
+
+#[tokio::test]
+async fn what_was_given_up_is_named_to_who_deleted_it() {
+    let house = house();
+    let snapshot = house.with_a_copy_that_is_away("gone").await;
+    let request = SnapshotDeleteRequest { id: snapshot.clone(), force: true, ..SnapshotDeleteRequest::default() };
+    let started = house.manager.delete_snapshot(&request).await.unwrap();
+    let deleted = house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+    assert!(deleted.message.unwrap().contains(&format!("/srv/snapshots/{snapshot} on gone")));
+}
+
+/// It may have removed something, and an archive is seen to be whole.
+#[tokio::test]
+async fn a_dead_deletion_whose_copy_is_away_is_ready_again() {
+    let house = house();
+    let snapshot = house.with_a_copy_that_is_away("second").await;
+    house.script.shelf.away.lock().unwrap().clear();
+    house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
+    let request = SnapshotDeleteRequest { id: snapshot.clone(), ..SnapshotDeleteRequest::default() };
+    killed(&house, "remove", |manager| async move { manager.delete_snapshot(&request).await.map(|_| ()) });
+    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
+    house.script.shelf.away.lock().unwrap().push("second");
+    let recovered = house.other.recover().await.unwrap();
+    assert!(!recovered[0].ok && recovered[0].message.contains("second"), "{recovered:?}");
+    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
+    assert_eq!(house.other.recover().await.unwrap(), []);
+    assert_eq!(house.restore(&snapshot).await.1, Ok(()));
+
+    // Where none is seen to be whole, it stays what it is.
+    house.script.shelf.away.lock().unwrap().clear();
+    house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
+    let request = SnapshotDeleteRequest { id: snapshot.clone(), force: true, ..SnapshotDeleteRequest::default() };
+    killed(&house, "remove", |manager| async move { manager.delete_snapshot(&request).await.map(|_| ()) });
+    house.script.shelf.away.lock().unwrap().extend(["local", "second"]);
+    assert!(!house.other.recover().await.unwrap()[0].ok);
+    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
+}
+
+#[tokio::test]
+async fn what_a_dead_copy_left_on_a_host_that_is_gone_stands_in_nobodys_way() {
+    let house = house();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
+    let request = SnapshotCopyRequest { id: snapshot.clone(), host: "gone".to_owned() };
+    killed(&house, "copy", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
+    house.script.shelf.away.lock().unwrap().push("gone");
+    let recovered = house.other.recover().await.unwrap();
+    let error = recovered[0].error.as_ref().unwrap();
+    assert!(error.hint.as_ref().unwrap().contains("a copy to another host"), "it may be back: {error:?}");
+    assert_eq!(house.copy(&snapshot, "third").await, Ok(()));
+    let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
+    assert!(record.message.unwrap().contains("gone is not configured any more"));
+    assert_eq!((record.copying_to, record.unremoved), (None, false));
+    assert_eq!(house.other.recover().await.unwrap(), []);
 }

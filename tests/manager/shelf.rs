@@ -32,6 +32,8 @@ pub(crate) struct Shelf {
     kept: Mutex<BTreeMap<(String, String), Kept>>,
     /// Hosts that are others by another name.
     also: Mutex<BTreeMap<String, String>>,
+    /// Hosts that do not answer.
+    pub(crate) away: Mutex<Vec<&'static str>>,
     /// What a capture does before it seals.
     pub(crate) capture: Mutex<VecDeque<Act>>,
     /// What a capture does after it sealed.
@@ -100,6 +102,13 @@ impl Shelf {
         self.also.lock().unwrap().insert(also.to_owned(), host.to_owned());
     }
 
+    fn reach(&self, place: &ArchivePlace) -> Result<(), ExtensionError> {
+        if self.away.lock().unwrap().iter().any(|away| place.host.same(away)) {
+            return Err(Fault::new(Code::HostUnreachable, format!("no route to {}", place.host)).into());
+        }
+        Ok(())
+    }
+
     fn key(&self, place: &ArchivePlace) -> (String, String) {
         let host = place.host.to_string();
         (self.also.lock().unwrap().get(&host).cloned().unwrap_or(host), place.id.to_string())
@@ -143,6 +152,7 @@ pub(crate) struct Archives(pub(crate) Arc<Scripted>);
 impl SnapshotArchives for Archives {
     async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
         self.0.note(format!("look {}", place.id));
+        self.0.shelf.reach(place)?;
         let key = self.0.shelf.key(place);
         let kept = self.0.shelf.kept.lock().unwrap().get(&key).cloned();
         let path = kept.as_ref().map(|_| folder(place.id.as_str()));
@@ -161,6 +171,7 @@ impl SnapshotArchives for Archives {
 
     async fn remove(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         self.0.note(format!("remove {}", place.id));
+        self.0.shelf.reach(place)?;
         Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
         let key = self.0.shelf.key(place);
         let was = self.0.shelf.kept.lock().unwrap().remove(&key);
@@ -171,6 +182,7 @@ impl SnapshotArchives for Archives {
 
     async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         self.0.note(format!("clear {}", place.id));
+        self.0.shelf.reach(place)?;
         Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
         let key = self.0.shelf.key(place);
         let mut kept = self.0.shelf.kept.lock().unwrap();

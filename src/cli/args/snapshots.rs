@@ -109,7 +109,8 @@ pub struct SnapshotRef {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 One that has patches, or that sandboxes are based on, is in use and stays without --force. \
-Sandboxes go on without their snapshot, but cannot be recreated.")]
+Sandboxes go on without their snapshot, but cannot be recreated. --force also gives up an archive on a host that is not \
+configured any more and does not answer: it stays there.")]
 pub struct DeleteArgs {
     /// Ids, names, or beginnings of ids
     #[arg(value_name = "S", required = true)]

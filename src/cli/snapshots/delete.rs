@@ -31,7 +31,7 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
             async move {
                 let view = match target {
                     Ok(view) => view,
-                    Err(problem) => return BulkItem::new(typed.as_str(), Err(problem.clone())),
+                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), None),
                 };
                 let record = &view.record;
                 let request = SnapshotDeleteRequest {
@@ -43,15 +43,25 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
                     force_protected: args.force_protected,
                     rule: None,
                 };
-                BulkItem::new(record.id.as_str(), delete_one(client, running, request).await.map(drop))
+                let deleted = delete_one(client, running, request).await;
+                // What it said before is no news of the deletion.
+                let said = deleted.as_ref().ok().and_then(|deleted| deleted.message.clone());
+                let note = said.filter(|said| record.message.as_ref() != Some(said));
+                (BulkItem::new(record.id.as_str(), deleted.map(drop)), note)
             }
         })
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
-    let items = Box::pin(attend(face, &running, work)).await?;
+    let (items, notes): (Vec<_>, Vec<_>) = Box::pin(attend(face, &running, work)).await?.into_iter().unzip();
+    for (item, note) in items.iter().zip(notes) {
+        if let Some(note) = note {
+            face.remark(&format!("warning: {}: {}", item.id, face.look.clean(&note, 1000)));
+        }
+    }
     bulk(face, &items, |_| "deleted")
 }
 
+/// Deletes one: the record that is gone. Its message says what stays behind.
 pub(super) async fn delete_one(
     client: &dyn Client,
     running: &Running<'_>,

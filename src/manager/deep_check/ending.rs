@@ -77,7 +77,8 @@ impl SandboxManager {
         // What of the check's own is based on it and could not be removed shall not keep it.
         let request = SnapshotDeleteRequest { id: id.to_string(), force: true, ..SnapshotDeleteRequest::default() };
         let deleted = async {
-            let started = self.delete_snapshot(&request).await?;
+            // On a host that does not answer it is left, and not given up.
+            let started = self.delete_giving_up(&request, false).await?;
             let Some(operation) = started.operation else { return Ok(()) };
             self.finish_snapshot(&operation).await.map(|_| ())
         };

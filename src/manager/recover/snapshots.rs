@@ -86,7 +86,9 @@ impl SandboxManager {
             .await?;
         let reporter = JobReporter::new(&self.jobs, operation);
         let result = match record.state {
-            SnapshotState::Deleting => return self.delete_held(operation, &record.id, cancel).await,
+            SnapshotState::Deleting => {
+                return self.delete_held(operation, &record.id, &record.state, false, cancel).await;
+            }
             SnapshotState::Creating => self.finish_creating(&marked, &reporter).await,
             SnapshotState::Failed => self.remove_archives(&record.id, &reporter).await,
             _ => self.take_back_copy(&marked, &reporter).await,
@@ -153,10 +155,19 @@ impl SandboxManager {
     /// A copy that was on its way and that nobody wrote down is listed if it is whole, else taken away again.
     async fn take_back_copy(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
         let Some(host) = &record.copying_to else { return Ok(()) };
-        if let Some(arrived) = self.clear_remains(record, host, reporter).await.map_err(|error| error.fault)? {
-            self.write_arrived(&record.id, host, arrived).await?;
+        match self.clear_remains(record, host, reporter).await {
+            Ok(Some(arrived)) => self.write_arrived(&record.id, host, arrived).await.map(|_| ()),
+            Ok(None) => Ok(()),
+            Err(error) if self.is_vanished(host, &error) => {
+                let hint = format!(
+                    "{host} is not configured: if it never will be back, a copy to another host leaves behind what is there \
+                     of {0}, or `sandboxer snapshots delete {0} --force`",
+                    record.id
+                );
+                Err(error.fault.hint(hint))
+            }
+            Err(error) => Err(error.fault),
         }
-        Ok(())
     }
 }
 
