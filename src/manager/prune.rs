@@ -31,12 +31,7 @@ impl SandboxManager {
     ///
     /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
     pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
-        if request.rule.is_none() {
-            return self.delete_giving_up(request, request.force).await;
-        }
-        // A directory that may not delete is no reason to pass over one snapshot.
-        self.ensure_own().await?;
-        self.delete_giving_up(request, request.force).await.map_err(passed_over)
+        self.delete_giving_up(request, request.force).await
     }
 
     /// The same, and whether archives may be given up.
@@ -45,6 +40,15 @@ impl SandboxManager {
         request: &SnapshotDeleteRequest,
         by_force: bool,
     ) -> Result<SnapshotStarted, Fault> {
+        if request.rule.is_none() {
+            return self.start_deletion(request, by_force).await;
+        }
+        // A directory that may not delete is no reason to pass over one snapshot.
+        self.ensure_own().await?;
+        self.start_deletion(request, by_force).await.map_err(passed_over)
+    }
+
+    async fn start_deletion(&self, request: &SnapshotDeleteRequest, by_force: bool) -> Result<SnapshotStarted, Fault> {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
         if let Some(rule) = &request.rule {
@@ -186,7 +190,7 @@ impl SandboxManager {
         self.parts.snapshots.remove(id, None).await?;
         self.jobs.publish(Update::Snapshots);
         let mut gone = self.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let message = in_words(&given_up);
+        let message = in_words(&given_up).or_else(|| record.message.clone());
         gone.insert(id.clone(), SnapshotRecord { operation: None, pending: Vec::new(), message, ..record });
         Ok(())
     }

@@ -44,7 +44,9 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
                     rule: None,
                 };
                 let deleted = delete_one(client, running, request).await;
-                let note = deleted.as_ref().ok().and_then(|deleted| deleted.message.clone());
+                // What it said before is no news of the deletion.
+                let said = deleted.as_ref().ok().and_then(|deleted| deleted.message.clone());
+                let note = said.filter(|said| record.message.as_ref() != Some(said));
                 (BulkItem::new(record.id.as_str(), deleted.map(drop)), note)
             }
         })
