@@ -273,9 +273,17 @@ impl SandboxManager {
             fault = fault.hint(hint).detail("unremoved", true);
         }
         let mut told = format!("snapshot {id} failed: {message}");
+        // A host that cannot be reached resumes them by itself, as soon as the script that held them is gone.
+        let held = resumed.as_ref().is_err_and(|why| why.code != Code::HostUnreachable);
         if let Err(why) = resumed {
             told = format!("{told}; its containers may still be paused: {}", why.message);
-            fault = fault.detail("paused", true).hint("`sandboxer recover` resumes what is still paused");
+            fault = fault.detail("paused", true);
+            if held {
+                fault = fault.hint("`sandboxer recover` resumes what is still paused");
+            } else if !unremoved {
+                fault =
+                    fault.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
+            }
         }
         let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
         self.transition_snapshot(id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
@@ -288,7 +296,15 @@ impl SandboxManager {
         })
         .await?;
         let seen = self.after_stop(extension, target, request).await;
-        self.free(operation, &target.id, Some(told), seen).await?;
+        if held {
+            // It stays on the record, so that `recover` resumes them, and nothing else begins before that.
+            self.transition(&target.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
+                record.message = Some(told);
+            })
+            .await?;
+        } else {
+            self.free(operation, &target.id, Some(told), seen).await?;
+        }
         self.drop_bygone().await;
         Ok(fault)
     }

@@ -70,7 +70,9 @@ impl SandboxManager {
         let Some(held) = self.parts.locks.try_lock(&id).await? else { return Ok(None) };
         let Some(record) = self.parts.sandboxes.get(&id).await? else { return Ok(None) };
         let Some(Left { course, was }) = left(&record) else { return Ok(None) };
-        if let Some(working) = record.operation.as_ref().filter(|dead| self.is_there(dead)) {
+        if let Some(working) = record.operation.as_ref().filter(|dead| self.is_there(dead))
+            && !self.has_ended(&working.id).await?
+        {
             return Ok(Some(still_there(&record, working)));
         }
         let operation = self.new_operation(OperationKind::Recover, &id);
@@ -97,6 +99,12 @@ impl SandboxManager {
     /// data directory that it works on: this one is a copy.
     fn is_there(&self, operation: &Running) -> bool {
         operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid, operation.started_at)
+    }
+
+    /// Whether its process wrote its end down, and left something to bring in order all the same.
+    async fn has_ended(&self, id: &OperationId) -> Result<bool, Fault> {
+        let operation = self.parts.operations.get(id).await?;
+        Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
     }
 
     fn start_recovery(&self, operation: Operation, record: SandboxRecord, course: Course, held: Box<dyn Held>) {

@@ -10,6 +10,7 @@ use sandboxer::manager::SandboxManager;
 use crate::house::{House, house};
 use crate::recover::killed;
 use crate::scripted::{Act, Script};
+use crate::snapshots::source;
 
 /// What a host says of a sandbox that is there.
 fn there(ready: bool, asleep: bool) -> Inspection {
@@ -140,6 +141,39 @@ async fn a_wake_over_a_dead_one_does_all_of_it_or_leaves_it_to_recover() {
     assert_eq!((ended, &record.state, &record.operation), (Ok(()), &State::Ready, &None));
     assert_eq!(record.patch_state, PatchState::Applied);
     house.nothing_is_hidden().await;
+}
+
+/// What nobody could resume is resumed by `recover`, also while the process that could not lives on; a host that is away does
+/// it by itself.
+#[tokio::test]
+async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
+    for (code, left) in [(Code::OperationFailed, true), (Code::HostUnreachable, false)] {
+        let house = house();
+        let id = source(&house).await;
+        house
+            .script
+            .shelf
+            .capture
+            .lock()
+            .unwrap()
+            .push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
+        house.script.shelf.resume.lock().unwrap().push_back(Act::Fail(code, "cannot unpause"));
+        let fault = house.snapshot(&id, "base").await.unwrap_err();
+        assert_eq!((&fault.details["paused"], fault.hint.unwrap().contains("recover")), (&true.into(), left));
+        let record = house.manager.get(&id).await.unwrap();
+        assert!(record.message.unwrap().contains("may still be paused"));
+        assert_eq!(record.operation.is_some(), left);
+        *house.script.seen.lock().unwrap() = there(true, false);
+        let (items, resumed) = (house.manager.recover().await.unwrap(), house.asked("resume"));
+        if left {
+            assert!(items.iter().any(|item| item.id == id && item.ok), "{items:?}");
+            assert_eq!(resumed, 2, "it is tried again");
+        } else {
+            assert!(items.is_empty(), "{items:?}");
+        }
+        house.nothing_is_hidden().await;
+        house.snapshot(&id, "next").await.expect("it is in order");
+    }
 }
 
 /// Whoever recovers may die over it.

@@ -301,7 +301,8 @@ impl SandboxExtension for Shared {
 
     async fn resume(&self, _: &Target, _: Option<&SnapshotId>) -> Result<(), ExtensionError> {
         self.script.note("resume");
-        Ok(())
+        let act = self.script.shelf.resume.lock().unwrap().pop_front();
+        Scripted::act(act.unwrap_or(Act::Well)).await
     }
 
     /// `sh -c SCRIPT sh FILE [TEXT]`, as a deep check has it: with a text it is a write.

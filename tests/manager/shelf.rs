@@ -38,6 +38,8 @@ pub(crate) struct Shelf {
     pub(crate) capture: Mutex<VecDeque<Act>>,
     /// What a capture does after it sealed.
     pub(crate) sealed: Mutex<VecDeque<Act>>,
+    /// How containers are resumed.
+    pub(crate) resume: Mutex<VecDeque<Act>>,
     /// What a removal does.
     pub(crate) remove: Mutex<VecDeque<Act>>,
     /// What a restore does.
