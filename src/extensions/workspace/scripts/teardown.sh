@@ -406,6 +406,9 @@ $sbx_pid
   done
 }
 
+# A create that was just cut off may be at its last step: its shell hears of that a moment after us. What is not there is given
+# the time to come, or not to come any more.
+if [ ! -e "$sbx_root/$sbx_dir" ] && [ ! -L "$sbx_root/$sbx_dir" ]; then sleep 1; fi
 sbx_words='' sbx_way='' sbx_named='' sbx_cleared='' sbx_mark=manifest.json sbx_kept_images=''
 if cd -P -- "$sbx_root" 2>/dev/null; then
   # The program and not the shell's own: the shell remembers what it was told.
