@@ -236,6 +236,7 @@ impl SandboxManager {
             created_at: self.now(),
             expires_at: None,
             allow_large: request.yes,
+            compose_host: None,
         }
     }
 

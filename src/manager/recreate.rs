@@ -50,6 +50,7 @@ impl SandboxManager {
             created_at: record.created_at,
             expires_at: None,
             allow_large: true,
+            compose_host: None,
         };
         if from.is_none() {
             let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;

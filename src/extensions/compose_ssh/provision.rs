@@ -10,7 +10,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
+use crate::extensions::compose_ssh::render::{Dialect, HostContext, RenderError, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, certify, runtime, source, workspace_only};
 use crate::extensions::workspace::archive::capture::pieces;
 use crate::extensions::workspace::prepare::{Prepared, Wanted};
@@ -82,7 +82,8 @@ async fn finish(
         Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
     } else {
         let runtime = runtime_of(&prepared, request)?;
-        let rendered = source::render(request, &workspace::workspace(&prepared.workdir), Dialect::of(&runtime)).await?;
+        let host = HostContext { dialect: Dialect::of(&runtime), ..HostContext::default() };
+        let rendered = source::render(request, &workspace::workspace(&prepared.workdir), &host).await?;
         let rendered = rendered.map_err(|error| refused(&error))?;
         let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
         made.rewrites = source::rewrites(&rendered);

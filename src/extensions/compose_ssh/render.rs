@@ -13,6 +13,7 @@ mod dotenv;
 mod engine;
 mod environment;
 mod findings;
+mod host;
 mod images;
 mod include;
 mod interpolate;
@@ -41,6 +42,7 @@ use crate::domain::sandbox::Rewrite;
 
 pub use dialect::Dialect;
 pub use findings::{Place, Refusal};
+pub use host::HostContext;
 pub use ports::ContainerPort;
 pub use services::ServicePlan;
 pub use tree::{Entry, LocalTree, MemoryTree, Tree};
@@ -70,8 +72,8 @@ pub struct RenderInput<'a> {
     pub compose: &'a Compose,
     /// Variables of the profile; they win over `.env`.
     pub variables: &'a BTreeMap<String, String>,
-    /// What the compose on the host understands.
-    pub dialect: Dialect,
+    /// The host that it is rendered for.
+    pub host: &'a HostContext,
 }
 
 /// A compose file ready to start, and what is known about it.

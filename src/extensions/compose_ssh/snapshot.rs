@@ -9,7 +9,7 @@ use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::compose_ssh::render::{Dialect, Rendered};
+use crate::extensions::compose_ssh::render::{Dialect, HostContext, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, fetched, provision, source, workspace_only};
 use crate::extensions::workspace::archive::restore;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
@@ -42,7 +42,8 @@ pub(super) async fn restore(
         let runtime = provision::runtime_of(&prepared, request)?;
         steps.next("render");
         let workspace = workspace::workspace(&prepared.workdir);
-        let rendered = fetched::render(transport, request, &workspace, Dialect::of(&runtime)).await?;
+        let host = HostContext { dialect: Dialect::of(&runtime), ..HostContext::default() };
+        let rendered = fetched::render(transport, request, &workspace, &host).await?;
         let rendered = rendered.map_err(|error| provision::refused(&error))?;
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
         restore::enough(from, request, &not_preserved)?;

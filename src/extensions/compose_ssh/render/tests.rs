@@ -20,6 +20,7 @@ struct Case {
     variables: BTreeMap<String, String>,
     file: String,
     dialect: Dialect,
+    host: HostContext,
 }
 
 impl Case {
@@ -31,6 +32,7 @@ impl Case {
             variables: BTreeMap::new(),
             file: "docker-compose.yml".into(),
             dialect: Dialect::Full,
+            host: HostContext::default(),
         }
     }
 
@@ -71,6 +73,7 @@ impl Case {
         for (path, to) in &self.links {
             tree.insert(path, Entry::Link(to.clone()), "");
         }
+        let host = HostContext { dialect: self.dialect, ..self.host.clone() };
         let input = RenderInput {
             sandbox_id: "a1b2c3d4",
             owner: "own-1",
@@ -79,7 +82,7 @@ impl Case {
             compose_file: &self.file,
             compose: &self.compose,
             variables: &self.variables,
-            dialect: self.dialect,
+            host: &host,
         };
         render(&tree, &input)
     }
