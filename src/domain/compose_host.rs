@@ -10,8 +10,8 @@ use crate::domain::facts::Runtime;
 pub struct ComposeHost {
     /// The compose tool that is used, and its engine.
     pub runtime: Runtime,
-    /// Addresses that the host reaches by a route of its own, the default route aside, or that a network of the engine has.
-    pub taken: Vec<TakenSubnet>,
+    /// Addresses that lead somewhere there already; none where nobody asked, because no network wants a certain one.
+    pub taken: Option<Vec<TakenSubnet>>,
 }
 
 /// Addresses that lead somewhere on a host.

@@ -22,6 +22,7 @@ mod labels;
 mod load;
 mod merge;
 mod mounts;
+mod networks;
 mod paths;
 mod policy;
 mod ports;
@@ -87,6 +88,8 @@ pub struct Rendered {
     pub rewrites: Vec<Rewrite>,
     /// Images that are pulled, sorted; built ones are not among them.
     pub images: Vec<String>,
+    /// Whether a network asks for certain addresses, so that it matters which ones lead somewhere on the host.
+    pub fixed_addresses: bool,
     /// Named volumes, as the file calls them, sorted.
     pub volumes: Vec<String>,
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
@@ -246,8 +249,10 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     let mut volumes: Vec<String> =
         project.get("volumes").and_then(Value::as_object).map(|map| map.keys().cloned().collect()).unwrap_or_default();
     volumes.sort();
+    let fixed_addresses = networks::fixed(&project);
     let yaml = print(project);
     Ok(Rendered {
+        fixed_addresses,
         volumes,
         yaml,
         services,
@@ -297,9 +302,11 @@ fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Val
         built: built(&services, pass),
     };
     let (services, plans, used) = services_of(services, &declared, pass)?;
+    let networks = networks::render(networks, &used, pass);
+    networks::attachments(&services, &networks, pass);
     let sections = [
         ("services", services),
-        ("networks", resources::networks(networks, &used, pass)),
+        ("networks", networks),
         ("volumes", resources::volumes(volumes, pass)?),
         ("secrets", resources::files("secrets", secrets, pass)?),
         ("configs", resources::files("configs", configs, pass)?),

@@ -12,8 +12,8 @@ pub struct HostContext {
     pub dialect: Dialect,
     /// Why a build may get out of the sandbox there, as the beginning of a sentence; none where its builder keeps it in.
     pub builds_escape: Option<String>,
-    /// Addresses that lead somewhere there.
-    pub taken: Vec<TakenSubnet>,
+    /// Addresses that lead somewhere there; none where that is not known.
+    pub taken: Option<Vec<TakenSubnet>>,
 }
 
 impl From<&ComposeHost> for HostContext {
