@@ -1,6 +1,7 @@
 //! What a host says of itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,14 @@ pub struct Runtime {
 /// (CVE-2024-1753). Podman brings its own buildah along, so its version decides; a distribution that mended an older one
 /// cannot be told from one that did not.
 const BUILDS_STAY_IN: [u64; 3] = [4, 9, 4];
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let engine = if self.podman_behind { "podman" } else { &self.engine };
+        write!(f, "{} {} with {engine}", self.command.join(" "), self.version)?;
+        self.engine_version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
+    }
+}
 
 impl Runtime {
     /// Why a build may get out of the sandbox here, as the beginning of a sentence. An engine whose version is not known counts

@@ -26,6 +26,7 @@ mod networks;
 mod paths;
 mod policy;
 mod ports;
+mod pulls;
 mod resources;
 mod services;
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use dialect::Dialect;
 pub use findings::{Place, Refusal};
 pub use host::HostContext;
 pub use ports::ContainerPort;
+pub use pulls::{Pull, PullPolicy};
 pub use services::ServicePlan;
 pub use tree::{Entry, LocalTree, MemoryTree, Tree};
 
@@ -90,6 +92,8 @@ pub struct Rendered {
     pub images: Vec<String>,
     /// Whether a network asks for certain addresses, so that it matters which ones lead somewhere on the host.
     pub fixed_addresses: bool,
+    /// Images that must be on the host before anything can be started or built.
+    pub pulls: Vec<Pull>,
     /// Named volumes, as the file calls them, sorted.
     pub volumes: Vec<String>,
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
@@ -250,9 +254,11 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
         project.get("volumes").and_then(Value::as_object).map(|map| map.keys().cloned().collect()).unwrap_or_default();
     volumes.sort();
     let fixed_addresses = networks::fixed(&project);
+    let pulls = pulls::of(&project, &workspace)?;
     let yaml = print(project);
     Ok(Rendered {
         fixed_addresses,
+        pulls,
         volumes,
         yaml,
         services,

@@ -14,7 +14,7 @@ use crate::extensions::workspace::repo;
 const COMPOSE_FILE: &str = "compose_file";
 
 /// Stands for the workspace on the host while nothing is there yet; no compose file names it.
-const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
+pub(super) const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
 
 /// What provision would do and refuse, without touching a host.
 pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
@@ -22,14 +22,19 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
     if workspace_only(&request.profile) {
         return Ok(preview);
     }
-    match render(request, PREVIEW_WORKDIR, &HostContext::default()).await? {
+    note(render(request, PREVIEW_WORKDIR, &HostContext::default()).await?, &mut preview);
+    Ok(preview)
+}
+
+/// What a rendering for [`PREVIEW_WORKDIR`] says, as the preview tells it.
+pub(super) fn note(rendered: Result<Rendered, RenderError>, preview: &mut Preview) {
+    match rendered {
         Ok(rendered) => {
             preview.services = rendered.services.iter().map(|service| service.name.clone()).collect();
             preview.rewrites = rewrites(&rendered);
         }
         Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }
-    Ok(preview)
 }
 
 /// A path outside the workspace reads as one: `../other`, not as below a directory that nobody made.
