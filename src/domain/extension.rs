@@ -22,6 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
+use crate::domain::compose_host::ComposeHost;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
@@ -43,6 +44,30 @@ pub trait SandboxExtension: Send + Sync {
     ///
     /// Errors: `invalid_input` for an input that names nothing usable. Refusals are in the preview.
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError>;
+
+    /// What a sandbox of this recipe meets on a host, in one round trip; none where it needs nothing of it. Nothing is made there.
+    ///
+    /// Errors: `missing_dependency` for a host that lacks what it takes, and whatever the way there says.
+    async fn ask_host(&self, _profile: &Profile, _host: &HostName) -> Result<Option<ComposeHost>, Fault> {
+        Ok(None)
+    }
+
+    /// Makes of a preview what is so on the request's host, which was asked (`compose_host`): what is refused there is in it
+    /// then, and the request has what else was found. Nothing is made there.
+    async fn preview_on_host(
+        &self,
+        _request: &mut ProvisionRequest,
+        _preview: &mut Preview,
+    ) -> Result<(), ExtensionError> {
+        Ok(())
+    }
+
+    /// Has what the sandbox is started from on its host, before the one that is there is removed for it.
+    ///
+    /// Errors: `operation_failed` with what is nowhere.
+    async fn pull(&self, _request: &ProvisionRequest, _reporter: &dyn Reporter) -> Result<(), ExtensionError> {
+        Ok(())
+    }
 
     /// The price for a duration; `None` where it costs nothing.
     async fn estimate_cost(

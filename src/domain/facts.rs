@@ -1,6 +1,7 @@
 //! What a host says of itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,40 @@ pub struct Runtime {
     pub rootless: bool,
     /// `override` where the configuration or the environment named the command, else `detected`.
     pub chosen: String,
+    /// Whether podman answers where `docker` is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub podman_behind: bool,
+}
+
+/// The first podman whose builder keeps a build in: from then on it has buildah 1.35.1 or what was carried back of it
+/// (CVE-2024-1753). Podman brings its own buildah along, so its version decides; a distribution that mended an older one
+/// cannot be told from one that did not.
+const BUILDS_STAY_IN: [u64; 3] = [4, 9, 4];
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let engine = if self.podman_behind { "podman" } else { &self.engine };
+        write!(f, "{} {} with {engine}", self.command.join(" "), self.version)?;
+        self.engine_version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
+    }
+}
+
+impl Runtime {
+    /// Why a build may get out of the sandbox here, as the beginning of a sentence. An engine whose version is not known counts
+    /// as an old one.
+    pub fn builds_escape(&self) -> Option<String> {
+        if self.engine != "podman" && !self.podman_behind {
+            return None;
+        }
+        let version = self.engine_version.as_deref().unwrap_or("of an unknown version");
+        let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u64>().unwrap_or(0));
+        let known = std::array::from_fn(|_| parts.next().unwrap_or(0));
+        (known < BUILDS_STAY_IN).then(|| {
+            format!(
+                "podman {version} lets a build read and write the host's files (CVE-2024-1753; mended in podman 4.9.4)"
+            )
+        })
+    }
 }
 
 /// A file system.

@@ -3,6 +3,7 @@
 //! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
 
 pub mod archive;
+pub mod compose_host;
 pub mod deep_check;
 pub mod diff;
 pub mod event;

@@ -182,6 +182,8 @@ string_enum! {
         External = "external",
         /// The host's devices.
         Devices = "devices",
+        /// Builds where the engine's builder is known to let a build out.
+        Builds = "builds",
     }
 }
 

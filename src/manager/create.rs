@@ -18,6 +18,7 @@ use crate::domain::text::hex;
 use crate::failpoint;
 use crate::manager::establish::Establishment;
 use crate::manager::hosts::{fullness, host_full};
+use crate::manager::placement::Placed;
 use crate::manager::record::running;
 use crate::manager::{SandboxManager, random_id};
 use crate::store::Held;
@@ -50,17 +51,24 @@ impl SandboxManager {
     pub async fn plan_create(&self, request: &CreateRequest) -> Result<Decision, Fault> {
         let resolved = self.resolve(request).await?;
         let extension = self.extension(&resolved.profile.extension)?;
-        let draft = self.draft(&resolved, request, HostName::new(HostName::LOCAL));
-        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        let mut draft = self.draft(&resolved, request, HostName::new(HostName::LOCAL));
+        let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        // In the order in which a create comes to them: what is wrong whatever the host is, then the host, then what is wrong
+        // there.
+        let refused = refuse(&preview).err();
         let taken = self.taken(request).await.err();
         let quote = self.quote(&resolved).await?;
-        let (verdicts, route) = self.place(&resolved.profile, request.host.as_deref(), true).await?;
-        // In the order in which a create comes to them.
-        let (route, unplaced) = match route {
-            Ok(route) => (Some(route), None),
+        let Placed { verdicts, on } = self.place(&resolved.profile, request.host.as_deref(), true).await?;
+        let (route, unfit) = match on {
+            Ok((route, compose)) => {
+                draft.host = route.host.clone();
+                draft.compose_host = compose;
+                let asked = extension.preview_on_host(&mut draft, &mut preview).await;
+                (Some(route), asked.map_err(|error| error.fault).and_then(|()| refuse(&preview)).err())
+            }
             Err(fault) => (None, Some(fault)),
         };
-        let error = refuse(&preview).err().or(unplaced).or(taken).map(OperationError::from);
+        let error = refused.or(unfit).or(taken).map(OperationError::from);
         Ok(Decision {
             ok: error.is_none(),
             error,
@@ -93,12 +101,15 @@ impl SandboxManager {
         }
         let resolved = self.resolve(&request).await?;
         let extension = self.extension(&resolved.profile.extension)?;
-        let draft = self.draft(&resolved, &request, HostName::new(HostName::LOCAL));
-        let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        let mut draft = self.draft(&resolved, &request, HostName::new(HostName::LOCAL));
+        let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
         refuse(&preview)?;
         let quote = self.quote(&resolved).await?;
-        let (_, route) = self.place(&resolved.profile, request.host.as_deref(), false).await?;
-        let route = route?;
+        let (route, compose) = self.place(&resolved.profile, request.host.as_deref(), false).await?.on?;
+        draft.host = route.host.clone();
+        draft.compose_host = compose;
+        extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| error.fault)?;
+        refuse(&preview)?;
         // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
         if let Err(fault) = self.archive().await {
             tracing::warn!(%fault, "the history could not be written");
@@ -236,6 +247,7 @@ impl SandboxManager {
             created_at: self.now(),
             expires_at: None,
             allow_large: request.yes,
+            compose_host: None,
         }
     }
 
@@ -410,7 +422,7 @@ impl SandboxManager {
     }
 }
 
-fn refuse(preview: &Preview) -> Result<(), Fault> {
+pub(super) fn refuse(preview: &Preview) -> Result<(), Fault> {
     let Some(first) = preview.refusals.first().cloned() else { return Ok(()) };
     let list: Vec<String> = preview.refusals.iter().map(sentence).collect();
     let count = preview.refusals.len();

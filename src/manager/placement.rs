@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use crate::domain::compose_host::ComposeHost;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName};
-use crate::domain::profile::{Profile, Strategy};
+use crate::domain::profile::{Allowance, Profile, Strategy};
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::SandboxManager;
 use crate::manager::hosts::{fullness, host_full};
@@ -32,6 +33,16 @@ struct Finding {
     fault: Option<Fault>,
     /// Load per processor, where it was asked for.
     load: Option<f64>,
+    /// What a stack meets there, where there is one.
+    compose: Option<ComposeHost>,
+}
+
+/// Which host takes a sandbox.
+pub(super) struct Placed {
+    /// What was found out about each candidate that was asked.
+    pub(super) verdicts: Vec<Verdict>,
+    /// The host and what a stack meets there, or why there is none.
+    pub(super) on: Result<(Route, Option<ComposeHost>), Fault>,
 }
 
 impl SandboxManager {
@@ -42,18 +53,23 @@ impl SandboxManager {
         profile: &Profile,
         requested: Option<&str>,
         ask_all: bool,
-    ) -> Result<(Vec<Verdict>, Result<Route, Fault>), Fault> {
+    ) -> Result<Placed, Fault> {
+        let extension = self.extension(&profile.extension)?;
+        let asked = |host: HostName| {
+            let extension = Arc::clone(&extension);
+            async move { extension.ask_host(profile, &host).await }
+        };
         let (candidates, named) = self.candidates(profile, requested)?;
         let live = self.parts.sandboxes.list().await?;
         let weigh = profile.placement.strategy == Strategy::LeastLoaded && candidates.len() > 1;
         let mut findings: Vec<Finding> = Vec::new();
         if ask_all || weigh {
             let tried = matches!(named, Named::Request | Named::Environment);
-            findings = join_all(candidates.iter().map(|host| self.examine(host, tried, &live, weigh))).await;
+            findings = join_all(candidates.iter().map(|host| self.examine(host, tried, &live, weigh, &asked))).await;
         } else {
             for host in &candidates {
                 let tried = matches!(named, Named::Request | Named::Environment);
-                let finding = self.examine(host, tried, &live, false).await;
+                let finding = self.examine(host, tried, &live, false, &asked).await;
                 let found = finding.verdict.ok;
                 findings.push(finding);
                 if found {
@@ -61,13 +77,16 @@ impl SandboxManager {
                 }
             }
         }
-        let chosen = choose(&findings, weigh);
         let verdicts: Vec<Verdict> = findings.iter().map(|finding| finding.verdict.clone()).collect();
-        let route = match chosen {
-            Some(host) => Ok(Route { reason: reason(named, weigh), host, verdicts: verdicts.clone() }),
+        let on = match choose(&findings, weigh) {
+            Some(chosen) => {
+                let host = chosen.verdict.host.clone();
+                let route = Route { reason: reason(named, weigh), host, verdicts: verdicts.clone() };
+                Ok((route, chosen.compose.clone()))
+            }
             None => Err(none_left(findings, named, &profile.extension)),
         };
-        Ok((verdicts, route))
+        Ok(Placed { verdicts, on })
     }
 
     fn candidates(&self, profile: &Profile, requested: Option<&str>) -> Result<(Vec<HostName>, Named), Fault> {
@@ -101,7 +120,14 @@ impl SandboxManager {
         Ok(host)
     }
 
-    async fn examine(&self, host: &HostName, tried_anyway: bool, live: &[Arc<SandboxRecord>], weigh: bool) -> Finding {
+    async fn examine<Asked: Future<Output = Result<Option<ComposeHost>, Fault>>>(
+        &self,
+        host: &HostName,
+        tried_anyway: bool,
+        live: &[Arc<SandboxRecord>],
+        weigh: bool,
+        asked: &impl Fn(HostName) -> Asked,
+    ) -> Finding {
         let spec = self.parts.transports.spec(host);
         // As configured, whatever case it was typed in: records and scripts compare names.
         let host = spec.as_ref().map_or(host, |spec| &spec.name);
@@ -109,6 +135,7 @@ impl SandboxManager {
             verdict: Verdict { host: host.clone(), ok: false, reason },
             fault,
             load: None,
+            compose: None,
         };
         if spec.is_none() && !tried_anyway {
             return no("not configured".to_owned(), None);
@@ -124,18 +151,20 @@ impl SandboxManager {
         }
         let looked = async {
             let transport = self.parts.transports.open(host).await?;
+            let compose = asked(host.clone()).await?;
             if !weigh {
-                return Ok::<_, Fault>((transport.latency(), None));
+                return Ok::<_, Fault>((transport.latency(), None, compose));
             }
             let request = ProbeRequest { inventory: false, ..ProbeRequest::new(self.now()) };
             let facts = probe::probe(transport.as_ref(), request).await?;
-            Ok((transport.latency(), Some(facts.load1 / f64::from(facts.cpus.max(1)))))
+            Ok((transport.latency(), Some(facts.load1 / f64::from(facts.cpus.max(1))), compose))
         };
         match looked.await {
-            Ok((latency, load)) => Finding {
-                verdict: Verdict { host: host.clone(), ok: true, reason: up(latency, load) },
+            Ok((latency, load, compose)) => Finding {
+                verdict: Verdict { host: host.clone(), ok: true, reason: up(latency, load, compose.as_ref()) },
                 fault: None,
                 load,
+                compose,
             },
             Err(fault) => {
                 let words: Vec<String> = std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
@@ -162,7 +191,7 @@ fn plausible(host: &str) -> Result<HostName, Fault> {
     Ok(HostName::new(host))
 }
 
-fn up(latency: Option<Duration>, load: Option<f64>) -> String {
+fn up(latency: Option<Duration>, load: Option<f64>, compose: Option<&ComposeHost>) -> String {
     let mut text = "up".to_owned();
     if let Some(latency) = latency {
         text = format!("{text}, {} ms", latency.as_millis());
@@ -170,17 +199,22 @@ fn up(latency: Option<Duration>, load: Option<f64>) -> String {
     if let Some(load) = load {
         text = format!("{text}, load {load:.2} per processor");
     }
+    if let Some(ComposeHost { runtime, .. }) = compose {
+        text = format!("{text}, {runtime}");
+        if runtime.builds_escape().is_some() {
+            text = format!("{text}; builds only where the profile allows `{}`", Allowance::Builds);
+        }
+    }
     text
 }
 
-fn choose(findings: &[Finding], weigh: bool) -> Option<HostName> {
+fn choose(findings: &[Finding], weigh: bool) -> Option<&Finding> {
     let mut able = findings.iter().filter(|finding| finding.verdict.ok);
-    let chosen = if weigh {
+    if weigh {
         able.min_by(|a, b| a.load.unwrap_or(f64::MAX).total_cmp(&b.load.unwrap_or(f64::MAX)))
     } else {
         able.next()
-    };
-    chosen.map(|finding| finding.verdict.host.clone())
+    }
 }
 
 fn reason(named: Named, weigh: bool) -> String {

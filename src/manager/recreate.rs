@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{ProvisionRequest, TeardownReport};
+use crate::domain::extension::{ExtensionError, ProvisionRequest, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
@@ -13,6 +13,7 @@ use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
+use crate::manager::create::refuse;
 use crate::manager::establish::{Establishment, unseen};
 use crate::manager::lifecycle::{UNTOUCHED, check_protection, host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter};
@@ -37,7 +38,7 @@ impl SandboxManager {
         // Nothing is removed for a recreate that would be refused.
         let from = self.base_of(&record).await?;
         let target = self.target(&record).await?;
-        let draft = ProvisionRequest {
+        let mut draft = ProvisionRequest {
             id: record.id.clone(),
             owner: crate::domain::extension::OwnerStamp {
                 owner: record.owner.clone(),
@@ -50,12 +51,16 @@ impl SandboxManager {
             created_at: record.created_at,
             expires_at: None,
             allow_large: true,
+            compose_host: None,
         };
         if from.is_none() {
-            let preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
-            if let Some(refusal) = preview.refusals.first() {
-                return Err(Fault::invalid_input(&refusal.path, format!("{}: {}", refusal.path, refusal.message)));
-            }
+            let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+            refuse(&preview).map_err(untouched)?;
+            draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
+            extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| untouched(error.fault))?;
+            refuse(&preview).map_err(untouched)?;
+        } else {
+            draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
         }
         let (operation, record) = self.begin(OperationKind::Recreate, &record).await?;
         let work = Establishment {
@@ -87,12 +92,18 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let before = self.get(id.as_str()).await?;
-        // The archive is read, and what is there is removed.
-        self.announce_steps(&work, 1 + u32::from(work.from.is_some()), &reporter).await;
+        // The archive is read or images are found, and what is there is removed.
+        let pulls = work.from.is_none() && work.provision.compose_host.is_some();
+        self.announce_steps(&work, 1 + u32::from(work.from.is_some() || pulls), &reporter).await;
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
+        }
+        if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &reporter)).await {
+            // As it was, to the letter: nothing was found out about this sandbox.
+            self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
+            return Err(untouched(error.fault));
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
@@ -167,6 +178,10 @@ impl SandboxManager {
         Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
     }
 
+    async fn pulled(&self, work: &Establishment, reporter: &JobReporter) -> Result<(), ExtensionError> {
+        self.extension(&work.provision.profile.extension)?.pull(&work.provision, reporter).await
+    }
+
     /// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.
     async fn begin_anew(
         &self,
@@ -209,6 +224,12 @@ impl SandboxManager {
         .await?;
         Ok(fault)
     }
+}
+
+/// A fault before anything was removed: whoever reads it fears for the sandbox.
+fn untouched(fault: Fault) -> Fault {
+    let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    fault.hint(format!("nothing of the sandbox was touched{hint}"))
 }
 
 fn stopped(id: &SandboxId) -> Fault {

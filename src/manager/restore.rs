@@ -62,8 +62,7 @@ impl SandboxManager {
         };
         let quote = self.quote(&resolved).await?;
         let host = request.host.as_deref().unwrap_or(snapshot.host.as_str());
-        let (_, route) = self.place(&resolved.profile, Some(host), false).await?;
-        let route = route?;
+        let (route, compose_host) = self.place(&resolved.profile, Some(host), false).await?.on?;
         if !snapshot.hosts().any(|known| known.same(route.host.as_str())) {
             // Before it is brought there for nothing.
             extension.suits(&resolved.profile, &snapshot.archive, &route.host).await?;
@@ -90,6 +89,7 @@ impl SandboxManager {
                 id: record.id.clone(),
                 created_at: record.created_at,
                 allow_large: true,
+                compose_host,
                 ..draft
             },
             ready_timeout: resolved.profile.ready_timeout.duration(),

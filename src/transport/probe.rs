@@ -3,6 +3,7 @@
 //! One shell script with the host's own tools; what it prints is read by the parsers beneath, which take any bytes.
 //! Nothing is made or changed on the host.
 
+mod addresses;
 mod counter;
 mod facts;
 mod images;
@@ -19,6 +20,7 @@ use crate::domain::text::{clean_block, last_lines};
 use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
 
+pub use addresses::taken_subnets;
 pub use counter::counter;
 pub use facts::GNU_TAR;
 pub use images::{ImageFound, small_image};

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::ArchivePlace;
+use crate::domain::compose_host::ComposeHost;
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, OwnerId, SandboxId};
@@ -122,6 +123,8 @@ pub struct ProvisionRequest {
     pub expires_at: Option<Time>,
     /// Whether the operator agreed to a transfer above the limits.
     pub allow_large: bool,
+    /// The host as it was found before anything was made; none where it was not asked.
+    pub compose_host: Option<ComposeHost>,
 }
 
 /// Which sandbox a later verb is about.

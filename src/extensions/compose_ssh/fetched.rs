@@ -10,7 +10,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 use crate::domain::extension::{ExtensionError, ProvisionRequest};
 use crate::domain::fault::{Code, Fault};
-use crate::extensions::compose_ssh::render::{Dialect, Entry, RenderError, Rendered, Tree};
+use crate::extensions::compose_ssh::render::{Entry, HostContext, RenderError, Rendered, Tree};
 use crate::extensions::compose_ssh::source;
 use crate::extensions::workspace::failed;
 use crate::transport::{Command, Transport};
@@ -62,12 +62,12 @@ pub(super) async fn render(
     transport: &dyn Transport,
     request: &ProvisionRequest,
     workspace: &str,
-    dialect: Dialect,
+    host: &HostContext,
 ) -> Result<Result<Rendered, RenderError>, ExtensionError> {
     let mut tree = Fetched::default();
     for _ in 0..ROUNDS {
         let (rendered, asked) = tokio::task::block_in_place(|| {
-            let rendered = source::render_tree(&tree, request, workspace, dialect);
+            let rendered = source::render_tree(&tree, request, workspace, host);
             (rendered, tree.wanted.take())
         });
         if asked.is_empty() {

@@ -8,10 +8,12 @@ mod certify;
 mod exec;
 mod fetched;
 mod handle;
+mod host;
 mod logs;
 mod look;
 mod patch;
 mod provision;
+mod pull;
 mod ready;
 pub mod render;
 mod runtime;
@@ -26,6 +28,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
+use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, PatchOutcome, PatchRun, Preview,
     ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target,
@@ -87,6 +90,22 @@ impl SandboxExtension for ComposeSsh {
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
         source::preview(request).await.map_err(ExtensionError::from)
+    }
+
+    async fn ask_host(&self, profile: &Profile, host: &HostName) -> Result<Option<ComposeHost>, Fault> {
+        if workspace_only(profile) { Ok(None) } else { host::ask(self, host).await.map(Some) }
+    }
+
+    async fn preview_on_host(
+        &self,
+        request: &mut ProvisionRequest,
+        preview: &mut Preview,
+    ) -> Result<(), ExtensionError> {
+        host::preview(self, request, preview).await
+    }
+
+    async fn pull(&self, request: &ProvisionRequest, reporter: &dyn Reporter) -> Result<(), ExtensionError> {
+        pull::pull(self, request, reporter).await
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Provisioned, Report, Reporter};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
@@ -11,9 +12,9 @@ use crate::domain::profile::Bytes;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
-use crate::extensions::compose_ssh::{ComposeSsh, certify, runtime, source, workspace_only};
+use crate::extensions::compose_ssh::{ComposeSsh, certify, host, runtime, source, workspace_only};
 use crate::extensions::workspace::archive::capture::pieces;
-use crate::extensions::workspace::prepare::{Prepared, Wanted};
+use crate::extensions::workspace::prepare::{Detect, Prepared, Wanted};
 use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step};
 use crate::failpoint;
 use crate::transport::probe::{self, ProbeRequest};
@@ -40,19 +41,23 @@ pub(super) async fn provision(
     request: &ProvisionRequest,
     reporter: &dyn Reporter,
 ) -> Result<Provisioned, ExtensionError> {
-    let only = workspace_only(&request.profile);
     let plan = repo::plan(request).await.map_err(before_anything)?;
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
-    let prepared = prepare(extension, request, transport, plan.as_ref(), !only, Bytes::default()).await?;
+    let prepared = prepare(extension, request, transport, plan.as_ref(), Bytes::default(), &steps).await?;
     failpoint::reached("compose.prepared");
     let trips = transport.round_trips();
     reporter.learnt(&prepared.learnt());
     let made = finish(extension, request, transport, plan, prepared, &steps).await?;
     // One for the prepare call; transfer and `up` are in the count.
-    tracing::debug!(sandbox = %request.id, round_trips = transport.round_trips() - trips + 1, "provisioned");
+    tracing::debug!(
+        sandbox = %request.id,
+        round_trips = transport.round_trips() - trips + 1,
+        of_process = transport.round_trips(),
+        "provisioned"
+    );
     Ok(made)
 }
 
@@ -82,7 +87,9 @@ async fn finish(
         Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
     } else {
         let runtime = runtime_of(&prepared, request)?;
-        let rendered = source::render(request, &workspace::workspace(&prepared.workdir), Dialect::of(&runtime)).await?;
+        let workspace = workspace::workspace(&prepared.workdir);
+        // Once more, with the host that is there now: nothing is started that was not judged.
+        let (rendered, _) = host::render(request, &workspace, host_of(request, &runtime), transport).await?;
         let rendered = rendered.map_err(|error| refused(&error))?;
         let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
         made.rewrites = source::rewrites(&rendered);
@@ -92,24 +99,39 @@ async fn finish(
     Ok(made)
 }
 
-/// Makes the directory; for a stack, with a compose runtime of the host.
+/// Makes the directory; for a stack, with a compose runtime of the host. One that was found before is not looked for again,
+/// but where its engine is another one by now.
 pub(super) async fn prepare(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: Option<&Plan>,
-    needs_runtime: bool,
     min_free: Bytes,
+    steps: &Steps<'_>,
 ) -> Result<Prepared, ExtensionError> {
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
-    let wanted = Wanted { runtime: needs_runtime, words: &words, min_free, ..Wanted::default() };
-    let prepared = workspace::prepare::prepare(request, transport, plan, wanted).await?;
-    if needs_runtime && prepared.runtime.is_none() {
-        return Err(no_runtime(spec.name.as_str(), &prepared.findings).into());
+    let known = request.compose_host.as_ref().map(|host| &host.runtime);
+    let runtime = match known {
+        _ if workspace_only(&request.profile) => Detect::No,
+        Some(known) => Detect::Known(known),
+        None => Detect::First(&words),
+    };
+    let prepared =
+        workspace::prepare::prepare(request, transport, plan, Wanted { runtime, min_free, ..Wanted::default() })
+            .await?;
+    match (runtime, &prepared.runtime) {
+        (Detect::Known(before), None) => {
+            let runtime = host::find(extension, transport).await?.runtime;
+            let message = format!("the host has {} by now, and had {before}: it is judged again", runtime);
+            tracing::warn!(sandbox = %request.id, host = %spec.name, message);
+            steps.reporter.report(Report { stage: "prepare", message: Some(message), ..Report::default() });
+            Ok(prepared.on(runtime))
+        }
+        (Detect::First(_), None) => Err(no_runtime(spec.name.as_str(), &prepared.findings).into()),
+        _ => Ok(prepared),
     }
-    Ok(prepared)
 }
 
 pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
@@ -137,6 +159,12 @@ async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<Host
 /// The runtime that the prepare call found.
 pub(super) fn runtime_of(prepared: &Prepared, request: &ProvisionRequest) -> Result<Runtime, Fault> {
     prepared.runtime.clone().ok_or_else(|| no_runtime(request.host.as_str(), &[]))
+}
+
+/// The host as it was found, on the runtime that it has now.
+pub(super) fn host_of(request: &ProvisionRequest, runtime: &Runtime) -> ComposeHost {
+    let taken = request.compose_host.as_ref().and_then(|host| host.taken.clone());
+    ComposeHost { runtime: runtime.clone(), taken }
 }
 
 /// A compose file that is refused, with all that is wrong with it.

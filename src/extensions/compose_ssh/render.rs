@@ -13,6 +13,7 @@ mod dotenv;
 mod engine;
 mod environment;
 mod findings;
+mod host;
 mod images;
 mod include;
 mod interpolate;
@@ -21,9 +22,11 @@ mod labels;
 mod load;
 mod merge;
 mod mounts;
+mod networks;
 mod paths;
 mod policy;
 mod ports;
+mod pulls;
 mod resources;
 mod services;
 #[cfg(test)]
@@ -41,7 +44,9 @@ use crate::domain::sandbox::Rewrite;
 
 pub use dialect::Dialect;
 pub use findings::{Place, Refusal};
+pub use host::HostContext;
 pub use ports::ContainerPort;
+pub use pulls::{Pull, PullPolicy};
 pub use services::ServicePlan;
 pub use tree::{Entry, LocalTree, MemoryTree, Tree};
 
@@ -70,8 +75,8 @@ pub struct RenderInput<'a> {
     pub compose: &'a Compose,
     /// Variables of the profile; they win over `.env`.
     pub variables: &'a BTreeMap<String, String>,
-    /// What the compose on the host understands.
-    pub dialect: Dialect,
+    /// The host that it is rendered for.
+    pub host: &'a HostContext,
 }
 
 /// A compose file ready to start, and what is known about it.
@@ -85,6 +90,10 @@ pub struct Rendered {
     pub rewrites: Vec<Rewrite>,
     /// Images that are pulled, sorted; built ones are not among them.
     pub images: Vec<String>,
+    /// Whether a network asks for certain addresses, so that it matters which ones lead somewhere on the host.
+    pub fixed_addresses: bool,
+    /// Images that must be on the host before anything can be started or built.
+    pub pulls: Vec<Pull>,
     /// Named volumes, as the file calls them, sorted.
     pub volumes: Vec<String>,
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
@@ -244,8 +253,12 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     let mut volumes: Vec<String> =
         project.get("volumes").and_then(Value::as_object).map(|map| map.keys().cloned().collect()).unwrap_or_default();
     volumes.sort();
+    let fixed_addresses = networks::fixed(&project);
+    let pulls = pulls::of(&project, &workspace)?;
     let yaml = print(project);
     Ok(Rendered {
+        fixed_addresses,
+        pulls,
         volumes,
         yaml,
         services,
@@ -295,9 +308,11 @@ fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Val
         built: built(&services, pass),
     };
     let (services, plans, used) = services_of(services, &declared, pass)?;
+    let networks = networks::render(networks, &used, pass);
+    networks::attachments(&services, &networks, pass);
     let sections = [
         ("services", services),
-        ("networks", resources::networks(networks, &used, pass)),
+        ("networks", networks),
         ("volumes", resources::volumes(volumes, pass)?),
         ("secrets", resources::files("secrets", secrets, pass)?),
         ("configs", resources::files("configs", configs, pass)?),

@@ -9,8 +9,8 @@ use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::compose_ssh::render::{Dialect, Rendered};
-use crate::extensions::compose_ssh::{ComposeSsh, fetched, provision, source, workspace_only};
+use crate::extensions::compose_ssh::render::{HostContext, Rendered};
+use crate::extensions::compose_ssh::{ComposeSsh, fetched, host, provision, source, workspace_only};
 use crate::extensions::workspace::archive::restore;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
 use crate::failpoint;
@@ -32,7 +32,7 @@ pub(super) async fn restore(
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let room = restore::room(&from.archive);
-    let prepared = provision::prepare(extension, request, transport, None, !only, room).await?;
+    let prepared = provision::prepare(extension, request, transport, None, room, &steps).await?;
     restore::learnt(&prepared, reporter);
     let mut not_preserved = restore::unpack(transport, request, &prepared, from, &steps).await?;
     let mut made = prepared.provisioned();
@@ -42,7 +42,12 @@ pub(super) async fn restore(
         let runtime = provision::runtime_of(&prepared, request)?;
         steps.next("render");
         let workspace = workspace::workspace(&prepared.workdir);
-        let rendered = fetched::render(transport, request, &workspace, Dialect::of(&runtime)).await?;
+        let mut found = provision::host_of(request, &runtime);
+        let mut rendered = fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+        if host::wants_addresses(&rendered, &found) {
+            found.taken = Some(host::taken(transport, &runtime, request).await?);
+            rendered = fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+        }
         let rendered = rendered.map_err(|error| provision::refused(&error))?;
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
         restore::enough(from, request, &not_preserved)?;

@@ -6,7 +6,7 @@ use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
 use crate::domain::fault::Fault;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Rewrite;
-use crate::extensions::compose_ssh::render::{self, Dialect, LocalTree, RenderError, RenderInput, Rendered, Tree};
+use crate::extensions::compose_ssh::render::{self, HostContext, LocalTree, RenderError, RenderInput, Rendered, Tree};
 use crate::extensions::compose_ssh::workspace_only;
 use crate::extensions::workspace::repo;
 
@@ -14,7 +14,7 @@ use crate::extensions::workspace::repo;
 const COMPOSE_FILE: &str = "compose_file";
 
 /// Stands for the workspace on the host while nothing is there yet; no compose file names it.
-const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
+pub(super) const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
 
 /// What provision would do and refuse, without touching a host.
 pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
@@ -22,14 +22,19 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
     if workspace_only(&request.profile) {
         return Ok(preview);
     }
-    match render(request, PREVIEW_WORKDIR, Dialect::Full).await? {
+    note(render(request, PREVIEW_WORKDIR, &HostContext::default()).await?, &mut preview);
+    Ok(preview)
+}
+
+/// What a rendering for [`PREVIEW_WORKDIR`] says, as the preview tells it.
+pub(super) fn note(rendered: Result<Rendered, RenderError>, preview: &mut Preview) {
+    match rendered {
         Ok(rendered) => {
             preview.services = rendered.services.iter().map(|service| service.name.clone()).collect();
             preview.rewrites = rewrites(&rendered);
         }
         Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }
-    Ok(preview)
 }
 
 /// A path outside the workspace reads as one: `../other`, not as below a directory that nobody made.
@@ -43,14 +48,14 @@ fn as_written(refusal: Refusal) -> Refusal {
 pub(super) async fn render(
     request: &ProvisionRequest,
     workdir: &str,
-    dialect: Dialect,
+    host: &HostContext,
 ) -> Result<Result<Rendered, RenderError>, Fault> {
     let Some(source) = repo::repository(&request.inputs) else {
         return Err(Fault::invalid_input(repo::REPO, "this profile needs the input `repo`"));
     };
-    let (request, workdir) = (request.clone(), workdir.to_owned());
+    let (request, workdir, host) = (request.clone(), workdir.to_owned(), host.clone());
     // A tree on a slow disk must not hold a runtime's thread.
-    tokio::task::spawn_blocking(move || render_tree(&LocalTree::new(source), &request, &workdir, dialect))
+    tokio::task::spawn_blocking(move || render_tree(&LocalTree::new(source), &request, &workdir, &host))
         .await
         .map_err(|error| Fault::internal("the compose file's renderer ended by a fault").because(error))
 }
@@ -60,7 +65,7 @@ pub(super) fn render_tree(
     tree: &dyn Tree,
     request: &ProvisionRequest,
     workdir: &str,
-    dialect: Dialect,
+    host: &HostContext,
 ) -> Result<Rendered, RenderError> {
     render::render(
         tree,
@@ -72,7 +77,7 @@ pub(super) fn render_tree(
             compose_file: request.inputs.get(COMPOSE_FILE).map_or("docker-compose.yml", String::as_str),
             compose: &request.profile.compose,
             variables: &variables(&request.profile),
-            dialect,
+            host,
         },
     )
 }

@@ -5,7 +5,7 @@ use crate::domain::facts::{HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{configured_root, failed, manifest, step};
-use crate::transport::probe::parse_runtimes;
+use crate::transport::probe::{Engine, parse_runtimes};
 use crate::transport::transfer::{self, Plan};
 use crate::transport::{Command, Transport};
 
@@ -20,13 +20,23 @@ const PREPARE_SH: &str = concat!(
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
     /// Whether a compose runtime is looked for.
-    pub(crate) runtime: bool,
-    /// The words of the only one that may be used; empty: the first that works.
-    pub(crate) words: &'a [String],
+    pub(crate) runtime: Detect<'a>,
     /// The root is somebody else's work: it must be there already, and this says what to do when it is not.
     pub(crate) given_root: Option<&'a str>,
     /// What must stay free on its file system after the transfer.
     pub(crate) min_free: Bytes,
+}
+
+/// How a compose runtime is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Detect<'a> {
+    /// Not at all.
+    #[default]
+    No,
+    /// The first that works, or the only one that may be used, by its words.
+    First(&'a [String]),
+    /// One that was found a moment ago: its engine is asked whether it is still the same, the tool is not.
+    Known(&'a Runtime),
 }
 
 /// What the prepare call found and made.
@@ -37,7 +47,7 @@ pub(crate) struct Prepared {
     pub(crate) workdir: String,
     /// What the host proved to be.
     pub(crate) identity: HostIdentity,
-    /// The compose runtime, where one was asked for and works.
+    /// The compose runtime, where one was asked for and works; a known one only where its engine is the same.
     pub(crate) runtime: Option<Runtime>,
     /// Why runtimes do not work, a sentence each.
     pub(crate) findings: Vec<String>,
@@ -51,6 +61,12 @@ impl Prepared {
     /// For the record, at once.
     pub(crate) fn learnt(&self) -> Learnt {
         Learnt { workdir: self.workdir.clone(), identity: self.identity.clone() }
+    }
+
+    /// With another runtime than the one that was known.
+    pub(crate) fn on(self, runtime: Runtime) -> Self {
+        let identity = identity(&self.identity.machine_id, Some(&runtime));
+        Self { identity, runtime: Some(runtime), ..self }
     }
 
     /// What `provision` answers when nothing but the workspace was made.
@@ -91,8 +107,12 @@ pub(crate) async fn prepare(
         .arg(text)
         .arg(plan.map_or(0, |plan| plan.bytes).to_string())
         .arg(wanted.min_free.get().div_ceil(1024).to_string())
-        .arg(if wanted.runtime { "first" } else { "no" })
-        .args(wanted.words);
+        .arg(match wanted.runtime {
+            Detect::No => "no",
+            Detect::First(_) => "first",
+            Detect::Known(_) => "engines",
+        })
+        .args(if let Detect::First(words) = wanted.runtime { words } else { &[] });
     let output = step(transport, "prepare", &command).await?;
     let text = output.text();
     let said = Said::read(&text);
@@ -109,18 +129,29 @@ pub(crate) async fn prepare(
         return Err(failed("prepare", format!("the workspace on {} could not be prepared", spec.name), &output));
     };
     let report = parse_runtimes(&text);
-    let runtime = report.runtimes.into_iter().next();
+    let runtime = match wanted.runtime {
+        Detect::Known(known) => report.engines.iter().any(|engine| is_engine_of(engine, known)).then(|| known.clone()),
+        Detect::No | Detect::First(_) => report.runtimes.into_iter().next(),
+    };
     Ok(Prepared {
         workdir: format!("{}/{}", root.trim_end_matches('/'), request.id.project()),
-        identity: HostIdentity {
-            machine_id: said.value("machine").unwrap_or_default().to_owned(),
-            engine: runtime.as_ref().map(|runtime| runtime.engine.clone()),
-            engine_id: runtime.as_ref().and_then(|runtime| runtime.engine_id.clone()),
-        },
+        identity: identity(said.value("machine").unwrap_or_default(), runtime.as_ref()),
         root,
         runtime,
         findings: report.findings,
         rsync: said.value("rsync") == Some("yes") && transfer::rsync_here(),
         counter_ahead: said.value("counter").and_then(|counter| counter.parse().ok()),
     })
+}
+
+fn identity(machine_id: &str, runtime: Option<&Runtime>) -> HostIdentity {
+    HostIdentity {
+        machine_id: machine_id.to_owned(),
+        engine: runtime.map(|runtime| runtime.engine.clone()),
+        engine_id: runtime.and_then(|runtime| runtime.engine_id.clone()),
+    }
+}
+
+fn is_engine_of(engine: &Engine, runtime: &Runtime) -> bool {
+    (&engine.program, &engine.version, &engine.id) == (&runtime.engine, &runtime.engine_version, &runtime.engine_id)
 }

@@ -67,6 +67,7 @@ pub(super) fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
                 engine_version: engine.version.clone(),
                 engine_id: engine.id.clone(),
                 rootless: engine.rootless,
+                podman_behind: engine.podman_behind,
                 ..runtime.clone()
             });
         } else {
@@ -190,6 +191,7 @@ impl<'a> Said<'a> {
             engine_id: engine.id.clone(),
             rootless: engine.rootless,
             chosen: if tag == "override" { "override" } else { "detected" }.to_owned(),
+            podman_behind: engine.podman_behind,
         };
         report.runtimes.push(runtime);
     }

@@ -17,6 +17,9 @@ pub(super) fn apply(
     path: &str,
     pass: &mut Pass<'_>,
 ) -> Result<Map<String, Value>, RenderError> {
+    if let Some(why) = &pass.input.host.builds_escape {
+        pass.guard(Allowance::Builds, path, format!("{why}; use an image that is built elsewhere"));
+    }
     keys::keep_known(&mut build, keys::BUILD, path, pass.findings());
     keys::want_mappings(&build, &["additional_contexts"], path, pass.findings());
     let context = build.get("context").map(scalar).unwrap_or_default();

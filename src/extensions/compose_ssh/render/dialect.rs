@@ -147,7 +147,7 @@ impl Dialect {
 
 /// A service in the tool's words.
 pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
-    let dialect = pass.input.dialect;
+    let dialect = pass.input.host.dialect;
     let unread: Vec<String> =
         service.iter().filter(|(key, value)| !dialect.reads(key) && is_on(value)).map(|(key, _)| key.clone()).collect();
     service.retain(|key, _| dialect.reads(key));
@@ -182,7 +182,7 @@ fn stays_stopped(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'
     let condition = deploy.get("restart_policy").and_then(|policy| policy.get("condition")).map(scalar);
     let Some(word) = condition.filter(|word| matches!(word.as_str(), "any" | "always")) else { return };
     pass.findings().rewrite(&format!("{path}.deploy.restart_policy.condition"), told(&word));
-    if pass.input.dialect == Dialect::V1 {
+    if pass.input.host.dialect == Dialect::V1 {
         deploy.shift_remove("restart_policy");
         service.insert("restart".to_owned(), UNLESS_STOPPED.into());
     } else if let Some(policy) = deploy.get_mut("restart_policy").and_then(Value::as_object_mut) {
@@ -246,7 +246,7 @@ fn waits_for_nothing(service: &Map<String, Value>, path: &str, pass: &mut Pass<'
 
 /// Options of a volume's driver: podman-compose 1.0 makes a plain volume, whatever they say.
 pub(super) fn volume(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
-    if pass.input.dialect != Dialect::Narrow || !volume.get("driver_opts").is_some_and(keys::is_on) {
+    if pass.input.host.dialect != Dialect::Narrow || !volume.get("driver_opts").is_some_and(keys::is_on) {
         return;
     }
     let Some(Value::Object(options)) = volume.shift_remove("driver_opts") else { return };

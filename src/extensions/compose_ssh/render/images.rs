@@ -5,8 +5,7 @@ use super::Pass;
 impl Pass<'_> {
     /// Takes note of an image to pull. One that looks like an option would become one of podman's.
     pub(super) fn image(&mut self, image: &str, path: &str) {
-        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
-        let plain = image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal);
+        let plain = is_plain(image);
         if plain && has_transport(image) {
             self.findings().refuse(
                 path,
@@ -25,6 +24,16 @@ impl Pass<'_> {
             self.findings().refuse(path, None, format!("`{image}` is no name of an image; write `name:tag`"));
         }
     }
+}
+
+fn is_plain(image: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
+    image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal)
+}
+
+/// Is it the name of an image, and nothing else that an engine would read?
+pub(super) fn is_image(image: &str) -> bool {
+    is_plain(image) && !has_transport(image)
 }
 
 /// Transports of podman's image names (containers-transports(5)): all but `docker://` read files of the host.

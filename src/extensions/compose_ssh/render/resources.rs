@@ -1,6 +1,4 @@
-//! Top-level networks, volumes, secrets and configs.
-
-use std::collections::BTreeSet;
+//! Top-level volumes, secrets and configs, and what networks have in common with them.
 
 use serde_json::{Map, Value, json};
 
@@ -10,59 +8,6 @@ use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::scalar;
 use super::{Pass, RenderError, anchor, dialect, labels, mounts};
-
-/// Renders the networks that services use. (podman-compose 1.0.3 stops at one that none uses.)
-pub(super) fn networks(
-    mut declared: Map<String, Value>,
-    used: &BTreeSet<String>,
-    pass: &mut Pass<'_>,
-) -> Map<String, Value> {
-    if used.contains("default") && !declared.contains_key("default") {
-        declared.insert("default".to_owned(), Value::Null);
-    }
-    let mut rendered = Map::new();
-    for (name, network) in declared {
-        let path = format!("networks.{name}");
-        let Some(mut network) = definition(&name, network, keys::NETWORK, &path, pass) else { continue };
-        if external(&mut network, &name, &path, "network", pass) {
-            if network.get("name").is_some_and(|name| name == "host") {
-                pass.guard(
-                    Allowance::HostNetwork,
-                    &child(&path, "name"),
-                    "this is the network of the host; publish ports instead",
-                );
-            }
-            if used.contains(&name) {
-                rendered.insert(name, Value::Object(network));
-            }
-            continue;
-        }
-        own(&mut network, &path, pass);
-        let driver = network.get("driver").map(scalar).unwrap_or_default();
-        if !matches!(driver.as_str(), "" | "bridge" | "default" | "none") {
-            pass.guard(
-                Allowance::HostNetwork,
-                &child(&path, "driver"),
-                format!("`{driver}` reaches networks of the host; remove it"),
-            );
-        }
-        let options = network.get("driver_opts").and_then(Value::as_object);
-        let fixed = ["com.docker.network.bridge.name", "parent"]
-            .iter()
-            .any(|key| options.is_some_and(|options| options.contains_key(*key)));
-        if fixed {
-            pass.guard(
-                Allowance::HostNetwork,
-                &child(&path, "driver_opts"),
-                "this names an interface of the host; remove it",
-            );
-        }
-        if used.contains(&name) {
-            rendered.insert(name, Value::Object(network));
-        }
-    }
-    rendered
-}
 
 /// Renders the named volumes.
 pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Result<Map<String, Value>, RenderError> {
@@ -161,7 +106,13 @@ pub(super) fn files(
     Ok(rendered)
 }
 
-fn definition(name: &str, value: Value, known: &[&str], path: &str, pass: &mut Pass<'_>) -> Option<Map<String, Value>> {
+pub(super) fn definition(
+    name: &str,
+    value: Value,
+    known: &[&str],
+    path: &str,
+    pass: &mut Pass<'_>,
+) -> Option<Map<String, Value>> {
     if !keys::is_name(name) {
         pass.findings().refuse(
             path,
@@ -185,7 +136,7 @@ fn definition(name: &str, value: Value, known: &[&str], path: &str, pass: &mut P
 }
 
 /// Settles `external`. An external one is named outright: podman-compose 1.0.3 would add the project to its name.
-fn external(map: &mut Map<String, Value>, name: &str, path: &str, what: &str, pass: &mut Pass<'_>) -> bool {
+pub(super) fn external(map: &mut Map<String, Value>, name: &str, path: &str, what: &str, pass: &mut Pass<'_>) -> bool {
     let Some(external) = map.shift_remove("external").filter(is_on) else { return false };
     let real = external.get("name").or_else(|| map.get("name")).map_or_else(|| name.to_owned(), scalar);
     pass.guard(
@@ -198,7 +149,7 @@ fn external(map: &mut Map<String, Value>, name: &str, path: &str, what: &str, pa
 }
 
 /// Makes a network or volume the sandbox's own: no fixed name, our labels.
-fn own(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+pub(super) fn own(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     if let Some(name) = map.shift_remove("name") {
         pass.findings()
             .rewrite(&child(path, "name"), format!("`{}` is left out: names belong to the sandbox", scalar(&name)));

@@ -205,7 +205,7 @@ fn networks(
     pass: &mut Pass<'_>,
 ) -> Vec<String> {
     let path = child(path, "networks");
-    let narrow = pass.input.dialect == Dialect::Narrow;
+    let narrow = pass.input.host.dialect == Dialect::Narrow;
     if service.contains_key("network_mode") {
         if service.shift_remove("networks").is_some_and(|networks| is_on(&networks)) {
             pass.findings().refuse(&path, None, "`networks` and `network_mode` exclude each other; remove one");

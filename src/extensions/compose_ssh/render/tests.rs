@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod dialects;
+mod on_hosts;
 mod projects;
 mod refusals;
 mod replaced;
@@ -20,6 +21,7 @@ struct Case {
     variables: BTreeMap<String, String>,
     file: String,
     dialect: Dialect,
+    host: HostContext,
 }
 
 impl Case {
@@ -31,6 +33,7 @@ impl Case {
             variables: BTreeMap::new(),
             file: "docker-compose.yml".into(),
             dialect: Dialect::Full,
+            host: HostContext::default(),
         }
     }
 
@@ -71,6 +74,7 @@ impl Case {
         for (path, to) in &self.links {
             tree.insert(path, Entry::Link(to.clone()), "");
         }
+        let host = HostContext { dialect: self.dialect, ..self.host.clone() };
         let input = RenderInput {
             sandbox_id: "a1b2c3d4",
             owner: "own-1",
@@ -79,7 +83,7 @@ impl Case {
             compose_file: &self.file,
             compose: &self.compose,
             variables: &self.variables,
-            dialect: self.dialect,
+            host: &host,
         };
         render(&tree, &input)
     }

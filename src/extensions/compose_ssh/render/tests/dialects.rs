@@ -18,6 +18,7 @@ fn a_runtime_has_its_dialect() {
         engine_id: None,
         rootless: false,
         chosen: "detected".into(),
+        podman_behind: false,
     };
     for (flavour, version, dialect) in [
         (Flavour::DockerComposeV2, "2.26.1", Dialect::Full),

@@ -178,7 +178,7 @@ fn external_and_foreign_resources_need_permission() {
         ("networks: {n: {driver: macvlan}}", "networks.n.driver", "host-network"),
         (
             "networks: {n: {driver_opts: {com.docker.network.bridge.name: docker0}}}",
-            "networks.n.driver_opts",
+            "networks.n.driver_opts.com.docker.network.bridge.name",
             "host-network",
         ),
         ("volumes: {v: {external: true}}", "volumes.v.external", "external"),

@@ -1,0 +1,88 @@
+//! The host before anything is started or removed there: its compose runtime, and which addresses lead somewhere.
+
+use std::time::Duration;
+
+use crate::domain::compose_host::{ComposeHost, TakenSubnet};
+use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest};
+use crate::domain::facts::Runtime;
+use crate::domain::fault::Fault;
+use crate::domain::name::HostName;
+use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
+use crate::extensions::compose_ssh::{ComposeSsh, provision, source};
+use crate::extensions::workspace::repo;
+use crate::transport::probe::{self, parse_runtimes};
+use crate::transport::{Command, Transport};
+
+const FIND_SH: &str =
+    concat!(include_str!("../../transport/scripts/runtime.sh"), include_str!("scripts/find_runtime.sh"));
+
+/// Each call of a tool or engine has a limit of its own, well below.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// The runtime that a stack gets on a host, in one round trip.
+///
+/// Errors: `missing_dependency` where there is none, `timeout` where one is there and silent.
+pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<ComposeHost, Fault> {
+    let transport = extension.open(host).await?;
+    find(extension, transport.as_ref()).await
+}
+
+/// As [`ask`], on a way that is open.
+pub(super) async fn find(extension: &ComposeSsh, transport: &dyn Transport) -> Result<ComposeHost, Fault> {
+    let spec = transport.spec();
+    let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
+    let words = probe::override_words(chosen)?.unwrap_or_default();
+    let command = Command::script(FIND_SH).args(&words);
+    let output = transport.run(&command, LIMIT).await?;
+    let report = parse_runtimes(&output.text());
+    match report.runtimes.into_iter().next() {
+        Some(runtime) => Ok(ComposeHost { runtime, taken: None }),
+        None => Err(provision::no_runtime(spec.name.as_str(), &report.findings)),
+    }
+}
+
+/// The preview as the host that was asked has it: what its compose does otherwise, and what is refused because of it.
+pub(super) async fn preview(
+    extension: &ComposeSsh,
+    request: &mut ProvisionRequest,
+    preview: &mut Preview,
+) -> Result<(), ExtensionError> {
+    let Some(found) = request.compose_host.clone() else { return Ok(()) };
+    let transport = extension.open(&request.host).await?;
+    let (rendered, host) = render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
+    request.compose_host = Some(host);
+    preview.refusals.retain(|refusal| refusal.path == repo::REPO);
+    source::note(rendered, preview);
+    Ok(())
+}
+
+/// Renders the repository's compose file for a host. Where it asks for certain addresses, the host is asked which of them
+/// lead somewhere; the host as it is known then.
+pub(super) async fn render(
+    request: &ProvisionRequest,
+    workdir: &str,
+    mut host: ComposeHost,
+    transport: &dyn Transport,
+) -> Result<(Result<Rendered, RenderError>, ComposeHost), Fault> {
+    let rendered = source::render(request, workdir, &HostContext::from(&host)).await?;
+    if !wants_addresses(&rendered, &host) {
+        return Ok((rendered, host));
+    }
+    host.taken = Some(taken(transport, &host.runtime, request).await?);
+    let rendered = source::render(request, workdir, &HostContext::from(&host)).await?;
+    Ok((rendered, host))
+}
+
+/// Whether a rendering says nothing yet of addresses that it should say something of.
+pub(super) fn wants_addresses(rendered: &Result<Rendered, RenderError>, host: &ComposeHost) -> bool {
+    host.taken.is_none() && rendered.as_ref().is_ok_and(|rendered| rendered.fixed_addresses)
+}
+
+/// Which addresses lead somewhere on the host, but for this sandbox's own.
+pub(super) async fn taken(
+    transport: &dyn Transport,
+    runtime: &Runtime,
+    request: &ProvisionRequest,
+) -> Result<Vec<TakenSubnet>, Fault> {
+    probe::taken_subnets(transport, &runtime.engine, &request.id, &request.owner.owner).await
+}

@@ -1,0 +1,72 @@
+//! Images before a recreate: found or pulled while the sandbox that is there still runs. One that is nowhere must not cost it
+//! and its volumes.
+
+use std::time::Duration;
+
+use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter};
+use crate::domain::fault::{Code, Fault};
+use crate::extensions::compose_ssh::render::Pull;
+use crate::extensions::compose_ssh::{ComposeSsh, host, provision, source};
+use crate::extensions::workspace::failed;
+use crate::extensions::workspace::said::Said;
+use crate::transport::{Command, Source};
+
+const PULL_SH: &str = include_str!("scripts/pull.sh");
+
+/// Has every image on the host that the stack is started or built from.
+///
+/// Errors: `operation_failed` naming each one that is not there and cannot be pulled. Nothing else was changed.
+pub(super) async fn pull(
+    extension: &ComposeSsh,
+    request: &ProvisionRequest,
+    reporter: &dyn Reporter,
+) -> Result<(), ExtensionError> {
+    let Some(found) = request.compose_host.clone() else { return Ok(()) };
+    let report = Report { stage: "images", ..Report::default() };
+    reporter.report(report.clone());
+    let transport = extension.open(&request.host).await?;
+    let engine = found.runtime.engine.clone();
+    let (rendered, _) = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
+    let pulls = rendered.map_err(|error| provision::refused(&error))?.pulls;
+    if pulls.is_empty() {
+        return Ok(());
+    }
+    let words = pulls.iter().flat_map(|pull| [pull.policy.as_str(), &pull.image, &pull.platform]);
+    let command = Command::script(PULL_SH).arg(&engine).args(words);
+    let mut on_line = |_: Source, line: &[u8]| {
+        let message = Some(String::from_utf8_lossy(line).into_owned());
+        reporter.report(Report { message, ..report.clone() });
+    };
+    let limit: Duration = request.profile.ready_timeout.duration();
+    let output = transport.stream(&command, limit, &mut on_line).await.map_err(|fault| late(fault, request))?;
+    let text = output.text();
+    let said = Said::read(&text);
+    let lacking: Vec<&str> = said.entries().filter(|entry| entry.key == "lacking").map(|entry| entry.value).collect();
+    if output.ok() && lacking.is_empty() && said.value("images") == Some("there") {
+        return Ok(());
+    }
+    let names: Vec<String> = pulls.iter().filter(|pull| lacking.contains(&pull.image.as_str())).map(told).collect();
+    let host = &transport.spec().name;
+    let message = match names.as_slice() {
+        [] => format!("{engine} of {host} cannot say which images it has"),
+        names => format!("{host} lacks {}", names.join(", ")),
+    };
+    let error = failed("images", message, &output);
+    Err(ExtensionError { untouched: true, ..error })
+}
+
+/// An image that is lacking, with who wants it and why it is not pulled.
+fn told(pull: &Pull) -> String {
+    let why = if pull.policy.as_str() == "never" { "is never pulled" } else { "cannot be pulled" };
+    format!("the image {} of {}, which {why}", pull.image, pull.path)
+}
+
+fn late(fault: Fault, request: &ProvisionRequest) -> Fault {
+    if fault.code != Code::Timeout {
+        return fault.detail("step", "images");
+    }
+    let limit = request.profile.ready_timeout;
+    Fault::new(Code::Timeout, format!("the images were not there within the profile's ready_timeout of {limit}"))
+        .detail("step", "images")
+        .because(fault)
+}
