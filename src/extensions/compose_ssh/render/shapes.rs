@@ -250,5 +250,8 @@ fn mount_point(key: &str, item: &Value) -> Option<String> {
     }
 }
 
+/// Does the table say what this key of a service may hold?
 #[cfg(test)]
-mod tests;
+pub(super) fn has_shape(key: &str) -> bool {
+    table::SERVICE.iter().any(|(name, _)| *name == key)
+}

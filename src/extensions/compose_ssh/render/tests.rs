@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod dialects;
+mod options;
 mod projects;
 mod refusals;
 mod replaced;

@@ -84,7 +84,7 @@ pub(super) const SERVICE: &[(&str, Shape)] = &[
     ("deploy", Keys(DEPLOY)),
     ("device_cgroup_rules", List(&Word(words::is_device_rule, "a rule such as `c 1:3 mr`"))),
     ("devices", List(&Long(&DEVICE, &[("source", DEVICE), ("target", DEVICE), ("permissions", NAME)]))),
-    ("dns", List(&IP)),
+    ("dns", List(&Word(words::is_resolver, "an IP address"))),
     ("dns_opt", List(&Word(words::is_resolver_option, "a resolver's option such as `ndots:1`"))),
     ("dns_search", List(&Word(words::is_search, "a domain"))),
     ("domainname", HOST),

@@ -145,6 +145,11 @@ pub(super) fn is_ip(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok()
 }
 
+/// A resolver; empty where a variable is.
+pub(super) fn is_resolver(text: &str) -> bool {
+    text.is_empty() || is_ip(text)
+}
+
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.is_empty() || text.parse::<Ipv4Addr>().is_ok()
 }
