@@ -27,6 +27,7 @@ mod lab;
 mod lifecycle;
 mod looks;
 mod neighbours;
+mod options;
 mod races;
 mod rollback;
 mod stacks;

@@ -29,6 +29,7 @@ mod ports;
 mod pulls;
 mod resources;
 mod services;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -242,10 +243,11 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
         mounted: BTreeSet::new(),
         writable: Vec::new(),
     };
-    let (project, services) = assemble(project, &mut pass)?;
+    let (mut project, services) = assemble(project, &mut pass)?;
     pass.refuse_replaceable();
     let Pass { loader, images, sources, .. } = pass;
     let documents = loader.documents;
+    shapes::judge(&mut project, &paths::normalize(input.workdir), input.dialect, &mut findings);
     findings.locate(&documents);
     if !findings.refusals.is_empty() {
         return Err(RenderError::Refused(findings.refusals));

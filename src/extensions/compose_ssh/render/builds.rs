@@ -1,5 +1,7 @@
 //! `build`: contexts inside the workspace, and nothing of the host's.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::domain::profile::Allowance;
@@ -8,13 +10,23 @@ use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::{assignments, list, scalar};
 use super::paths::{Target, normalize};
+use super::services::Declared;
 use super::tree::Entry;
-use super::{Pass, RenderError, anchor, environment, labels};
+use super::{Dialect, Pass, RenderError, anchor, environment, labels};
+
+/// What podman's tools take for the Dockerfile when none is named, the first that is there.
+const PODMAN_NAMES: &[&str] =
+    &["Containerfile", "ContainerFile", "containerfile", "Dockerfile", "DockerFile", "dockerfile"];
+
+/// Keys of a build that are lists, and may be written as the one word that is in them.
+const LISTS: &[&str] =
+    &["cache_from", "cache_to", "entitlements", "extra_hosts", "no_cache_filter", "platforms", "secrets"];
 
 /// Judges and renders a `build` whose paths are anchored.
 pub(super) fn apply(
     mut build: Map<String, Value>,
     path: &str,
+    declared: &Declared,
     pass: &mut Pass<'_>,
 ) -> Result<Map<String, Value>, RenderError> {
     if let Some(why) = &pass.input.host.builds_escape {
@@ -27,8 +39,14 @@ pub(super) fn apply(
         build.insert("context".to_owned(), real.clone().into());
         dockerfile(&build, &real, path, pass)?;
     }
-    contexts(&mut build, path, pass)?;
+    contexts(&mut build, path, &declared.services, pass)?;
+    secrets(&build, path, &declared.secrets, pass);
     switches(&build, path, pass);
+    for key in LISTS {
+        if let Some(value) = build.get_mut(*key).filter(|value| !value.is_array() && !value.is_object()) {
+            *value = Value::Array(list(value.take()));
+        }
+    }
     if build.shift_remove("tags").is_some() {
         pass.findings().rewrite(&child(path, "tags"), "is left out: other sandboxes share the host's image names");
     }
@@ -76,33 +94,84 @@ fn folder(context: &str, path: &str, pass: &mut Pass<'_>) -> Result<Option<Strin
 }
 
 fn dockerfile(build: &Map<String, Value>, context: &str, path: &str, pass: &mut Pass<'_>) -> Result<(), RenderError> {
-    if anchor::is_remote(context) || build.contains_key("dockerfile_inline") {
-        return Ok(());
+    let path = child(path, "dockerfile");
+    let written = build.get("dockerfile").map(scalar);
+    let inline = build.contains_key("dockerfile_inline");
+    if inline && written.is_some() {
+        let message =
+            "`dockerfile` and `dockerfile_inline` exclude each other, and tools differ in which counts; keep one";
+        pass.findings().refuse(&path, None, message);
     }
-    let file = build.get("dockerfile").map_or_else(|| "Dockerfile".to_owned(), scalar);
-    let anchored = if file.starts_with(['/', '~']) { file.clone() } else { normalize(&format!("{context}/{file}")) };
-    if let Target::Outside(why) = pass.locate(&anchored)? {
-        pass.guard(
-            Allowance::BindMounts,
-            &child(path, "dockerfile"),
-            format!("`{file}` {why}; copy it into the workspace"),
-        );
+    let files: Vec<String> = match written {
+        Some(file) => vec![file],
+        None if inline || anchor::is_remote(context) => Vec::new(),
+        None if matches!(pass.input.dialect, Dialect::Podman | Dialect::Narrow) => {
+            PODMAN_NAMES.iter().map(|name| (*name).to_owned()).collect()
+        }
+        None => vec!["Dockerfile".to_owned()],
+    };
+    for file in files {
+        let here = file.starts_with(['/', '~']);
+        if anchor::is_remote(context) && !here && !file.split('/').any(|part| part == "..") {
+            continue;
+        }
+        let anchored = if here { file.clone() } else { normalize(&format!("{context}/{file}")) };
+        if let Target::Outside(why) = pass.locate(&anchored)? {
+            let message = format!("`{file}` {why}; copy it into the workspace");
+            pass.guard(Allowance::BindMounts, &path, message);
+        }
     }
     Ok(())
 }
 
-fn contexts(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Result<(), RenderError> {
+fn contexts(
+    build: &mut Map<String, Value>,
+    path: &str,
+    declared: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) -> Result<(), RenderError> {
     let Some(Value::Object(contexts)) = build.get_mut("additional_contexts") else { return Ok(()) };
     for (name, context) in contexts {
         let text = scalar(context);
-        if text.starts_with("docker-image://") || text.starts_with("service:") {
+        let path = format!("{path}.additional_contexts.{name}");
+        if let Some(image) = text.strip_prefix("docker-image://") {
+            pass.is_image(image, &path);
             continue;
         }
-        if let Some(real) = folder(&text, &format!("{path}.additional_contexts.{name}"), pass)? {
+        if let Some(service) = text.strip_prefix("service:") {
+            if !declared.contains(service) {
+                pass.findings().refuse(
+                    &path,
+                    None,
+                    format!("there is no service `{service}` that is started; correct the name"),
+                );
+            }
+            continue;
+        }
+        if let Some(real) = folder(&text, &path, pass)? {
             *context = real.into();
         }
     }
     Ok(())
+}
+
+/// The type of a cache, read as the build tool does: CSV, its keys lowered and trimmed. An image has none.
+fn cache_type(from: &str) -> Option<String> {
+    let fields = from.split(',').map(|field| field.trim_matches(|c: char| c == '"' || c.is_whitespace()));
+    fields
+        .filter_map(|field| field.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("type"))
+        .map(|(_, kind)| kind.trim().to_ascii_lowercase())
+}
+
+fn secrets(build: &Map<String, Value>, path: &str, declared: &BTreeSet<String>, pass: &mut Pass<'_>) {
+    for (index, secret) in list(build.get("secrets").cloned().unwrap_or_default()).iter().enumerate() {
+        let name = secret.get("source").map_or_else(|| scalar(secret), scalar);
+        if !declared.contains(&name) {
+            let message = format!("`{}` is not declared; add it under `secrets:`", name.escape_debug());
+            pass.findings().refuse(&format!("{path}.secrets[{index}]"), None, message);
+        }
+    }
 }
 
 fn switches(build: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
@@ -121,9 +190,19 @@ fn switches(build: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
             pass.guard(allow, &child(path, key), why);
         }
     }
-    if list(build.get("cache_from").cloned().unwrap_or_default()).iter().any(|from| scalar(from).contains("type=local"))
-    {
-        pass.guard(Allowance::BindMounts, &child(path, "cache_from"), "this reads a folder of the host; remove it");
+    for from in list(build.get("cache_from").cloned().unwrap_or_default()).iter().map(scalar) {
+        let path = child(path, "cache_from");
+        match cache_type(&from).as_deref() {
+            None | Some("registry") => {}
+            Some("local") => {
+                pass.guard(Allowance::BindMounts, &path, "this reads a folder of the host; remove it");
+            }
+            Some(other) => {
+                let message =
+                    format!("a cache of type `{}` needs credentials of the host; name an image", other.escape_debug());
+                pass.guard(Allowance::External, &path, message);
+            }
+        }
     }
     match build.get("network").map(scalar).as_deref() {
         None | Some("" | "none" | "default") => {}

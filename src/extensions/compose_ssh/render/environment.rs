@@ -40,7 +40,8 @@ pub(super) fn labels(
     loader: &mut Loader<'_>,
     variables: &Variables,
 ) -> Result<Map<String, Value>, RenderError> {
-    let mut merged = from_files(service, "label_file", path, loader, variables)?;
+    let file = from_files(service, "label_file", path, loader, variables)?;
+    let mut merged = super::labels::mapping(Value::Object(file), &child(path, "label_file"), loader.findings);
     merged.extend(super::labels::mapping(
         service.shift_remove("labels").unwrap_or_default(),
         &child(path, "labels"),

@@ -74,6 +74,13 @@ impl Findings {
         }
     }
 
+    /// Is something refused at this path, or at one above it?
+    pub(super) fn refuses(&self, path: &str) -> bool {
+        self.refusals.iter().any(|refusal| {
+            path.strip_prefix(refusal.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
     pub(super) fn rewrite(&mut self, path: &str, what: impl Into<String>) {
         let what = what.into();
         if self.seen.insert((path.to_owned(), what.clone())) {

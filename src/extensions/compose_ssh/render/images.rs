@@ -5,6 +5,13 @@ use super::Pass;
 impl Pass<'_> {
     /// Takes note of an image to pull. One that looks like an option would become one of podman's.
     pub(super) fn image(&mut self, image: &str, path: &str) {
+        if self.is_image(image, path) {
+            self.images.insert(image.to_owned());
+        }
+    }
+
+    /// Refuses what is no image of a registry.
+    pub(super) fn is_image(&mut self, image: &str, path: &str) -> bool {
         let plain = is_plain(image);
         if plain && has_transport(image) {
             self.findings().refuse(
@@ -13,7 +20,7 @@ impl Pass<'_> {
                 format!("`{image}` reads an image from the host's files or another store; write `name:tag`"),
             );
         } else if plain {
-            self.images.insert(image.to_owned());
+            return true;
         } else if image.is_empty() {
             self.findings().refuse(
                 path,
@@ -23,6 +30,7 @@ impl Pass<'_> {
         } else {
             self.findings().refuse(path, None, format!("`{image}` is no name of an image; write `name:tag`"));
         }
+        false
     }
 }
 

@@ -70,6 +70,19 @@ pub(super) fn assignments(value: Value) -> Value {
     Value::Object(entries.collect())
 }
 
+/// Names that a list of `NAME=value` sets to different values. A mapping has none.
+pub(super) fn contradictions(value: &Value) -> Vec<String> {
+    let mut seen: Map<String, Value> = Map::new();
+    let mut names = Vec::new();
+    for text in value.as_array().into_iter().flatten().map(scalar) {
+        let (name, value) = text.split_once('=').unwrap_or((&text, ""));
+        if seen.insert(name.to_owned(), value.into()).is_some_and(|earlier| earlier != value) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
 fn named(value: Value, empty: &Value) -> Value {
     let Value::Array(items) = value else { return value };
     Value::Object(items.iter().map(|item| (scalar(item), empty.clone())).collect())

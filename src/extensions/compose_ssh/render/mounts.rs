@@ -10,11 +10,10 @@ use super::document::child;
 use super::engine::reaches_engine;
 use super::merge::scalar;
 use super::paths::Target;
-use super::{Pass, RenderError, anchor, keys, labels};
+use super::{Pass, RenderError, anchor, keys, labels, shapes};
 
 /// Options of a short mount that change nothing outside the sandbox.
 const MODES: &[&str] = &[
-    "",
     "ro",
     "rw",
     "z",
@@ -81,7 +80,8 @@ pub(super) fn apply(
                 None
             }
         };
-        rendered.extend(mount);
+        // A refused one keeps its place, so that the paths of those behind it stay right.
+        rendered.push(mount.unwrap_or_default());
     }
     Ok(rendered)
 }
@@ -111,11 +111,13 @@ fn short(
         );
         return Ok(None);
     }
-    options(mode, path, pass);
+    let words = options(mode, path, pass);
+    // `U` gives the files to the container's user.
+    let writable = !words.contains(&"ro") || words.contains(&"U");
     let suffix = if mode.is_empty() { String::new() } else { format!(":{mode}") };
     let Some(source) = source else { return Ok(Some(format!("{target}{suffix}"))) };
     let source = if anchor::is_path(source) {
-        match bind(source, path, !mode.split(',').any(|option| option == "ro"), pass)? {
+        match bind(source, path, writable, pass)? {
             Some(source) => source,
             None => return Ok(None),
         }
@@ -126,18 +128,24 @@ fn short(
     Ok(Some(format!("{source}:{target}{suffix}")))
 }
 
-fn options(mode: &str, path: &str, pass: &mut Pass<'_>) {
-    for option in mode.split(',') {
-        if matches!(option, "shared" | "rshared") {
+/// Judges the options of a mount; those that stand once and against no other are returned.
+fn options<'m>(mode: &'m str, path: &str, pass: &mut Pass<'_>) -> Vec<&'m str> {
+    let options = shapes::mount_options(mode).unwrap_or_else(|message| {
+        pass.findings().refuse(path, None, message);
+        Vec::new()
+    });
+    for option in &options {
+        if matches!(*option, "shared" | "rshared") {
             pass.guard(
                 Allowance::Privileged,
                 path,
                 format!("`{option}` lets mounts of the container appear on the host; remove it"),
             );
-        } else if !MODES.contains(&option) {
+        } else if !MODES.contains(option) {
             pass.findings().refuse(path, None, format!("`{option}` is no known mount option; use `ro` or `rw`"));
         }
     }
+    options
 }
 
 fn named(source: &str, path: &str, declared: &BTreeSet<String>, pass: &mut Pass<'_>) {
@@ -188,7 +196,7 @@ pub(super) fn bind(
     Ok(Some(rendered).filter(|_| permitted && harmless))
 }
 
-/// Labels of an anonymous volume must not claim that it is another project's.
+/// Labels of a volume that a mount makes must not claim that it is another project's.
 fn own_labels(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let Some(options) = map.get_mut("volume").and_then(Value::as_object_mut) else { return };
     let Some(written) = options.shift_remove("labels") else { return };
@@ -203,6 +211,7 @@ fn long(
     pass: &mut Pass<'_>,
 ) -> Result<Option<Map<String, Value>>, RenderError> {
     keys::keep_known(&mut map, keys::MOUNT, path, pass.findings());
+    own_labels(&mut map, path, pass);
     let kind = map.get("type").map(scalar).unwrap_or_default();
     let source = map.get("source").map(scalar).unwrap_or_default();
     if !map.get("target").map(scalar).unwrap_or_default().starts_with('/') {
@@ -213,11 +222,12 @@ fn long(
         "bind" => {
             let propagation = map.get("bind").and_then(|bind| bind.get("propagation")).map(scalar).unwrap_or_default();
             options(&propagation, &child(path, "bind.propagation"), pass);
-            let writable = map.get("read_only").is_none_or(|value| scalar(value) != "true");
+            // Only what every tool takes for true: text is made the one or the other before it is printed.
+            let writable = map.get("read_only").is_none_or(|value| *value != true);
             let Some(source) = bind(&source, &child(path, "source"), writable, pass)? else { return Ok(None) };
             map.insert("source".to_owned(), source.into());
         }
-        "volume" if source.is_empty() => own_labels(&mut map, path, pass),
+        "volume" if source.is_empty() => {}
         "volume" if anchor::is_path(&source) => {
             pass.findings().refuse(path, None, format!("`{source}` is a path; write `type: bind`"));
         }

@@ -49,9 +49,8 @@ const MAPPINGS: &[&str] = &["logging", "deploy", "healthcheck", "blkio_config", 
 /// Log drivers that keep lines on the host's engine.
 const LOG_DRIVERS: &[&str] = &["", "json-file", "local", "journald", "k8s-file", "none"];
 
-/// Annotations that engines and runtimes act upon.
-const ACTING_ANNOTATIONS: &[&str] =
-    &["run.oci.", "io.podman.", "org.systemd.", "io.kubernetes.", "io.containers.", "krun."];
+/// Annotations that no engine, runtime or hook acts upon. Which others it acts upon is the host's to say.
+const NOTES: &str = "org.opencontainers.image.";
 
 /// Refuses what a service asks for beyond the sandbox. Mounts, builds and ports are judged where they are rendered.
 pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTreeSet<String>, pass: &mut Pass<'_>) {
@@ -68,6 +67,7 @@ pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTr
     }
     network_mode(service, path, services, pass);
     security(service, path, pass);
+    annotations(service, path, pass);
     logging(service, path, pass);
     deploy(service, path, pass);
     for key in ["post_start", "pre_stop"] {
@@ -163,18 +163,30 @@ fn security(service: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
             "a negative score sacrifices the host's processes first; remove it",
         );
     }
-    let Some(annotations) = service.get("annotations").cloned().map(merge::assignments) else { return };
-    let Value::Object(annotations) = annotations else {
-        pass.findings().refuse(&child(path, "annotations"), None, "write annotations as a mapping `name: value`");
-        return;
-    };
-    for name in annotations.keys().filter(|name| ACTING_ANNOTATIONS.iter().any(|prefix| name.starts_with(prefix))) {
-        pass.guard(
-            Allowance::Privileged,
-            &format!("{path}.annotations.{name}"),
-            "runtimes act upon this annotation; remove it",
+}
+
+fn annotations(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+    let path = child(path, "annotations");
+    let Some(written) = service.shift_remove("annotations") else { return };
+    for name in merge::contradictions(&written) {
+        pass.findings().refuse(
+            &path,
+            None,
+            format!("the annotation `{name}` is set twice, and not to the same; keep one"),
         );
     }
+    let Value::Object(annotations) = merge::assignments(written) else {
+        pass.findings().refuse(&path, None, "write annotations as a mapping `name: value`");
+        return;
+    };
+    for name in annotations.keys().filter(|name| !name.starts_with(NOTES)) {
+        pass.guard(
+            Allowance::Privileged,
+            &child(&path, name),
+            format!("runtimes and hooks of the host act upon annotations; use `labels:` for notes, or `{NOTES}*`"),
+        );
+    }
+    service.insert("annotations".to_owned(), Value::Object(annotations));
 }
 
 fn logging(service: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {

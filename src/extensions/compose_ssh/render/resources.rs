@@ -7,7 +7,7 @@ use crate::domain::profile::Allowance;
 use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::scalar;
-use super::{Pass, RenderError, anchor, dialect, labels, mounts};
+use super::{Pass, RenderError, anchor, dialect, labels, mounts, shapes};
 
 /// Renders the named volumes.
 pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Result<Map<String, Value>, RenderError> {
@@ -35,15 +35,33 @@ pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Resu
 
 /// The local driver mounts whatever its options say: a folder of the host, a disk, a share.
 fn driver_options(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Result<(), RenderError> {
+    let local =
+        volume.get("driver").map(scalar).is_none_or(|driver| matches!(driver.as_str(), "" | "local" | "default"));
     let Some(Value::Object(options)) = volume.get_mut("driver_opts") else { return Ok(()) };
     let text = |key: &str| options.get(key).map(scalar).unwrap_or_default();
-    let (kind, device) = (text("type"), text("device"));
+    let (kind, device, words) = (text("type"), text("device"), text("o"));
+    for key in options.keys().filter(|key| local && !LOCAL_OPTIONS.contains(&key.as_str())) {
+        let message =
+            format!("unknown option `{}`; the local driver knows {}", key.escape_debug(), LOCAL_OPTIONS.join(", "));
+        pass.findings().refuse(&child(path, key), None, message);
+    }
+    let memory = kind == "tmpfs" || (kind.is_empty() && device.is_empty());
     if anchor::is_bind(options) {
+        if let Err(message) = bind_options(&words) {
+            pass.findings().refuse(&child(path, "o"), None, message);
+        }
         if let Some(source) = mounts::bind(&device, &child(path, "device"), true, pass)? {
             options.insert("device".to_owned(), source.into());
         }
-    } else if kind == "tmpfs" || (kind.is_empty() && device.is_empty()) {
-        // Memory, or a plain volume.
+    } else if memory && local {
+        // A plain volume takes what a file system in memory does: who owns it, and how large it is.
+        if let Err(message) = shapes::tmpfs_options(&words) {
+            pass.findings().refuse(&child(path, "o"), None, message);
+        }
+        if !matches!(device.as_str(), "" | "tmpfs" | "none") {
+            let message = format!("`{}` is no device of memory; write `device: tmpfs`", device.escape_debug());
+            pass.findings().refuse(&child(path, "device"), None, message);
+        }
     } else if device.starts_with("/dev/") {
         pass.guard(
             Allowance::Devices,
@@ -58,6 +76,21 @@ fn driver_options(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'
         );
     }
     Ok(())
+}
+
+/// Options that podman's and Docker's local driver read alike.
+const LOCAL_OPTIONS: &[&str] = &["type", "device", "o"];
+
+/// Words that a volume which is a folder of the workspace may have in `o`.
+fn bind_options(words: &str) -> Result<(), String> {
+    const KNOWN: &[&str] = &[
+        "bind", "rbind", "ro", "rw", "exec", "noexec", "dev", "nodev", "suid", "nosuid", "private", "rprivate",
+        "slave", "rslave", "noatime", "relatime", "defaults",
+    ];
+    let unknown = shapes::mount_options(words)?.into_iter().find(|word| !KNOWN.contains(word));
+    unknown.map_or(Ok(()), |word| {
+        Err(format!("`{}` is no option of a folder that is a volume; write `o: bind`", word.escape_debug()))
+    })
 }
 
 /// Renders secrets or configs.

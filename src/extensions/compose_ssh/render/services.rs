@@ -17,6 +17,29 @@ const MAX_REPLICAS: u32 = 64;
 const SWITCHES: &[&str] =
     &["attach", "init", "oom_kill_disable", "privileged", "read_only", "stdin_open", "tty", "use_api_socket"];
 
+/// Lists that may be written as the one word that is in them.
+const LISTS: &[&str] = &[
+    "cap_add",
+    "cap_drop",
+    "configs",
+    "device_cgroup_rules",
+    "devices",
+    "dns",
+    "dns_opt",
+    "dns_search",
+    "env_file",
+    "expose",
+    "external_links",
+    "extra_hosts",
+    "group_add",
+    "links",
+    "secrets",
+    "security_opt",
+    "sysctls",
+    "tmpfs",
+    "volumes_from",
+];
+
 /// What the engine is expected to run for a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
@@ -73,13 +96,19 @@ pub(super) fn render(
     hooks(&mut service, &path, pass);
     let mut labels = environment::labels(&mut service, &path, &mut pass.loader, &pass.variables)?;
     labels.extend(pass.labels());
+    if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut)
+        && let Some(written) = deploy.shift_remove("labels")
+    {
+        let kept = super::labels::mapping(written, &child(&path, "deploy.labels"), pass.findings());
+        deploy.insert("labels".to_owned(), Value::Object(kept));
+    }
     service.insert("labels".to_owned(), Value::Object(labels));
     let container_ports = publish(&mut service, &path, pass);
     if let Some(volumes) = service.shift_remove("volumes") {
         let mounted = mounts::apply(list(volumes), &child(&path, "volumes"), &declared.volumes, pass)?;
         service.insert("volumes".to_owned(), Value::Array(mounted));
     }
-    let built = build(name, &mut service, &path, pass)?;
+    let built = build(name, &mut service, &path, declared, pass)?;
     let image = image(&mut service, &path, built.as_deref(), declared, pass);
     let networks = networks(&mut service, &path, alias.as_deref(), declared, pass);
     depends_on(&mut service, &path, declared, pass);
@@ -155,12 +184,13 @@ fn build(
     name: &str,
     service: &mut Map<String, Value>,
     path: &str,
+    declared: &Declared,
     pass: &mut Pass<'_>,
 ) -> Result<Option<String>, RenderError> {
     match service.shift_remove("build") {
         None => Ok(None),
         Some(Value::Object(build)) => {
-            let build = builds::apply(build, &child(path, "build"), pass)?;
+            let build = builds::apply(build, &child(path, "build"), declared, pass)?;
             service.insert("build".to_owned(), Value::Object(build));
             Ok(Some(pass.image_of(name)))
         }
@@ -361,6 +391,12 @@ fn uniform(service: &mut Map<String, Value>) {
             });
             let pairs: Value = pairs.collect();
             service.insert(key.to_owned(), pairs);
+        }
+    }
+    // podman-compose takes a word for a list of its letters.
+    for key in LISTS {
+        if let Some(value) = service.get_mut(*key).filter(|value| !value.is_array() && !value.is_object()) {
+            *value = Value::Array(list(value.take()));
         }
     }
     for key in ["command", "entrypoint", "expose", "cap_add", "cap_drop", "dns", "dns_search", "group_add"] {

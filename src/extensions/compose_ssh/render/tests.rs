@@ -10,6 +10,7 @@ use super::*;
 
 mod dialects;
 mod on_hosts;
+mod options;
 mod projects;
 mod refusals;
 mod replaced;
@@ -306,14 +307,14 @@ fn built_images_belong_to_the_sandbox() {
 #[test]
 fn podman_compose_1_0_gets_what_it_can_read() {
     let mut case = Case::web(
-        "container_name: c\nsysctls: {a: 1}\nextra_hosts: {h: 1.2.3.4}\ntty: 'false'\ncommand: [sleep, 30]\nblkio_config:\n",
+        "container_name: c\nsysctls: {net.a: 1}\nextra_hosts: {h: 1.2.3.4}\ntty: 'false'\ncommand: [sleep, 30]\nblkio_config:\n",
     );
     case.dialect = Dialect::Narrow;
     let web = case.web_service();
     assert_eq!(web["networks"], json!(["default"]));
     assert_eq!(
         (&web["sysctls"], &web["extra_hosts"], &web["tty"], &web["command"]),
-        (&json!(["a=1"]), &json!(["h:1.2.3.4"]), &json!(false), &json!(["sleep", "30"]))
+        (&json!(["net.a=1"]), &json!(["h:1.2.3.4"]), &json!(false), &json!(["sleep", "30"]))
     );
     assert!(web.get("blkio_config").is_none());
     let mut case = Case::web("network_mode: none");
