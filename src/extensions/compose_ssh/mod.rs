@@ -10,6 +10,7 @@ mod fetched;
 mod handle;
 mod logs;
 mod look;
+mod mask;
 mod patch;
 mod provision;
 mod ready;

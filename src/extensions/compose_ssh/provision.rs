@@ -10,6 +10,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
+use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, certify, runtime, source, workspace_only};
 use crate::extensions::workspace::archive::capture::pieces;
@@ -170,8 +171,10 @@ pub(super) async fn up(
         .arg(&runtime.engine)
         .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
         .args(&runtime.command);
+    let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
+        .ok_or_else(|| Fault::internal("the rendered file cannot be read again"))?;
     let mut on_line = |_: Source, line: &[u8]| {
-        let message = Some(String::from_utf8_lossy(line).into_owned());
+        let message = Some(masker.line(line));
         steps.reporter.report(Report { message, ..report.clone() });
     };
     // Pulling and building count: a start that takes longer than the profile allows has failed.
@@ -182,6 +185,7 @@ pub(super) async fn up(
             .stream(&command, until.saturating_duration_since(Instant::now()), &mut on_line)
             .await
             .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
+        let output = masker.output(output);
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
             break output;
