@@ -120,7 +120,10 @@ fn a_removal_ends_only_what_works_on_this_very_sandbox() {
         let project = format!("sbx-{web}");
         let works = |group: i32, mark: &str, word: &str| {
             let mut command = Command::new("sh");
-            command.args(["-c", "while :; do sleep 1; done", "sh", "-p", word]).env("SBX_UP", mark).process_group(group);
+            command
+                .args(["-c", "while :; do sleep 1; done", "sh", "-p", word])
+                .env("SBX_UP", mark)
+                .process_group(group);
             Victim::spawn(&mut command)
         };
         let mut other = works(0, &format!("{project}2"), &format!("{project}2"));

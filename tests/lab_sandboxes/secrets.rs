@@ -23,13 +23,13 @@ fn stack(bench: &Bench, image: &str, then: &str) -> std::path::PathBuf {
 "#
     );
     let env = "API_TOKEN=tok-5e1f9a\nPIN=q7!\nPLAIN=some words in it'x\nDSN=\"pg://me:pw-9x@db/$x\"\nPEM_KEY=\"-----BEGIN X-----\nMIIabcdefLINE2\nabc=\n-----END X-----\"\n";
-    let files = [("docker-compose.yml", compose.as_str()), ("secret.env", env), (".env", "DB_PASSWORD=dotenv-hunter2\n")];
+    let files =
+        [("docker-compose.yml", compose.as_str()), ("secret.env", env), (".env", "DB_PASSWORD=dotenv-hunter2\n")];
     bench.repository("secrets", &files)
 }
 
-const SECRETS: [&str; 8] = [
-    "tok-5e1f9a", "q7!", "some words in it", "pw-9x", "MIIabcdefLINE2", "abc=", "dotenv-hunter2", "profile-s3cret",
-];
+const SECRETS: [&str; 8] =
+    ["tok-5e1f9a", "q7!", "some words in it", "pw-9x", "MIIabcdefLINE2", "abc=", "dotenv-hunter2", "profile-s3cret"];
 
 /// The files below a folder, apart from `repos` and `profiles`, which the test wrote itself, and the pinned recipes, which are
 /// profiles.
@@ -79,7 +79,7 @@ fn a_stack_that_starts_tells_none_of_its_values() {
         assert_kept(&bench, host, &ran);
         let id = text(&record["id"]);
         assert!(bench.run(["logs", &id]).stdout.contains("tok-5e1f9a"), "a log is its user's");
-        bench.run(["recreate", &id]).ok();
+        bench.run(["recreate", &id, "--yes"]).ok();
         assert_kept(&bench, host, &ran);
     }
 }
@@ -109,7 +109,8 @@ fn a_stack_that_fails_is_explained_without_its_values() {
 fn a_refusal_does_not_quote_a_secret() {
     let bench = Bench::new();
     let compose = "services:\n  web:\n    image: localhost/sbx-lab:1\n    pid: ${DB_PASSWORD}\n    network_mode: ${DB_PASSWORD}\n    volumes: [\"/${DB_PASSWORD}:/x\"]\n";
-    let repo = bench.repository("refused", &[("docker-compose.yml", compose), (".env", "DB_PASSWORD=dotenv-hunter2\n")]);
+    let repo =
+        bench.repository("refused", &[("docker-compose.yml", compose), (".env", "DB_PASSWORD=dotenv-hunter2\n")]);
     for more in [&[][..], &["--dry-run"]] {
         let ran = bench.run_telling(stack_args("profile.compose-e2e", DOCKER, &repo, more));
         assert_ne!(ran.status, Some(0), "{ran:#?}");

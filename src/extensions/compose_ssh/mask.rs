@@ -159,7 +159,7 @@ impl Masker {
         let at = blank + quote;
         if let Some(length) = self.value_of(name, &after[at..]) {
             let ends = after[at + length..].chars().next().is_none_or(|next| !next.is_alphanumeric());
-            return (blank > 0 && ends).then_some((at, length));
+            return ((blank > 0 || quoted) && ends).then_some((at, length));
         }
         (quoted && quote == 1 && is_secret(name)).then(|| (at, word(&after[at..], after.get(blank..at))))
     }
@@ -217,8 +217,18 @@ fn flagged(before: &str, after: &str) -> Option<(usize, usize)> {
 /// Whether a variable is named like a secret.
 fn is_secret(name: &str) -> bool {
     const PARTS: [&str; 12] = [
-        "password", "passwd", "passphrase", "secret", "token", "credential", "apikey", "privatekey", "accesskey",
-        "authkey", "basicauth", "connectionstring",
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "credential",
+        "apikey",
+        "privatekey",
+        "accesskey",
+        "authkey",
+        "basicauth",
+        "connectionstring",
     ];
     const WORDS: [&str; 8] = ["pass", "pw", "pwd", "auth", "key", "dsn", "pin", "cookie"];
     let lower = name.to_ascii_lowercase();

@@ -185,10 +185,9 @@ pub(super) async fn up(
             .stream(&command, until.saturating_duration_since(Instant::now()), &mut on_line)
             .await
             .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
-        let output = masker.output(output);
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
-            break output;
+            break masker.output(output);
         }
         let message = Some("the engine met a network that went away: once more".to_owned());
         steps.reporter.report(Report { message, ..report.clone() });

@@ -9,6 +9,7 @@ use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{exec, failed, root, step, workdir};
+use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
 /// Proves the place, and the engine where one is named, and makes room for the script.
@@ -81,6 +82,7 @@ pub(crate) async fn put(
         return Err(exec::gone(target, transport, workdir(target)?).because(words).into());
     }
     said.check("patch", transport, root)?;
+    failpoint::reached("patch.placed");
     match said.text("put") {
         Some(_) => Ok(()),
         None => Err(failed("patch", format!("no room was made for the script on {}", transport.spec().name), &output)),

@@ -27,9 +27,13 @@ fn a_value_behind_its_name_is_masked_however_short_it_is() {
         ("podman create -e DEBUG=1 -e X", "podman create -e DEBUG=*** -e X"),
         ("podman create -e PG_PASSWORD=a b web", "podman create -e PG_PASSWORD=*** web"),
         ("--env=PG_PASSWORD='a b'", "--env=PG_PASSWORD='***'"),
-        ("['podman', '-e', 'DEBUG=1', '-e', 'POSTGRES_DB=postgres']", "['podman', '-e', 'DEBUG=***', '-e', 'POSTGRES_DB=***']"),
+        (
+            "['podman', '-e', 'DEBUG=1', '-e', 'POSTGRES_DB=postgres']",
+            "['podman', '-e', 'DEBUG=***', '-e', 'POSTGRES_DB=***']",
+        ),
         ("{\"DEBUG\": \"1\", \"n\": 1}", "{\"DEBUG\": \"***\", \"n\": 1}"),
         ("{'DEBUG': '1'}", "{'DEBUG': '***'}"),
+        ("{\"DEBUG\":\"1\",\"n\":1}", "{\"DEBUG\":\"***\",\"n\":1}"),
         ("DEBUG: 1 of 2", "DEBUG: *** of 2"),
         ("--build-arg NPM_TOKEN=npm_0123 .", "--build-arg NPM_TOKEN=*** ."),
         ("QUOTE=it'\"'\"'s", "QUOTE=***"),
@@ -88,7 +92,19 @@ fn a_value_that_was_cut_at_an_end_of_the_text_is_masked() {
 
 #[test]
 fn names_of_secrets_are_told_from_others() {
-    for name in ["DB_PASSWORD", "dbPassword", "API_KEY", "apikey", "PGPASSWORD", "GH_TOKEN", "AUTH", "AWS_SECRET_ACCESS_KEY", "MYSQL_PWD", "SSH_KEY", "x-client-secret"] {
+    for name in [
+        "DB_PASSWORD",
+        "dbPassword",
+        "API_KEY",
+        "apikey",
+        "PGPASSWORD",
+        "GH_TOKEN",
+        "AUTH",
+        "AWS_SECRET_ACCESS_KEY",
+        "MYSQL_PWD",
+        "SSH_KEY",
+        "x-client-secret",
+    ] {
         assert!(is_secret(name), "{name}");
     }
     for name in ["AUTHOR", "KEYBOARD", "PUBLIC_KEY", "PATH", "COMPASS", "MONKEY", "DEBUG"] {
