@@ -9,7 +9,7 @@ use crate::domain::event::Progress;
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
+use crate::domain::name::{EventId, HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
@@ -17,7 +17,7 @@ use crate::manager::SandboxManager;
 use crate::manager::course::Course;
 use crate::manager::jobs::Jobs;
 use crate::manager::owing::{settle, settle_applying};
-use crate::store::Held;
+use crate::store::{Change, Held};
 
 /// Under which condition a record may be changed.
 #[derive(Debug, Clone)]
@@ -33,6 +33,9 @@ pub(super) enum Guard {
 
 /// An event that a write causes: its kind and particulars.
 pub(super) type News = (EventKind, serde_json::Value);
+
+/// A record as it was seen, what its change causes, and the change.
+pub(super) type Seen = (Arc<SandboxRecord>, Vec<News>, Box<dyn FnOnce(&mut SandboxRecord) + Send>);
 
 impl SandboxManager {
     /// Changes a record and appends the events that this causes. The record is the truth: they are part of the
@@ -76,64 +79,87 @@ impl SandboxManager {
         change: impl FnOnce(&mut SandboxRecord) + Send,
     ) -> Result<SandboxRecord, Fault> {
         let settled = self.settle_record(id).await?;
-        let now = self.now();
-        let actor = self.actor();
         let expected = match guard {
             Guard::Revision(revision) => revision,
             Guard::Any | Guard::Operation(_) => None,
         };
-        let record = self
-            .parts
-            .sandboxes
-            .update(
-                id,
-                expected,
-                Box::new(move |record| {
-                    if let Guard::Operation(operation) = &guard
-                        && record.operation.as_ref().is_none_or(|running| running.id != *operation)
-                    {
-                        return Err(Fault::new(
-                            Code::Conflict,
-                            format!("another operation has taken sandbox {} over", record.id),
-                        ));
-                    }
-                    let before = record.state.clone();
-                    let worker = record.operation.as_ref().map(|running| running.id.clone());
-                    change(record);
-                    if record.state != before {
-                        record.since = now;
-                    }
-                    // A script is its operation's: nobody else sees its end.
-                    if record.operation.as_ref().map(|running| &running.id) != worker.as_ref() {
-                        settle_applying(record);
-                    }
-                    record.pending.retain(|event| !settled.contains(&event.id));
-                    let revision = record.revision + 1;
-                    record.pending.extend(news.into_iter().map(|(kind, data)| PendingEvent {
-                        id: derived_event_id(record.id.as_str(), revision, &kind),
-                        sandbox_seq: Some(revision),
-                        time: now,
-                        kind,
-                        sandbox_id: Some(record.id.clone()),
-                        actor: actor.clone(),
-                        data,
-                    }));
-                    Ok(())
-                }),
-            )
-            .await?;
+        let mine = match guard {
+            Guard::Operation(operation) => Some(operation),
+            Guard::Any | Guard::Revision(_) => None,
+        };
+        let write = self.telling(&settled, news, change);
+        let change = Box::new(move |record: &mut SandboxRecord| {
+            if let Some(operation) = mine
+                && record.operation.as_ref().is_none_or(|running| running.id != operation)
+            {
+                let message = format!("another operation has taken sandbox {} over", record.id);
+                return Err(Fault::new(Code::Conflict, message));
+            }
+            write(record)
+        });
+        let record = self.parts.sandboxes.update(id, expected, change).await?;
         self.append_pending(&record).await;
         Ok(record)
     }
 
+    /// Changes records on which nobody works, each as it was seen, in one write; those that somebody changed meanwhile stay as
+    /// they are. What became of each.
+    pub(super) async fn write_seen(&self, seen: Vec<Seen>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
+        let pending = seen.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
+        let settled = self.told(pending).await;
+        let changes = seen.into_iter().map(|(record, news, change)| {
+            let change = self.telling(&settled, news, change);
+            (record.id.clone(), Some(record.revision), Box::new(change) as Change<'_, SandboxRecord>)
+        });
+        let outcomes = self.parts.sandboxes.update_many(changes.collect()).await?;
+        let pending: Vec<_> = outcomes.iter().flatten().flat_map(|record| record.pending.iter().cloned()).collect();
+        self.append_pending_of(&pending).await;
+        Ok(outcomes)
+    }
+
+    /// A change of a record with what it means for all of it: since when it is so, whose its scripts are, which events it
+    /// causes. `settled` are in the log.
+    fn telling<'a>(
+        &self,
+        settled: &'a [EventId],
+        news: Vec<News>,
+        change: impl FnOnce(&mut SandboxRecord) + Send + 'a,
+    ) -> impl FnOnce(&mut SandboxRecord) -> Result<(), Fault> + Send + 'a {
+        let (now, actor) = (self.now(), self.actor());
+        move |record| {
+            let before = record.state.clone();
+            let worker = record.operation.as_ref().map(|running| running.id.clone());
+            change(record);
+            if record.state != before {
+                record.since = now;
+            }
+            // A script is its operation's: nobody else sees its end.
+            if record.operation.as_ref().map(|running| &running.id) != worker.as_ref() {
+                settle_applying(record);
+            }
+            record.pending.retain(|event| !settled.contains(&event.id));
+            let revision = record.revision + 1;
+            record.pending.extend(news.into_iter().map(|(kind, data)| PendingEvent {
+                id: derived_event_id(record.id.as_str(), revision, &kind),
+                sandbox_seq: Some(revision),
+                time: now,
+                kind,
+                sandbox_id: Some(record.id.clone()),
+                actor: actor.clone(),
+                data,
+            }));
+            Ok(())
+        }
+    }
+
     /// Appends what earlier writers of this record left pending; the ids that are in the log now.
-    async fn settle_record(&self, id: &SandboxId) -> Result<Vec<crate::domain::name::EventId>, Fault> {
+    async fn settle_record(&self, id: &SandboxId) -> Result<Vec<EventId>, Fault> {
         let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(Vec::new()) };
         Ok(self.told(record.pending).await)
     }
 
     /// Appends what earlier writers left pending on a record; the ids that are in the log now.
-    pub(super) async fn told(&self, pending: Vec<PendingEvent>) -> Vec<crate::domain::name::EventId> {
+    pub(super) async fn told(&self, pending: Vec<PendingEvent>) -> Vec<EventId> {
         if pending.is_empty() {
             return Vec::new();
         }

@@ -2,20 +2,31 @@
 //! host has nothing any more is `lost`, and what is back is ready again (semantics 1).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{Inspection, Readiness, SandboxExtension, Target};
 use crate::domain::fault::Fault;
-use crate::domain::name::{ExtensionId, HostName, SandboxId};
+use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, News};
+use crate::manager::record::{News, Seen};
+
+/// So many changed records are one write; whoever is ended meanwhile has written the others.
+const NOTED_AT_ONCE: usize = 1000;
 
 impl SandboxManager {
-    /// Asks a host for the services of all its sandboxes, and writes down what changed.
+    /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is
+    /// of the whole file.
     pub async fn refresh_services(&self, host: &str) -> Result<(), Fault> {
-        let host = HostName::new(host);
-        let mut by_extension: BTreeMap<ExtensionId, Vec<Target>> = BTreeMap::new();
+        let mut noted = Vec::new();
+        let outcome = self.look_on(&HostName::new(host), &mut noted).await;
+        self.note(&mut noted, 1).await;
+        outcome
+    }
+
+    async fn look_on(&self, host: &HostName, noted: &mut Vec<Seen>) -> Result<(), Fault> {
+        let mut by_extension: BTreeMap<ExtensionId, Vec<(Target, Arc<SandboxRecord>)>> = BTreeMap::new();
         let mut lost = Vec::new();
         for record in self.parts.sandboxes.list().await? {
             if record.operation.is_some() || !record.host.same(host.as_str()) {
@@ -24,77 +35,88 @@ impl SandboxManager {
             match record.state {
                 State::Ready | State::Sleeping => {
                     let target = self.target_as_known(&record).await?;
-                    by_extension.entry(record.extension.clone()).or_default().push(target);
+                    by_extension.entry(record.extension.clone()).or_default().push((target, record));
                 }
                 State::Lost => lost.push(record),
                 _ => {}
             }
         }
-        for (id, targets) in by_extension {
+        for (id, known) in by_extension {
             let extension = self.extension(&id)?;
-            let seen = extension.services(&host, &targets).await.map_err(|error| error.fault)?;
-            for target in targets.iter().filter(|target| !seen.contains_key(&target.id)) {
-                self.look_for(extension.as_ref(), target).await;
-            }
-            for (id, services) in seen {
-                self.note_services(&id, services).await?;
+            let (targets, records): (Vec<Target>, Vec<Arc<SandboxRecord>>) = known.into_iter().unzip();
+            let mut seen = extension.services(host, &targets).await.map_err(|error| error.fault)?;
+            for (target, record) in targets.iter().zip(records) {
+                match seen.remove(&target.id) {
+                    Some(services) => noted.extend(news_of_services(record, services)),
+                    None => noted.extend(self.look_for(extension.as_ref(), target, record).await),
+                }
+                self.note(noted, NOTED_AT_ONCE).await;
             }
         }
         for record in lost {
             let extension = self.extension(&record.extension)?;
-            self.look_for(extension.as_ref(), &self.target_as_known(&record).await?).await;
+            let target = self.target_as_known(&record).await?;
+            noted.extend(self.look_for(extension.as_ref(), &target, record).await);
+            self.note(noted, NOTED_AT_ONCE).await;
         }
-        Ok(())
-    }
-
-    async fn note_services(&self, id: &SandboxId, services: Vec<Service>) -> Result<(), Fault> {
-        let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(()) };
-        // Only what changed is written; whoever works on it meanwhile knows better.
-        let there = matches!(record.state, State::Ready | State::Sleeping);
-        if record.services == services || !there || record.operation.is_some() {
-            return Ok(());
-        }
-        self.note(&record, Vec::new(), move |record| record.services = services).await;
         Ok(())
     }
 
     /// Looks for one sandbox that the host did not name, or that was lost. What cannot be asked stays as it is.
-    async fn look_for(&self, extension: &dyn SandboxExtension, target: &Target) {
+    async fn look_for(
+        &self,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+        record: Arc<SandboxRecord>,
+    ) -> Option<Seen> {
         let seen = match self.inspect(extension, target).await {
             Ok(seen) => seen,
-            Err(fault) => return tracing::debug!(sandbox = %target.id, %fault, "its host could not be asked for it"),
+            Err(fault) => {
+                tracing::debug!(sandbox = %target.id, %fault, "its host could not be asked for it");
+                return None;
+            }
         };
-        let Ok(Some(record)) = self.parts.sandboxes.get(&target.id).await else { return };
-        if record.operation.is_some() {
-            return;
-        }
         let data = serde_json::json!({"host": record.host, "was": record.state});
         match record.state {
             State::Ready | State::Sleeping if seen.resources.is_empty() => {
-                self.note(&record, lost_news(&record), lose).await;
+                let news = lost_news(&record);
+                Some((record, news, Box::new(lose)))
             }
             State::Lost if seen.ready => {
                 let news = vec![(EventKind::SandboxReady, data)];
-                self.note(&record, news, move |record| be_back(record, State::Ready, seen)).await;
+                Some((record, news, Box::new(move |record| be_back(record, State::Ready, seen))))
             }
             State::Lost if seen.asleep => {
                 let news = vec![(EventKind::SandboxSleeping, data)];
-                self.note(&record, news, move |record| be_back(record, State::Sleeping, seen)).await;
+                Some((record, news, Box::new(move |record| be_back(record, State::Sleeping, seen))))
             }
-            _ => {}
+            _ => None,
         }
     }
 
-    /// Writes down what was seen, unless somebody changed the record meanwhile.
-    async fn note(&self, record: &SandboxRecord, news: Vec<News>, change: impl FnOnce(&mut SandboxRecord) + Send) {
+    /// Writes down what was seen, as soon as it is so much, except for what somebody changed meanwhile: he knows better.
+    async fn note(&self, noted: &mut Vec<Seen>, from: usize) {
+        if noted.len() < from {
+            return;
+        }
         let now = self.now();
-        let write = self.transition(&record.id, Guard::Revision(Some(record.revision)), news, move |record| {
-            change(record);
-            record.observed_at = Some(now);
+        let seen = std::mem::take(noted).into_iter().map(|(record, news, change)| -> Seen {
+            let change = move |record: &mut SandboxRecord| {
+                change(record);
+                record.observed_at = Some(now);
+            };
+            (record, news, Box::new(change))
         });
-        match write.await {
-            Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
-            Err(fault) => tracing::debug!(sandbox = %record.id, %fault, "what was seen of it was not written down"),
+        match self.write_seen(seen.collect()).await {
+            Ok(outcomes) => {
+                for outcome in outcomes {
+                    match outcome {
+                        Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
+                        Err(fault) => tracing::debug!(%fault, "what was seen of a sandbox was not written down"),
+                    }
+                }
+            }
+            Err(fault) => tracing::debug!(%fault, "what was seen of sandboxes was not written down"),
         }
     }
 
@@ -116,6 +138,12 @@ impl SandboxManager {
             ready.reachability = there;
         }
     }
+}
+
+/// Only what changed is written.
+fn news_of_services(record: Arc<SandboxRecord>, services: Vec<Service>) -> Option<Seen> {
+    let changed = record.services != services;
+    changed.then(|| -> Seen { (record, Vec::new(), Box::new(move |record| record.services = services)) })
 }
 
 /// The event of a sandbox of which its host has nothing any more.

@@ -42,6 +42,9 @@ use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
 
+/// One of a batch of changes: the record, its revision (`None`: whatever it is), and the change.
+pub type ChangeOf<'a> = (SandboxId, Option<u64>, Change<'a, SandboxRecord>);
+
 /// As [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
 pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Fault> + Send + 'a>;
 
@@ -114,7 +117,16 @@ pub trait SandboxStore: Send + Sync {
         id: &SandboxId,
         expected: Option<u64>,
         change: Change<'_, SandboxRecord>,
-    ) -> Result<SandboxRecord, Fault>;
+    ) -> Result<SandboxRecord, Fault> {
+        let mut done = self.update_many(vec![(id.clone(), expected, change)]).await?;
+        done.pop().unwrap_or_else(|| Err(Fault::internal(format!("the change of {id} came to nothing"))))
+    }
+
+    /// As [`Self::update`] for each of these in their order, in one write: what is refused holds up none of the others. What
+    /// came of each.
+    ///
+    /// Errors: none of them is written.
+    async fn update_many(&self, changes: Vec<ChangeOf<'_>>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault>;
 
     /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of
     /// them. No record's revision changes by it, because nothing that anybody decides on does.

@@ -1,6 +1,6 @@
 //! `sandboxes.json`, and the history its records go to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::slice::SliceIndex;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::store::entry::{Entry, Record};
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::json::Files;
-use crate::store::{Admit, Change, PassedOver, SandboxStore, Wanted};
+use crate::store::{Admit, Change, ChangeOf, PassedOver, SandboxStore, Wanted};
 
 impl Record for SandboxRecord {}
 
@@ -55,6 +55,38 @@ impl SandboxFile {
                 .detail("current", serde_json::to_value(&**one).unwrap_or_default())),
             None => Ok(()),
         }
+    }
+
+    /// Changes one of these, of which earlier changes of the same turn may be a part.
+    async fn change(
+        &self,
+        content: &Content<SandboxRecord>,
+        entries: &mut [Arc<Entry<SandboxRecord>>],
+        index: usize,
+        expected: Option<u64>,
+        change: Change<'_, SandboxRecord>,
+    ) -> Result<SandboxRecord, Fault> {
+        let old = content.meaning(&entries[index])?;
+        if let Some(expected) = expected
+            && expected != old.revision
+        {
+            let message = format!("sandbox {} was changed by somebody else meanwhile", old.id);
+            return Err(conflict(message, "revision", old)
+                .hint("look at it again, then decide")
+                .detail("expected", expected));
+        }
+        let mut new = SandboxRecord::clone(old);
+        change(&mut new)?;
+        new.revision = old.revision + 1;
+        refuse_illegal(old, &new)?;
+        if new.name != old.name || new.idempotency_key != old.idempotency_key {
+            let all = entries.iter().map(|entry| content.meaning(entry)).collect::<Result<Vec<_>, _>>()?;
+            let others: Vec<_> = all.into_iter().map(|other| &**other).filter(|other| other.id != old.id).collect();
+            refuse_taken(&new, &others)?;
+            self.refuse_old_id(name_in_use(&new).filter(|_| new.name != old.name)).await?;
+        }
+        entries[index] = Arc::new(Entry::new(new.clone(), Some(&entries[index]))?);
+        Ok(new)
     }
 
     async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Fault> {
@@ -228,38 +260,30 @@ impl SandboxStore for SandboxFile {
         Ok(found.into_iter().map(|shown| shown.text).collect())
     }
 
-    async fn update(
-        &self,
-        id: &SandboxId,
-        expected: Option<u64>,
-        change: Change<'_, SandboxRecord>,
-    ) -> Result<SandboxRecord, Fault> {
+    async fn update_many(&self, changes: Vec<ChangeOf<'_>>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
-        let Some((index, old)) = content.find(id.as_str())? else {
-            return Err(Fault::new(Code::NotFound, format!("there is no sandbox {id}")).detail("id", id.as_str()));
-        };
-        if let Some(expected) = expected
-            && expected != old.revision
-        {
-            return Err(conflict(format!("sandbox {id} was changed by somebody else meanwhile"), "revision", old)
-                .hint("look at it again, then decide")
-                .detail("expected", expected));
-        }
-        let mut new = SandboxRecord::clone(old);
-        change(&mut new)?;
-        new.revision = old.revision + 1;
-        refuse_illegal(old, &new)?;
-        if new.name != old.name || new.idempotency_key != old.idempotency_key {
-            let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
-            let others: Vec<_> = others.collect();
-            refuse_taken(&new, &others)?;
-            self.refuse_old_id(name_in_use(&new).filter(|_| new.name != old.name)).await?;
-        }
         let mut entries = content.entries.clone();
-        entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
-        self.document.commit(writing, entries).await?;
-        Ok(new)
+        // To look for each of many from the beginning takes as long as all of them squared.
+        let wanted: HashSet<&str> = changes.iter().map(|(id, ..)| id.as_str()).collect();
+        let places: HashMap<String, usize> = content
+            .entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| Some((entry.key().filter(|key| wanted.contains(&**key))?.into_owned(), index)))
+            .collect();
+        let mut outcomes = Vec::with_capacity(changes.len());
+        for (id, expected, change) in changes {
+            let outcome = match places.get(id.as_str()) {
+                Some(index) => self.change(&content, &mut entries, *index, expected, change).await,
+                None => Err(Fault::new(Code::NotFound, format!("there is no sandbox {id}")).detail("id", id.as_str())),
+            };
+            outcomes.push(outcome);
+        }
+        if outcomes.iter().any(Result::is_ok) {
+            self.document.commit(writing, entries).await?;
+        }
+        Ok(outcomes)
     }
 
     async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Fault> {

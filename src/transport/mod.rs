@@ -119,6 +119,9 @@ impl Output {
 /// What of a command's stdout, and of its stderr, is kept; bytes.
 pub const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 
+/// Where a line that a command writes is cut; bytes.
+pub const LINE_LIMIT: usize = 64 * 1024;
+
 /// Takes lines as a command writes them, without their line break.
 pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
 

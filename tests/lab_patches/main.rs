@@ -12,6 +12,7 @@ mod kills;
 #[allow(dead_code, reason = "shared with tests/lab_sandboxes")]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
+mod leavings;
 mod owing;
 mod passes;
 mod scripts;

@@ -20,4 +20,5 @@ mod seen;
 mod shelf;
 mod sleep;
 mod snapshots;
+mod vanished;
 mod verbs;

@@ -17,7 +17,7 @@ macro_rules! sandbox_store_contract {
             a_new_record_is_there_at_revision_1, records_come_oldest_first, a_list_as_json_says_the_same, an_id_is_used_once,
             a_name_is_taken_while_its_sandbox_is_not_over, ids_and_names_never_mean_each_other,
             an_idempotency_key_is_used_once, an_update_wants_the_revision_it_saw, an_update_may_be_refused,
-            a_state_makes_only_legal_moves, what_is_destroyed_goes_to_the_history,
+            a_state_makes_only_legal_moves, a_batch_is_one_write_and_each_of_it_is_judged_alone, what_is_destroyed_goes_to_the_history,
             words_of_a_newer_version_stay, no_update_is_lost, the_version_changes_with_every_write);
     };
     ($name:ident, $fresh:expr, $($test:ident),+) => {
@@ -176,6 +176,50 @@ pub(crate) async fn a_state_makes_only_legal_moves(store: &dyn SandboxStore) {
         set(store, "a", |a| a.state = state).await;
     }
     assert_eq!(store.get(&id("a")).await.unwrap().unwrap().revision, 6);
+}
+
+pub(crate) async fn a_batch_is_one_write_and_each_of_it_is_judged_alone(store: &dyn SandboxStore) {
+    for text in ["a", "b", "c"] {
+        store.insert(named(text, &format!("name-of-{text}"))).await.unwrap();
+    }
+    let before = store.version().await.unwrap();
+    let batch = vec![
+        (id("c"), Some(1), by(|c| c.state = State::Provisioning)),
+        (id("a"), Some(7), by(|_| panic!("not to be asked"))),
+        (id("none"), None, by(|_| panic!("not to be asked"))),
+        (id("a"), Some(1), by(|a| a.state = State::Sleeping)),
+        (id("a"), Some(1), by(|a| a.name = Some("free".into()))),
+        // One sees what those before it did.
+        (id("b"), Some(1), by(|b| b.name = Some("name-of-a".into()))),
+        (id("a"), Some(1), by(|_| panic!("not to be asked"))),
+        (id("c"), Some(2), by(|c| c.name = Some("free".into()))),
+        (id("c"), Some(2), by(|c| c.message = Some("twice".into()))),
+    ];
+    let outcomes = store.update_many(batch).await.unwrap();
+    let told: Vec<_> =
+        outcomes.iter().map(|one| one.as_ref().map(|r| (r.id.as_str(), r.revision)).map_err(|f| &f.code)).collect();
+    let conflict = Err(&Code::Conflict);
+    let wanted = [
+        Ok(("c", 2)),
+        conflict,
+        Err(&Code::NotFound),
+        conflict,
+        Ok(("a", 2)),
+        Ok(("b", 2)),
+        conflict,
+        conflict,
+        Ok(("c", 3)),
+    ];
+    assert_eq!(told, wanted);
+    let records = store.list().await.unwrap();
+    let names: Vec<_> = records.iter().map(|record| (record.name.as_deref().unwrap(), record.revision)).collect();
+    assert_eq!(names, [("free", 2), ("name-of-a", 2), ("name-of-c", 3)]);
+    assert_eq!(records[2].message.as_deref(), Some("twice"));
+    let after = store.version().await.unwrap();
+    assert_ne!(after, before);
+    let refused = store.update_many(vec![(id("a"), Some(1), by(|_| ()))]).await.unwrap();
+    assert!(refused[0].is_err() && store.update_many(Vec::new()).await.unwrap().is_empty());
+    assert_eq!(store.version().await.unwrap(), after, "nothing was written");
 }
 
 pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxStore) {

@@ -11,6 +11,7 @@ mod handle;
 mod host;
 mod logs;
 mod look;
+mod mask;
 mod patch;
 mod provision;
 mod pull;

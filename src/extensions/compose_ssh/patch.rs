@@ -57,6 +57,7 @@ async fn in_service(
         .args(patch::limits(run))
         .args(patch::names(target, run))
         .args([&engine, &project, service])
-        .arg(INSIDE_SH);
+        .arg(INSIDE_SH)
+        .arg(&run.patch.script);
     patch::watch(transport, target, run, &command).await
 }

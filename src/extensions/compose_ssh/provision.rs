@@ -11,6 +11,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
+use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, certify, host, runtime, source, workspace_only};
 use crate::extensions::workspace::archive::capture::pieces;
@@ -198,8 +199,10 @@ pub(super) async fn up(
         .arg(&runtime.engine)
         .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
         .args(&runtime.command);
+    let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
+        .ok_or_else(|| Fault::internal("the rendered file cannot be read again"))?;
     let mut on_line = |_: Source, line: &[u8]| {
-        let message = Some(String::from_utf8_lossy(line).into_owned());
+        let message = Some(masker.line(line));
         steps.reporter.report(Report { message, ..report.clone() });
     };
     // Pulling and building count: a start that takes longer than the profile allows has failed.
@@ -212,7 +215,7 @@ pub(super) async fn up(
             .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
-            break output;
+            break masker.output(output);
         }
         let message = Some("the engine met a network that went away: once more".to_owned());
         steps.reporter.report(Report { message, ..report.clone() });

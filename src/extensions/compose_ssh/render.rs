@@ -42,6 +42,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::profile::{Allowance, Compose};
 use crate::domain::sandbox::Rewrite;
+use crate::extensions::compose_ssh::mask::Masker;
 
 pub use dialect::Dialect;
 pub use findings::{Place, Refusal};
@@ -100,6 +101,8 @@ pub struct Rendered {
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
     /// links: look again on the host before each start.
     pub sources: Vec<String>,
+    /// What its variables were filled in with: whoever tells what a tool said of it masks these.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// Why nothing was rendered.
@@ -245,10 +248,11 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     };
     let (mut project, services) = assemble(project, &mut pass)?;
     pass.refuse_replaceable();
-    let Pass { loader, images, sources, .. } = pass;
+    let Pass { loader, images, sources, variables, .. } = pass;
     let documents = loader.documents;
     shapes::judge(&mut project, &paths::normalize(input.workdir), input.dialect, &mut findings);
     findings.locate(&documents);
+    findings.mask(&Masker::of_variables(&variables));
     if !findings.refusals.is_empty() {
         return Err(RenderError::Refused(findings.refusals));
     }
@@ -267,6 +271,7 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
         rewrites: findings.rewrites,
         images: images.into_iter().collect(),
         sources: sources.into_iter().collect(),
+        variables,
     })
 }
 

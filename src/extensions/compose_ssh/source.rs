@@ -98,7 +98,8 @@ pub(super) fn refusals(error: &RenderError) -> Vec<Refusal> {
     }
 }
 
-fn variables(profile: &Profile) -> BTreeMap<String, String> {
+/// The variables that a profile gives its compose file.
+pub(super) fn variables(profile: &Profile) -> BTreeMap<String, String> {
     let Some(map) = profile.config["environment"].as_object() else { return BTreeMap::new() };
     map.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

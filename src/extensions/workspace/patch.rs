@@ -1,4 +1,4 @@
-//! A patch's script in the workspace: put beside it first, then run there, in a session of its own, with a limit that the host
+//! A patch's script in the workspace: room is made beside it first, then it is run there, in a session of its own, with a limit that the host
 //! keeps. What it writes stays on the host but for its end.
 
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{exec, failed, root, step, workdir};
+use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
-/// Proves the place, and the engine where one is named, and puts the script there.
+/// Proves the place, and the engine where one is named, and makes room for the script.
 const PUT_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
@@ -41,7 +42,8 @@ pub(crate) async fn run(
     let command = Command::script(RUN_SH)
         .arg(workdir(target).map_err(|fault| never_began(fault.into()))?)
         .args(limits(run))
-        .args(names(target, run));
+        .args(names(target, run))
+        .arg(&run.patch.script);
     watch(transport, target, run, &command).await
 }
 
@@ -55,7 +57,7 @@ pub(crate) fn never_began(error: ExtensionError) -> ExtensionError {
     ExtensionError { fault: error.fault.detail("began", false), ..error }
 }
 
-/// Proves host, place and engine, and puts the script there. Nothing of it runs.
+/// Proves host, place and engine, and that there is room for the script. Nothing of it is there yet.
 pub(crate) async fn put(
     transport: &dyn Transport,
     target: &Target,
@@ -69,7 +71,7 @@ pub(crate) async fn put(
         .arg(target.id.as_str())
         .arg(target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" "))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
-        .arg(&run.patch.script)
+        .arg(run.patch.script.len().to_string())
         .arg(engine.unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default());
     let output = step(transport, "patch", &command).await?;
@@ -80,9 +82,10 @@ pub(crate) async fn put(
         return Err(exec::gone(target, transport, workdir(target)?).because(words).into());
     }
     said.check("patch", transport, root)?;
+    failpoint::reached("patch.placed");
     match said.text("put") {
         Some(_) => Ok(()),
-        None => Err(failed("patch", format!("the script was not put on {}", transport.spec().name), &output)),
+        None => Err(failed("patch", format!("no room was made for the script on {}", transport.spec().name), &output)),
     }
 }
 

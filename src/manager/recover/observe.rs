@@ -41,7 +41,7 @@ impl SandboxManager {
             }
             // The host is proved by now. What it has may run again, or sleep, after this.
             match dead {
-                Some(OperationKind::Snapshot) => extension.resume(&target, None).await,
+                Some(OperationKind::Snapshot | OperationKind::Patch) => extension.resume(&target, None).await,
                 Some(turn) if self.is_half_turned(turn, &record, &seen).await? => {
                     extension.sleep(&target, &reporter).await
                 }

@@ -1,6 +1,7 @@
 sbx_end() {
   for sbx_stat in /proc/[0-9]*/stat; do
-    read -r sbx_rest <"$sbx_stat" || continue
+    sbx_rest=
+    while read -r sbx_line; do sbx_rest=$sbx_line; done <"$sbx_stat"
     set -- "$1" ${sbx_rest##*) }
     [ "$5" = "$$" ] && [ "$4" != "$$" ] || continue
     sbx_pid=${sbx_stat#/proc/}

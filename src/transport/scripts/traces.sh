@@ -26,7 +26,8 @@ while [ "$sbx_left" -gt 0 ]; do
   shift
 done
 
-# sbx_lines KIND COMMAND...: the first word of each line that has one of the patterns in it.
+# sbx_lines KIND COMMAND...: the first word of each line that has one of the patterns in it. Labels are asked for as JSON: there
+# may be line breaks in one.
 sbx_lines() {
   sbx_kind=$1
   shift
@@ -36,16 +37,16 @@ sbx_lines() {
 }
 
 for sbx_engine in $sbx_engines; do
-  sbx_list=$(sbx_lines container "$sbx_engine" ps -a --format '{{.Names}} {{.Labels}}')
+  sbx_list=$(sbx_lines container "$sbx_engine" ps -a --format '{{.Names}} {{json .Labels}}')
   printf '%s\n' "$sbx_list"
   for sbx_name in $(printf '%s\n' "$sbx_list" | sed -n 's/^ //p'); do
     sbx_bounded 10 "$sbx_engine" inspect -f '{{range .Mounts}}{{if .Name}}{{.Name}} {{end}}{{end}}' "$sbx_name" 2>/dev/null </dev/null
   done | tr ' ' '\n' | sort -u | while read -r sbx_name; do
     [ -z "$sbx_name" ] || sbx_tell volume "$sbx_name"
   done
-  [ "$sbx_engine" != podman ] || sbx_lines pod podman pod ls --format '{{.Name}} {{.Labels}}'
-  sbx_lines network "$sbx_engine" network ls --format '{{.Name}} {{.Labels}}'
-  sbx_lines volume "$sbx_engine" volume ls --format '{{.Name}} {{.Labels}}'
+  [ "$sbx_engine" != podman ] || sbx_lines pod podman pod ls --format '{{.Name}} {{json .Labels}}'
+  sbx_lines network "$sbx_engine" network ls --format '{{.Name}} {{json .Labels}}'
+  sbx_lines volume "$sbx_engine" volume ls --format '{{.Name}} {{json .Labels}}'
   sbx_lines image "$sbx_engine" images --format '{{.Repository}}:{{.Tag}}'
   for sbx_name; do
     ! sbx_bounded 10 "$sbx_engine" volume inspect "$sbx_name" >/dev/null 2>&1 </dev/null || sbx_tell volume "$sbx_name"
@@ -66,8 +67,15 @@ done 2>/dev/null
 # is gone when its hits are read again.
 # shellcheck disable=SC2086 # each is a word
 sbx_hits=$(grep -l -s -F $sbx_patterns /proc/[0-9]*/cmdline 2>/dev/null)
-# shellcheck disable=SC2086
-sbx_hits="$sbx_hits $(ls -ld /proc/[0-9]*/cwd 2>/dev/null | grep -F $sbx_patterns | sed -n 's|.* \(/proc/[0-9]*\)/cwd -> .*|\1/cmdline|p')"
+# A container's process has paths of its own.
+for sbx_at in /proc/[0-9]*; do
+  # shellcheck disable=SC3013 # dash, bash and busybox have it
+  [ "$sbx_at/ns/mnt" -ef /proc/self/ns/mnt ] || continue
+  sbx_where=$(readlink "$sbx_at/cwd")
+  for sbx_word in $sbx_operation $sbx_ids; do
+    case $sbx_where in *"$sbx_word"*) sbx_hits="$sbx_hits $sbx_at/cmdline" ;; esac
+  done
+done 2>/dev/null
 for sbx_path in $sbx_hits; do
   sbx_words=$(tr '\0' ' ' <"$sbx_path" 2>/dev/null | head -c 200)
   sbx_pid=${sbx_path#/proc/}

@@ -1,11 +1,9 @@
 //! What is kept of a command's output, and its lines as they come.
 
-use crate::transport::OUTPUT_LIMIT;
+use crate::transport::{LINE_LIMIT, OUTPUT_LIMIT};
 
 /// What of a streamed command's output is kept at its end; bytes.
 const TAIL: usize = 64 * 1024;
-/// Where a line is cut; bytes.
-const LINE_LIMIT: usize = 64 * 1024;
 
 /// Keeps the first [`OUTPUT_LIMIT`] bytes.
 #[derive(Debug, Default)]

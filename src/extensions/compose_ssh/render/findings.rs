@@ -6,6 +6,7 @@ use std::fmt;
 use crate::domain::extension;
 use crate::domain::profile::Allowance;
 use crate::domain::sandbox::Rewrite;
+use crate::extensions::compose_ssh::mask::Masker;
 
 use super::document::Document;
 
@@ -85,6 +86,14 @@ impl Findings {
         let what = what.into();
         if self.seen.insert((path.to_owned(), what.clone())) {
             self.rewrites.push(Rewrite { path: path.to_owned(), what });
+        }
+    }
+
+    /// Takes the values of secrets out of what is said; a message quotes the file with its variables filled in.
+    pub(super) fn mask(&mut self, masker: &Masker) {
+        let refusals = self.refusals.iter_mut().map(|refusal| &mut refusal.message);
+        for words in refusals.chain(self.rewrites.iter_mut().map(|rewrite| &mut rewrite.what)) {
+            *words = masker.text(words);
         }
     }
 

@@ -15,5 +15,6 @@ sbx_ask_to_leave() {
         kill "-$1" "${sbx_pid%/environ}"
       done
     }
-    sbx_end "$2" "$1"; sleep 2; sbx_end KILL "$1"' sbx "$3" "$4" >/dev/null 2>&1 </dev/null
+    sbx_end "$2" "$1"; sleep 2; sbx_end KILL "$1"
+    rm -f "${TMPDIR:-/tmp}/.patch-$1" "/dev/shm/.patch-$1" "./.patch-$1"' sbx "$3" "$4" >/dev/null 2>&1 </dev/null
 }

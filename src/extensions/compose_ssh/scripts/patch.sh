@@ -1,9 +1,9 @@
 # Runs a patch's script in a service's container. Parameters: the sandbox's directory, its time in seconds, how much of its
 # output is kept, a word that marks its processes, the sandbox's id, the snapshot's, the patch's sequence, the engine's program,
-# the project, the service, the script that runs it there. find.sh, leave.sh and kept.sh stand before it.
-sbx_folder=$1/.patch sbx_mark=$4 sbx_engine=$8 sbx_inside=${11}
+# the project, the service, the script that runs it there, the patch's script. find.sh, leave.sh and kept.sh stand before it.
+sbx_folder=$1/.patch sbx_mark=$4 sbx_engine=$8 sbx_inside=${11} sbx_script=${12}
 sbx_find "$sbx_engine" "$9" "${10}"
-sbx_keep "$sbx_folder" "$3" || exit 73
+sbx_keep "$sbx_folder" "$3" || { rm -rf -- "$sbx_folder"; exit 73; }
 sbx_limit "$2"
 
 # Ending the engine's client ends nothing in the container.
@@ -22,7 +22,7 @@ sbx_sees=$("$sbx_engine" inspect --type container -f '{{range .Mounts}}{{.Source
 
 echo began=yes
 "$sbx_engine" exec -e "SBX_MARK=$sbx_mark" -e "SANDBOXER_ID=$5" -e "SANDBOXER_SNAPSHOT=$6" -e "SANDBOXER_PATCH_SEQUENCE=$7" \
-  ${sbx_sees:+-e "SANDBOXER_WORKSPACE=$sbx_sees"} "$sbx_id" sh -c "$sbx_inside" sh "$(cat "$sbx_folder/script")" >"$sbx_folder/in" 2>&1 </dev/null &
+  ${sbx_sees:+-e "SANDBOXER_WORKSPACE=$sbx_sees"} "$sbx_id" sh -c "$sbx_inside" sh "$sbx_script" >"$sbx_folder/in" 2>&1 </dev/null &
 sbx_child=$!
 sbx_await "$sbx_child"
 sbx_tell "$sbx_folder"

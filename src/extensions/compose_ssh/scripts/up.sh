@@ -11,7 +11,8 @@ shift 5
 # The account's own settings must not choose files, profiles or a project.
 unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR COMPOSE_DISABLE_ENV_FILE
 # Whoever tears this sandbox down must know which engine to ask, though nobody lived to write it down elsewhere, and must
-# first end what still works on it: this process's group.
+# first end what still works on it: what of this process's group has this mark.
+export SBX_UP="$sbx_project"
 sh -c 'read -r sbx_stat </proc/$PPID/stat; set -- "$1" ${sbx_stat##*) }; echo "$4 $1"' sh "$sbx_engine" >.up || exit 73
 umask 022
 # podman-compose since 1.1 makes a container with `--requires` of those it depends on, and podman starts all of them again

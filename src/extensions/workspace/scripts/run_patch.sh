@@ -1,7 +1,8 @@
 # Runs a patch's script in the workspace. Parameters: the sandbox's directory, its time in seconds, how much of its output is
-# kept, a word that marks its processes, the sandbox's id, the snapshot's, the patch's sequence. kept.sh stands before it.
+# kept, a word that marks its processes, the sandbox's id, the snapshot's, the patch's sequence, the script. kept.sh stands
+# before it.
 sbx_folder=$1/.patch sbx_mark=$4
-sbx_keep "$sbx_folder" "$3" || exit 73
+(umask 077; printf %s "$8" >"$sbx_folder/script") && sbx_keep "$sbx_folder" "$3" || { rm -rf -- "$sbx_folder"; exit 73; }
 IFS= read -r sbx_first <"$sbx_folder/script"
 case $sbx_first in
   '#!'*)
@@ -15,7 +16,7 @@ case $sbx_first in
 esac
 sbx_workspace=$1/workspace sbx_id=$5 sbx_snapshot=$6 sbx_sequence=$7
 sbx_limit "$2"
-shift 7
+shift 8
 
 sbx_marked() { grep -ls "SBX_MARK=$sbx_mark" /proc/[0-9]*/environ 2>/dev/null; }
 sbx_goes_on() { [ -n "$(sbx_marked)" ]; }
@@ -27,6 +28,8 @@ sbx_end_it() {
   done
 }
 
+# Whoever is told to end before it has begun leaves nothing.
+[ -z "$sbx_gone" ] || { rm -rf -- "$sbx_folder"; exit 0; }
 # In a session of its own, below a shell that it may end: neither reaches us.
 sbx_apart=$(command -v setsid)
 echo began=yes

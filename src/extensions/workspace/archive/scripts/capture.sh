@@ -294,7 +294,7 @@ if [ -n "$sbx_gnu" ]; then
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
   echo gnu=yes
 else
-  printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$sbx_uid" -o ! -group "$sbx_gid" \) -print 2>/dev/null | wc -l | tr -d ' ')"
+  printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$sbx_uid" -o ! -group "$sbx_gid" \) -exec sh -c 'for sbx_one; do echo; done' sh {} + 2>/dev/null | wc -l | tr -d ' ')"
   # busybox's tar has no name for the account: whoever restores it knows it by its numbers.
   printf 'account=%s:%s\n' "$sbx_uid" "$sbx_gid"
 fi

@@ -3,6 +3,8 @@
 sbx_root=$(sbx_absolute "$1") sbx_id=$2
 cd -P -- "$sbx_root" 2>/dev/null && cd -P -- "sbx-$sbx_id" 2>/dev/null || { echo resumed=yes; exit 0; }
 [ "$(sbx_whose . "$sbx_id" "$3")" = ours ] || { echo resumed=yes; exit 0; }
+# A patch's script may hold secrets, and nobody works on it any more.
+rm -rf -- .patch
 # Its script may not have begun yet: it writes down that it does, and then looks here. This is the other way round.
 [ -z "$4" ] || { rm -f .called_off && echo "$4" >.called_off; } 2>/dev/null
 # The script of the snapshot may be at it still: it knows that its console is gone, and clears up in its own time. One that
