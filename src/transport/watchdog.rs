@@ -197,6 +197,49 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_shell_forgets_what_the_environment_says_to_our_programs_and_not_for_a_users() {
+        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat)""#;
+        for shell in SHELLS {
+            for (kept, script) in
+                [(false, Command::script(TELL)), (true, Command::script(TELL).with_account_environment())]
+            {
+                let mut program = Program::new(shell[0]);
+                program.args(&shell[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                program.env("TAR_OPTIONS", "--exclude=x").env("CDPATH", "/usr").env("DOCKER_HOST", "unix:///x");
+                program
+                    .env("LC_ALL", "C.UTF-8")
+                    .env("BASH_FUNC_umask%%", "() { echo 7; }")
+                    .env("SHELLOPTS", "noglob:noclobber");
+                let Ok(mut child) = program.spawn() else { continue };
+                send(&mut child, PREAMBLE.as_bytes());
+                send(&mut child, &request(&script, "n1", true).unwrap());
+                let (out, _) = read_to_end(child);
+                let bash = shell[0] == "bash";
+                let expected = match kept {
+                    false => "none none unix:///x C 0022 cat",
+                    true if bash => "--exclude=x /usr unix:///x C.UTF-8 7 cat",
+                    true => "--exclude=x /usr unix:///x C.UTF-8 ",
+                };
+                assert!(out.contains(expected), "{shell:?} {kept}: {out}");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_without_a_shell_forget_the_same() {
+        let names: Vec<&str> = scrubbed_names().collect();
+        for name in ["TAR_OPTIONS", "GZIP", "ZSTD_CLEVEL", "RSYNC_RSH", "POSIXLY_CORRECT", "CDPATH"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        assert!(
+            names.iter().all(|name| name
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'))
+        );
+        assert!(!names.iter().any(|name| ["PATH", "HOME", "DOCKER_HOST", "CONTAINERS_CONF"].contains(name)));
+    }
+
     /// How many processes are a `sleep` of this many seconds.
     fn sleeps(nap: &str) -> usize {
         let found = Program::new("pgrep").args(["-fx", &format!("sleep {nap}")]).stdin(Stdio::null()).output().unwrap();

@@ -114,7 +114,8 @@ fn arguments(shell: &RemoteShell, dest: &str) -> Vec<OsString> {
 
 /// The rsync there, without what the account's environment says to it. A line for the account's shell, whichever that is.
 fn far_rsync() -> String {
-    let names: Vec<&str> = scrubbed_names().filter(|name| name.contains("RSYNC") || *name == "POSIXLY_CORRECT").collect();
+    let names: Vec<&str> =
+        scrubbed_names().filter(|name| name.contains("RSYNC") || *name == "POSIXLY_CORRECT").collect();
     format!("--rsync-path=sh -c 'unset -v {}; exec rsync \"$@\"' sbx", names.join(" "))
 }
 

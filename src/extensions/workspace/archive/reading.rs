@@ -68,8 +68,11 @@ pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: 
         _ => {
             let message = format!("the archive of snapshot {} on {host} could not be read", place.id);
             let said = String::from_utf8_lossy(verdict);
-            Fault::new(Code::OperationFailed, message)
-                .because(if words.is_empty() { said.into_owned() } else { words.to_owned() })
+            Fault::new(Code::OperationFailed, message).because(if words.is_empty() {
+                said.into_owned()
+            } else {
+                words.to_owned()
+            })
         }
     }
 }
@@ -160,7 +163,14 @@ fn verdict(said: &Said<'_>, facts: &ArchiveFacts) -> Verdict {
 /// reader that wanted no more.
 pub(super) fn was_in_the_way(status: &str, words: &str) -> bool {
     let Ok(status) = status.parse::<i32>() else { return true };
-    let system = ["nput/output error", "ermission denied", "ead error", "emory", "tale file handle", "No space left"];
+    let system = [
+        "nput/output error",
+        "ermission denied",
+        "ead error",
+        "annot allocate memory",
+        "tale file handle",
+        "No space left",
+    ];
     matches!(status, 126 | 127) || status > 128 || system.iter().any(|words_of| words.contains(words_of))
 }
 

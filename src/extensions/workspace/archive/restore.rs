@@ -170,7 +170,8 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, source: &RestoreSource) -
         }
         Some("unread") => {
             let message = format!("the archive of snapshot {id} could not be read whole on {host}");
-            Fault::new(Code::OperationFailed, message).hint("nothing is known of it now, and nothing of it was used; try again")
+            Fault::new(Code::OperationFailed, message)
+                .hint("nothing is known of it now, and nothing of it was used; try again")
         }
         Some("hostile") => {
             Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} reaches out of itself"))

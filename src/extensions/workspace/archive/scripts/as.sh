@@ -185,7 +185,8 @@ while [ "$sbx_left" -gt 0 ]; do
   sbx_left=$((sbx_left - 1))
   shift 2
 done
-"$@" -C "$sbx_top" -xf - volumes
+# Not by -C: GNU tar takes a backslash in its word for an escape.
+(cd "$sbx_top" && exec "$@" -xf - volumes)
 echo "status: $?" >&2
 find "$sbx_top/volumes" \( -type b -o -type c \) -print | sed "s,^$sbx_top/,device: ," >&2
 cat >/dev/null

@@ -198,11 +198,11 @@ if sbx_gnu_tar; then
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
   set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
-    "--group-map=$sbx_at/groups" --totals -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -C "$sbx_here" -cf - workspace
+    "--group-map=$sbx_at/groups" --totals -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -cf - workspace
 else
   [ $# = 0 ] || set -- -X "$sbx_at/out.top" -X "$sbx_at/out.any"
   # With the names, which it writes to stderr: they are counted.
-  set -- tar "$@" -C "$sbx_here" -cvf - workspace
+  set -- tar "$@" -cvf - workspace
 fi
 
 # The engine's own archive stream (docker cp) keeps neither xattrs nor holes, has devices in it, and ends in the middle when

@@ -49,6 +49,7 @@ elif [ "$sbx_engine" = docker ] && [ "$sbx_foreign" -gt 0 ] && [ -n "$sbx_real" 
     sbx_rung=container sbx_keep=named
     printf 'self:x:%s:%s::/:/bin/sh\n' "$sbx_uid" "$sbx_gid" >.passwd
     printf 'self:x:%s:\n' "$sbx_gid" >.group
+    [ -s .passwd ] && [ -s .group ] || sbx_fail full "$(sbx_full . || echo "nothing can be written in $sbx_here")"
     sbx_names=$sbx_here
   else
     sbx_keep=self
@@ -156,7 +157,7 @@ sbx_ticks=$!
   sbx_lost=0
   # Two blocks of zeros end a tar.
   if [ "$sbx_cut" -gt 0 ]; then { { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill; } 2>&1 >/dev/null | cat >words.v || sbx_lost=1; fi
-  { sbx_tar -C "$sbx_here/workspace.partial" -xf - workspace; echo "status: $?" >&2; } 2>&1 >/dev/null | cat >words || sbx_lost=1
+  { sbx_tar -C workspace.partial -xf - workspace; echo "status: $?" >&2; } 2>&1 >/dev/null | cat >words || sbx_lost=1
   cat >/dev/null
   exit "$sbx_lost"
 } &
@@ -195,7 +196,7 @@ case $sbx_words in
   '' | 12[67] | 1[3-9]? | 2[0-9][0-9]) sbx_unread "what decompresses it ended with status ${sbx_words:-unknown}: $(grep -v '^status: ' words.z | head -n 5)" ;;
   *)
     sbx_said=$(grep -v '^status: ' words.z | head -n 5)
-    case $sbx_said in *'nput/output error'* | *'ermission denied'* | *'ead error'* | *emory* | *'tale file handle'* | *'o such file'*) sbx_unread "$sbx_said" ;; esac
+    case $sbx_said in *'nput/output error'* | *'ermission denied'* | *'ead error'* | *'annot allocate memory'* | *'tale file handle'* | *'o such file'*) sbx_unread "$sbx_said" ;; esac
     sbx_stop altered "${sbx_said:-it cannot be decompressed}"
     ;;
 esac
