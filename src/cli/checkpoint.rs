@@ -56,6 +56,9 @@ fn caveats(face: &mut Face<'_>, record: &SnapshotRecord) {
         let text = format!("volume {} is not in it: {}", volume.name, volume.reason);
         face.remark(&format!("warning: {}", face.look.clean(&text, 1000)));
     }
+    for remark in &archive.remarks {
+        face.remark(&format!("warning: {}", face.look.clean(remark, 1000)));
+    }
     if !archive.not_preserved.is_empty() {
         let counted = face.look.clean(&counted(&archive.not_preserved), 1000);
         face.remark(&format!("warning: the host could not keep {counted}"));

@@ -120,6 +120,9 @@ pub struct ArchiveFacts {
     pub captured_volumes: Vec<CapturedVolume>,
     /// Volumes that are not.
     pub not_captured: Vec<NotCaptured>,
+    /// What will be in the way of who restores it, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// What the host could not put into it, counted by kind (`xattrs`, `sparse`).
     pub not_preserved: BTreeMap<String, u64>,
     /// Sockets and device nodes, which are never in it: their paths, at most 100.

@@ -35,17 +35,18 @@ pub struct Command {
     script: Option<&'static str>,
     words: Vec<OsString>,
     lifeline: bool,
+    as_account: bool,
 }
 
 impl Command {
     /// A program, found by the host's `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
-        Self { script: None, words: vec![program.as_ref().to_owned()], lifeline: false }
+        Self { script: None, words: vec![program.as_ref().to_owned()], lifeline: false, as_account: false }
     }
 
     /// A POSIX shell script of ours. Only compiled-in text is accepted; what varies travels as parameters.
     pub fn script(text: &'static str) -> Self {
-        Self { script: Some(text), words: Vec::new(), lifeline: false }
+        Self { script: Some(text), words: Vec::new(), lifeline: false, as_account: false }
     }
 
     /// Adds an argument (a script's next positional parameter).
@@ -68,6 +69,19 @@ impl Command {
     pub fn with_lifeline(mut self) -> Self {
         self.lifeline = true;
         self
+    }
+
+    /// Leaves the account's environment to a script of ours that becomes a user's own command or patch. Any other script
+    /// runs behind the prelude ([`watchdog::PRELUDE`]).
+    #[must_use]
+    pub fn with_account_environment(mut self) -> Self {
+        self.as_account = true;
+        self
+    }
+
+    /// Whether the account's environment is left as it is.
+    pub fn has_account_environment(&self) -> bool {
+        self.as_account
     }
 
     /// Whether descriptor 3 is kept for it.

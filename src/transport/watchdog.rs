@@ -13,8 +13,16 @@ use crate::domain::fault::{Code, Fault};
 use crate::transport::Command;
 use crate::transport::shell::quote;
 
+/// The function `sbx_prelude`, which takes out of a shell's environment what would change what our scripts mean, wherever it
+/// was set: the console, the account's start-up files, sshd, an exported function. `TAR_OPTIONS=--exclude=*.key` alone makes
+/// snapshots that lack files and prove sound. What chooses an engine (`DOCKER_HOST`, `CONTAINERS_CONF`) and where programs
+/// and their modules are (`PATH`, `LD_LIBRARY_PATH`, `PYTHONPATH`) is the account's own business and stays. No comments in
+/// it, as in [`FEED`]; `sbx_locale` is what `LC_ALL` was.
+pub(crate) const PRELUDE: &str = include_str!("scripts/prelude.sh");
+
 /// The definitions that every shell gets before its first request.
-pub(crate) const PREAMBLE: &str = concat!(include_str!("scripts/end.sh"), include_str!("scripts/watchdog.sh"));
+pub(crate) const PREAMBLE: &str =
+    concat!(include_str!("scripts/prelude.sh"), include_str!("scripts/end.sh"), include_str!("scripts/watchdog.sh"));
 
 /// The wrapper of a command that is fed on stdin: `$1` nonce, `$2` seconds that it may stand still, `$3` script or
 /// program, `$4` the script, then the parameters. No comments in it: it is seen in the host's process list.
@@ -22,7 +30,8 @@ pub(crate) const PREAMBLE: &str = concat!(include_str!("scripts/end.sh"), includ
 /// The end of stdin is what the command waits for, so the watchdog here looks the other way: it writes a mark to stdout
 /// every 2 s, and cannot any more once our side is gone. (sshd hears of a stdout that nobody reads, and not of a
 /// stderr.) A link that is dead without a word is noticed by neither: there it is the idle time that ends the command.
-pub(crate) const FEED: &str = concat!(include_str!("scripts/end.sh"), include_str!("scripts/feed.sh"));
+pub(crate) const FEED: &str =
+    concat!(include_str!("scripts/prelude.sh"), include_str!("scripts/end.sh"), include_str!("scripts/feed.sh"));
 
 /// How much longer than our side the host waits for a fed command that stands still.
 const IDLE_MORE: Duration = Duration::from_secs(10);
@@ -51,7 +60,7 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
     if let Some(script) = command.script_text() {
         text.extend_from_slice(b"set --");
         words(command, &mut text)?;
-        text.extend_from_slice(b"; eval ");
+        text.extend_from_slice(if command.has_account_environment() { b"; eval " } else { b"; sbx_prelude; eval " });
         quote::quote(script.as_bytes(), &mut text)?;
     } else {
         // Not `"$@"`: that would prefer the shell's builtins to the programs of the same name.
@@ -110,6 +119,11 @@ pub(crate) fn login_line(words: &[Vec<u8>]) -> Result<Vec<u8>, Fault> {
         return Err(Fault::new(Code::InvalidInput, "the arguments of a command are too long to be sent in one line"));
     }
     Ok(line)
+}
+
+/// Names that the prelude takes out of the environment, for programs that are started without a shell.
+pub(crate) fn scrubbed_names() -> impl Iterator<Item = &'static str> {
+    PRELUDE.lines().filter_map(|line| line.trim_start().strip_prefix("unset -v ")).flat_map(str::split_whitespace)
 }
 
 fn words(command: &Command, text: &mut Vec<u8>) -> Result<(), Fault> {
@@ -181,6 +195,49 @@ mod tests {
                 err.split_once(&format!("\u{1e}Bn2 {pid}\nerr\n")).unwrap_or_else(|| panic!("{shell:?}: {err}")).1;
             assert!(err.ends_with("\u{1e}En2 137\n") && !err.contains("watch"), "{shell:?}: {err}");
         }
+    }
+
+    #[test]
+    fn every_shell_forgets_what_the_environment_says_to_our_programs_and_not_for_a_users() {
+        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat)""#;
+        for shell in SHELLS {
+            for (kept, script) in
+                [(false, Command::script(TELL)), (true, Command::script(TELL).with_account_environment())]
+            {
+                let mut program = Program::new(shell[0]);
+                program.args(&shell[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                program.env("TAR_OPTIONS", "--exclude=x").env("CDPATH", "/usr").env("DOCKER_HOST", "unix:///x");
+                program
+                    .env("LC_ALL", "C.UTF-8")
+                    .env("BASH_FUNC_umask%%", "() { echo 7; }")
+                    .env("SHELLOPTS", "noglob:noclobber");
+                let Ok(mut child) = program.spawn() else { continue };
+                send(&mut child, PREAMBLE.as_bytes());
+                send(&mut child, &request(&script, "n1", true).unwrap());
+                let (out, _) = read_to_end(child);
+                let bash = shell[0] == "bash";
+                let expected = match kept {
+                    false => "none none unix:///x C 0022 cat",
+                    true if bash => "--exclude=x /usr unix:///x C.UTF-8 7 cat",
+                    true => "--exclude=x /usr unix:///x C.UTF-8 ",
+                };
+                assert!(out.contains(expected), "{shell:?} {kept}: {out}");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_without_a_shell_forget_the_same() {
+        let names: Vec<&str> = scrubbed_names().collect();
+        for name in ["TAR_OPTIONS", "GZIP", "ZSTD_CLEVEL", "RSYNC_RSH", "POSIXLY_CORRECT", "CDPATH"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        assert!(
+            names.iter().all(|name| name
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'))
+        );
+        assert!(!names.iter().any(|name| ["PATH", "HOME", "DOCKER_HOST", "CONTAINERS_CONF"].contains(name)));
     }
 
     /// How many processes are a `sleep` of this many seconds.

@@ -6,7 +6,12 @@
 mod altered;
 mod copies;
 mod diff;
+#[path = "../lab_sandboxes/faults.rs"]
+mod faults;
 mod files;
+mod full;
+#[path = "../lab_sandboxes/held.rs"]
+mod held;
 mod hostile;
 mod interrupts;
 mod kills;

@@ -4,12 +4,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod across;
+mod environment;
 mod faithful;
+#[allow(dead_code)]
+#[path = "../lab_sandboxes/faults.rs"]
+mod faults;
 mod flavours;
 #[allow(dead_code)]
 #[path = "../lab_sandboxes/lab.rs"]
 mod lab;
 mod left_out;
+mod neutral;
 mod odd_names;
 mod odd_root;
 mod onto_vm;

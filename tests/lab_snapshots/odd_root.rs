@@ -10,15 +10,18 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, text};
 use crate::place::{KEEPER, Place, there};
 
+/// What GNU tar, sed, printf, a line of CSV and the kernel's list of mounts each take for something of their own.
+const ODD: &str = r#"sand "boxes", o'ne\two\040\n & $x"#;
+
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn blanks_commas_and_quotes_in_a_root_are_in_nobodys_way() {
+fn blanks_commas_quotes_and_backslashes_in_a_root_are_in_nobodys_way() {
     there(Place::Dev);
     let bench = Place::Dev.bench();
     let host = Place::Dev.host();
     let before = bench.snapshot(host);
-    let root = bench.workspace_root(host).join(r#"sand "boxes", one"#);
-    set_root(&bench, root.to_str().unwrap());
+    let root = bench.workspace_root(host).join(ODD);
+    set_root(&bench, host, root.to_str().unwrap());
     let repo = bench.repository("keeper", &[("docker-compose.yml", KEEPER), ("readme", "hello")]);
     let made = bench.create_stack(host, &repo, &["--id", "odd-root-path"]);
     let workspace = |record: &Value| PathBuf::from(text(&record["workdir"])).join("workspace");
@@ -52,21 +55,53 @@ fn blanks_commas_and_quotes_in_a_root_are_in_nobodys_way() {
     fs::remove_dir(&root).unwrap();
     bench.assert_unchanged(host, &before);
 
-    set_root(&bench, "/srv/sand:boxes");
+    set_root(&bench, host, "/srv/sand:boxes");
     let error = bench.run(["list"]).error("invalid_config");
     assert!(error.to_string().contains("container engines"), "{error:#}");
-    set_root(&bench, root.to_str().unwrap());
+    set_root(&bench, host, root.to_str().unwrap());
 }
 
-/// Gives the account another folder for its sandboxes.
-fn set_root(bench: &Bench, root: &str) {
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn an_odd_root_is_in_nobodys_way_for_any_kind_of_account() {
+    for place in [Place::Root, Place::Podman, Place::Rootless] {
+        there(place);
+        let bench = place.bench();
+        let host = place.host();
+        let before = bench.snapshot(host);
+        let root = bench.workspace_root(host).join(ODD);
+        set_root(&bench, host, root.to_str().unwrap());
+        let repo = bench.repository("keeper", &[("docker-compose.yml", KEEPER), ("readme", "hello")]);
+        let id = format!("odd-path-{}", place.id());
+        let made = bench.create_stack(host, &repo, &["--id", &id]);
+        let workspace = |record: &Value| PathBuf::from(text(&record["workdir"])).join("workspace");
+        assert!(workspace(&made).starts_with(&root), "{made:#}");
+        fs::write(place.volume(&id, "kept").join("file"), "in a volume\n").unwrap();
+        bench.run(["snapshot", &id, "--name", "base"]).ok();
+        bench.run(["sleep", &id]).ok();
+        bench.run(["wake", &id]).ok();
+        let diff = bench.run(["snapshots", "diff", "base"]).ok();
+        assert_eq!(diff["changes"], json!([]), "{diff:#}");
+        bench.run(["snapshots", "verify", "base"]).ok();
+        let back = bench.run(["restore", "base", "--name", "back"]).ok();
+        assert_eq!(fs::read_to_string(workspace(&back).join("readme")).unwrap(), "hello");
+        let volume = place.volume(&text(&back["id"]), "kept").join("file");
+        assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
+        bench.run(["destroy", &id, "back"]).ok();
+        bench.run(["snapshots", "delete", "base"]).ok();
+        fs::remove_dir(&root).unwrap();
+        bench.assert_unchanged(host, &before);
+    }
+}
+
+/// Gives a host another folder for its sandboxes.
+fn set_root(bench: &Bench, host: &str, root: &str) {
     let file = bench.path("config.yaml");
     let whole = fs::read_to_string(&file).unwrap();
-    let at = whole.find("  sandboxer01-dev:").unwrap();
-    let (others, own) = whole.split_at(at);
-    let own = own.lines().map(|line| match line.split_once("workspace_root: ") {
-        Some((before, _)) => format!("{before}workspace_root: {}\n", serde_json::to_string(root).unwrap()),
-        None => format!("{line}\n"),
-    });
-    fs::write(&file, format!("{others}{}", own.collect::<String>())).unwrap();
+    let at = whole.find(&format!("  {host}:")).unwrap();
+    let (before, own) = whole.split_at(at);
+    let (head, rest) = own.split_once("workspace_root: ").unwrap();
+    let rest = rest.split_once('\n').unwrap().1;
+    fs::write(&file, format!("{before}{head}workspace_root: {}\n{rest}", serde_json::to_string(root).unwrap()))
+        .unwrap();
 }

@@ -122,6 +122,9 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     for volume in &archive.not_captured {
         add("not in it", Some(format!("volume {}: {}", volume.name, volume.reason)));
     }
+    for remark in &archive.remarks {
+        add("remark", Some(remark.clone()));
+    }
     for path in archive.left_out.iter().take(LEFT_OUT) {
         add("left out", Some(path.clone()));
     }

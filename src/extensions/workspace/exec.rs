@@ -67,7 +67,7 @@ pub(crate) async fn exec(
     sink: &mut dyn OutputSink,
 ) -> Result<Option<i32>, ExtensionError> {
     let folder = workspace(workdir(target)?);
-    let script = Command::script(ENTER_SH).arg(&folder).args(command);
+    let script = Command::script(ENTER_SH).with_account_environment().arg(&folder).args(command);
     match judged(transport, &script, sink).await? {
         Went::Ran(status) => Ok(status),
         Went::Refused(_) => Err(gone(target, transport, &folder).into()),

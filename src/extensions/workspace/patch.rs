@@ -40,6 +40,7 @@ pub(crate) async fn run(
     }
     put(transport, target, run, None).await.map_err(never_began)?;
     let command = Command::script(RUN_SH)
+        .with_account_environment()
         .arg(workdir(target).map_err(|fault| never_began(fault.into()))?)
         .args(limits(run))
         .args(names(target, run))

@@ -66,6 +66,12 @@ impl<'a> Said<'a> {
         self.0.iter().find(|entry| entry.key == key).map(Entry::text)
     }
 
+    /// The SHA-256 behind the first line with this key. What is empty or cut off is none.
+    pub(crate) fn hash(&self, key: &str) -> Option<String> {
+        let is_hash = |text: &&str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        self.value(key).filter(is_hash).map(str::to_owned)
+    }
+
     /// The error that the script named, as a fault that says what to do. `root` is where the sandbox is or was to be.
     pub(crate) fn check(&self, step: &str, transport: &dyn Transport, root: &str) -> Result<(), ExtensionError> {
         let host = &transport.spec().name;

@@ -1,6 +1,7 @@
 # Extracts a tar stream into $1. -o: the account here owns what arrives, also where it is root; both GNU tar and busybox
 # know it by this letter. (A busybox that is not root gives up setuid bits, and the modes of read-only directories.)
-tar -x -p -o -C "$1" -f - && exit
+# Not by -C: GNU tar takes a backslash in its word for an escape.
+(cd -P -- "$1" && exec tar -x -p -o -f -) && exit
 sbx_status=$?
 # A disk that fills up within a block makes GNU tar say "Wrote only 4608 of 10240 bytes" and not why. Another megabyte
 # makes the host say it.

@@ -11,6 +11,7 @@ sbx_moved() {
 }
 sbx_beat() {
   exec </dev/null 2>/dev/null
+  sbx_prelude
   trap '' PIPE TERM HUP INT
   trap 'kill -KILL $sbx_nap; exit' USR1
   read -r sbx_me sbx_rest </proc/self/stat
@@ -32,7 +33,7 @@ printf '\036B%s %d\n' "$sbx_nonce" "$$"
 printf '\036B%s %d\n' "$sbx_nonce" "$$" >&2
 sbx_beat & sbx_beater=$!
 case $sbx_form in
-  script) (eval "$sbx_text") ;;
+  script) (sbx_prelude; eval "$sbx_text") ;;
   *) (exec "$@") ;;
 esac
 sbx_status=$?

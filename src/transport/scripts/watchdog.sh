@@ -10,6 +10,8 @@ exec 3<&0
 sbx_watch() {
   # Here and not at the call: a shell keeps a copy of what it redirects for a function, and holds the output open.
   exec </dev/null >/dev/null 2>&1
+  # An account's TMOUT would end the read below, and with it what runs.
+  sbx_prelude
   trap '' TERM HUP INT
   read -r sbx_rest <&3
   sbx_end TERM

@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
 use crate::domain::fault::{Code, Fault};
+use crate::transport::watchdog::scrubbed_names;
 
 /// How much of a program's stderr is kept; its end.
 const STDERR_LIMIT: usize = 64 * 1024;
@@ -36,10 +37,10 @@ impl Running {
     pub(super) fn start(program: &str, args: &[OsString], folder: &Path, input: File) -> Result<Self, Fault> {
         let mut command = Command::new(program);
         command.args(args).current_dir(folder).env("LC_ALL", "C");
-        // What a user's environment would change about the two programs.
-        for name in
-            ["TAR_OPTIONS", "RSYNC_RSH", "RSYNC_OLD_ARGS", "RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_CHECKSUM_LIST"]
-        {
+        // A bash that is called sh takes exported functions for programs.
+        let functions = std::env::vars_os().map(|(name, _)| name);
+        let functions = functions.filter(|name| name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
+        for name in scrubbed_names().map(OsString::from).chain(functions) {
             command.env_remove(name);
         }
         command.stdin(Stdio::from(input)).stdout(Stdio::piped()).stderr(Stdio::piped());

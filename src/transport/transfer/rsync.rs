@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 
 use crate::domain::fault::{Code, Fault};
+use crate::transport::watchdog::scrubbed_names;
 use crate::transport::{RemoteShell, Transport};
 
 use super::child::{Running, tail_of};
@@ -101,6 +102,7 @@ fn arguments(shell: &RemoteShell, dest: &str) -> Vec<OsString> {
     if !shell.command.is_empty() {
         args.push("-e".into());
         args.push(shell_words(&shell.command));
+        args.push(far_rsync().into());
         target.push(&shell.target);
         target.push(":");
     }
@@ -108,6 +110,13 @@ fn arguments(shell: &RemoteShell, dest: &str) -> Vec<OsString> {
     target.push("/");
     args.extend(["--".into(), "./".into(), target]);
     args
+}
+
+/// The rsync there, without what the account's environment says to it. A line for the account's shell, whichever that is.
+fn far_rsync() -> String {
+    let names: Vec<&str> =
+        scrubbed_names().filter(|name| name.contains("RSYNC") || *name == "POSIXLY_CORRECT").collect();
+    format!("--rsync-path=sh -c 'unset -v {}; exec rsync \"$@\"' sbx", names.join(" "))
 }
 
 /// rsync splits `-e` at blanks, knows quotes, and a doubled quote as one of itself; no backslashes.

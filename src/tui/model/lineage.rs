@@ -164,6 +164,9 @@ fn archive(paper: &mut Paper, record: &SnapshotRecord, now: Time) {
     for volume in &facts.not_captured {
         paper.pair("not captured", Role::Warn, &format!("{}: {}", volume.name, volume.reason));
     }
+    for remark in &facts.remarks {
+        paper.pair("remark", Role::Warn, remark);
+    }
     if !facts.not_preserved.is_empty() {
         paper.pair("not preserved", Role::Warn, &counted(&facts.not_preserved));
     }

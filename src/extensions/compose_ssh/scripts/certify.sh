@@ -4,7 +4,6 @@ umask 077
 cd -P -- "$1" || exit 72
 sbx_project=$2 sbx_engine=$3
 shift 3
-unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES
 echo "0 $sbx_engine" >.up || exit 73
 mkdir -p .certify && cd .certify || exit 73
 # An image that no registry has; nothing is ever pulled for this.

@@ -8,8 +8,8 @@ if [ -n "$3" ]; then
   { printf '%s' "$3" >.compose.yaml.new && mv .compose.yaml.new compose.yaml; } || exit 73
 fi
 shift 5
-# The account's own settings must not choose files, profiles or a project.
-unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR COMPOSE_DISABLE_ENV_FILE
+# An old Python reads files as the locale says.
+LC_ALL=${sbx_locale-}
 # Whoever tears this sandbox down must know which engine to ask, though nobody lived to write it down elsewhere, and must
 # first end what still works on it: what of this process's group has this mark.
 export SBX_UP="$sbx_project"

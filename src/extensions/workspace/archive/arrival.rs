@@ -12,6 +12,7 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::workspace::archive::capture::seal;
+use crate::extensions::workspace::archive::reading::was_in_the_way;
 use crate::extensions::workspace::archive::shelf::{self, about, keeping};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{configured_root, failed, step};
@@ -92,7 +93,13 @@ impl<'a> Arrival<'a> {
         let Some(bytes) = size.filter(|_| said.value("received") == Some("yes")) else {
             return Err(failed("receive", format!("the archive of snapshot {id} did not come to {host}"), &output));
         };
-        let unpacked = said.value("unpack").is_none();
+        let ended = said.value("unpack");
+        let unpacked = ended.is_none();
+        // What was not read there is no other content.
+        if ended.is_some_and(|status| was_in_the_way(status, &words)) || unpacked && said.hash("sum").is_none() {
+            let message = format!("the archive of snapshot {id} could not be read back on {host}");
+            return Err(Fault::new(Code::OperationFailed, message).because(words).detail("step", "receive").into());
+        }
         if !unpacked || said.value("sum") != self.manifest.snapshot.archive.sha256.as_deref() {
             let why = match words.as_str() {
                 "" if unpacked => "the SHA-256 of the tar inside is another one",

@@ -176,6 +176,13 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
             .hint("is its disk full? nothing of the archive was left there"),
         Some("volumes") => Fault::new(Code::OperationFailed, format!("a volume of sandbox {id} could not be read"))
             .hint("nothing of the archive was left"),
+        Some("lacks") => {
+            Fault::new(Code::OperationFailed, format!("the archive lacks something of sandbox {id}, and nothing says why"))
+                .hint(format!(
+                    "find out what tells tar on {host} to leave files out: a TAR_OPTIONS that sudo sets, or a tar of its own; \
+                     nothing of the archive was left"
+                ))
+        }
         Some("tar") => Fault::new(Code::OperationFailed, format!("tar could not read all of sandbox {id}"))
             .hint("nothing of the archive was left"),
         Some("long") => Fault::new(Code::OperationFailed, format!("a path of sandbox {id} is too long to be unpacked"))
@@ -202,8 +209,10 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
     let mut not_captured: Vec<NotCaptured> = Vec::new();
     let mut images = BTreeMap::new();
     let mut captured_volumes = Vec::new();
+    let mut remarks = Vec::new();
     for entry in said.entries() {
         match entry.key {
+            "remark" => remarks.push(entry.text()),
             "missed" => not_captured.push(NotCaptured { name: entry.text(), reason: String::new() }),
             "because" => {
                 if let Some(missed) = not_captured.last_mut() {
@@ -226,13 +235,14 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         bytes: number(said, "size"),
         content_bytes: number(said, "content"),
         files: number(said, "files"),
-        sha256: said.value("sum").map(str::to_owned),
+        sha256: said.hash("sum"),
         format: said.value("format").map(ArchiveFormat::from_word),
         mode: said.value("mode").map(SnapshotMode::from_word),
         consistency: Some(if fuzzy { Consistency::Fuzzy } else { Consistency::Clean }),
         volumes_bytes: number(said, "volumes").unwrap_or(0),
         captured_volumes,
         not_captured,
+        remarks,
         // busybox's tar knows neither.
         not_preserved: if gnu { BTreeMap::new() } else { BTreeMap::from([("xattrs_unknown".to_owned(), 1)]) },
         left_out: left_out.lines().take(LEFT_OUT_KEPT).map(str::to_owned).collect(),
@@ -240,7 +250,7 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         foreign_owners: number(said, "foreign").unwrap_or(0),
         account: said.value("account").map(str::to_owned),
         needs_gnu_tar: gnu,
-        compose_hash: said.value("compose").map(str::to_owned),
+        compose_hash: said.hash("compose"),
         images,
         excludes: request.excludes.clone(),
     }

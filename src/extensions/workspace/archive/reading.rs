@@ -67,7 +67,12 @@ pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: 
             .detail("missing", vec!["zstd"]),
         _ => {
             let message = format!("the archive of snapshot {} on {host} could not be read", place.id);
-            Fault::new(Code::OperationFailed, message).because(words.to_owned())
+            let said = String::from_utf8_lossy(verdict);
+            Fault::new(Code::OperationFailed, message).because(if words.is_empty() {
+                said.into_owned()
+            } else {
+                words.to_owned()
+            })
         }
     }
 }
@@ -100,27 +105,73 @@ pub(super) async fn verify(
         let message = format!("the archive of snapshot {} on {} was not read to its end", place.id, place.host);
         return Err(failed("verify", message, &output));
     }
-    let Some((differs, why)) = difference(&said, facts) else { return Ok(()) };
-    Err(altered(differs, transport, place).because(why).detail("step", "verify").into())
+    match verdict(&said, facts) {
+        Verdict::Same => Ok(()),
+        Verdict::Differs(differs, why) => {
+            Err(altered(differs, transport, place).because(why).detail("step", "verify").into())
+        }
+        Verdict::Unread(why) => {
+            let message = format!("the archive of snapshot {} on {} could not be read whole", place.id, place.host);
+            let fault = Fault::new(Code::OperationFailed, message).because(why);
+            Err(fault.hint("nothing is known of it now; try again").detail("step", "verify").into())
+        }
+    }
 }
 
-/// What was found that differs from what is known: a word and a sentence.
-fn difference(said: &Said<'_>, facts: &ArchiveFacts) -> Option<(&'static str, String)> {
-    let bytes: Option<u64> = said.value("size").and_then(|text| text.parse().ok());
-    if let (Some(is), Some(was)) = (bytes, facts.bytes)
-        && is != was
-    {
-        return Some((if is < was { "truncated" } else { "size" }, format!("it has {is} bytes and had {was}")));
+/// What a reading proves.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    /// A word and a sentence.
+    Differs(&'static str, String),
+    /// Something was in the way: nothing is known of the archive. Why.
+    Unread(String),
+}
+
+/// What was found, beside what is known. What was not read is no difference.
+fn verdict(said: &Said<'_>, facts: &ArchiveFacts) -> Verdict {
+    let Some(is) = said.value("size").and_then(|text| text.parse::<u64>().ok()) else {
+        return Verdict::Unread("its host does not say how large it is".to_owned());
+    };
+    if let Some(was) = facts.bytes.filter(|was| is != *was) {
+        let differs = if is < was { "truncated" } else { "size" };
+        return Verdict::Differs(differs, format!("it has {is} bytes and had {was}"));
     }
     let words = said.text("words").filter(|words| !words.is_empty());
+    for program in ["unpack", "tee", "tar"] {
+        let Some(status) = said.value(program) else { continue };
+        if program == "tee" || was_in_the_way(status, words.as_deref().unwrap_or_default()) {
+            return Verdict::Unread(words.unwrap_or_else(|| format!("{program} ended with status {status}")));
+        }
+    }
     if said.value("unpack").is_some() {
-        return Some(("content", words.unwrap_or_else(|| "it cannot be unpacked".to_owned())));
+        return Verdict::Differs("content", words.unwrap_or_else(|| "it cannot be unpacked".to_owned()));
     }
-    let hash = other_hash(said.value("sum").unwrap_or_default(), facts);
-    if hash.is_some() {
-        return hash;
+    let Some(sum) = said.hash("sum") else {
+        return Verdict::Unread(words.unwrap_or_else(|| "the SHA-256 of its content could not be computed".to_owned()));
+    };
+    if let Some((differs, why)) = other_hash(&sum, facts) {
+        return Verdict::Differs(differs, why);
     }
-    said.value("tar").map(|_| ("content", words.unwrap_or_else(|| "tar cannot read it".to_owned())))
+    match said.value("tar") {
+        Some(_) => Verdict::Differs("content", words.unwrap_or_else(|| "tar cannot read it".to_owned())),
+        None => Verdict::Same,
+    }
+}
+
+/// Whether a program that failed was ended, is none, or could not read: then it says nothing of what it was to read. 141 is a
+/// reader that wanted no more.
+pub(super) fn was_in_the_way(status: &str, words: &str) -> bool {
+    let Ok(status) = status.parse::<i32>() else { return true };
+    let system = [
+        "nput/output error",
+        "ermission denied",
+        "ead error",
+        "annot allocate memory",
+        "tale file handle",
+        "No space left",
+    ];
+    matches!(status, 126 | 127) || status > 128 || system.iter().any(|words_of| words.contains(words_of))
 }
 
 fn other_hash(sum: &str, facts: &ArchiveFacts) -> Option<(&'static str, String)> {
@@ -151,5 +202,42 @@ pub(super) async fn judge(
         hash.update(&piece[..length]);
         // What unpacks into a thousand times its size would keep this thread for seconds.
         tokio::task::consume_budget().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_no_difference() {
+        let (sum, other) = ("a".repeat(64), "b".repeat(64));
+        let facts = ArchiveFacts { bytes: Some(9), sha256: Some(sum.clone()), ..ArchiveFacts::default() };
+        let words = |text: &str| format!("words=\n {text}\n");
+        for (text, expected) in [
+            (format!("size=9\nsum={sum}\n"), "same"),
+            (format!("size=9\nsum={other}\n"), "hash"),
+            (format!("size=8\nsum={sum}\n"), "truncated"),
+            (format!("size=10\nsum={sum}\n"), "size"),
+            (format!("size=9\nunpack=1\nsum={other}\n{}", words("zstd: unsupported format")), "content"),
+            (format!("size=9\ntar=2\nsum={sum}\n{}", words("tar: this does not look like a tar archive")), "content"),
+            // Not read, for all that is known.
+            (format!("sum={sum}\n"), "unread"),
+            (format!("size=\nsum={sum}\n"), "unread"),
+            ("size=9\n".to_owned(), "unread"),
+            ("size=9\nsum=\n".to_owned(), "unread"),
+            (format!("size=9\nsum={}\n", &sum[..63]), "unread"),
+            (format!("size=9\nunpack=137\nsum={other}\n"), "unread"),
+            (format!("size=9\nunpack=1\nsum={other}\n{}", words("gzip: archive.tar.gz: Input/output error")), "unread"),
+            (format!("size=9\ntar=127\nsum={sum}\n{}", words("sh: tar: not found")), "unread"),
+            (format!("size=9\ntee=1\nsum={other}\n"), "unread"),
+        ] {
+            let found = match verdict(&Said::read(&text), &facts) {
+                Verdict::Same => "same",
+                Verdict::Differs(word, _) => word,
+                Verdict::Unread(_) => "unread",
+            };
+            assert_eq!(found, expected, "{text}");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn suits(facts: &HostFacts, archive: &ArchiveFacts, host: &HostName) 
 
 /// Puts the archive's workspace and volumes into the sandbox's directory. What could not be set is counted.
 ///
-/// Errors: `operation_failed` with `details.kind` = `altered` or `hostile`, `not_found` for an archive that is not there,
+/// Errors: `operation_failed` with `details.kind` = `altered`, `hostile`, or `unread`, which proves nothing; `not_found` for an archive that is not there,
 /// `missing_dependency`.
 pub(crate) async fn unpack(
     transport: &dyn Transport,
@@ -167,6 +167,11 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, source: &RestoreSource) -
         Some("altered") => {
             Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} is not what it was"))
                 .hint("nothing of it was used; restore from a copy on another host, if there is one")
+        }
+        Some("unread") => {
+            let message = format!("the archive of snapshot {id} could not be read whole on {host}");
+            Fault::new(Code::OperationFailed, message)
+                .hint("nothing is known of it now, and nothing of it was used; try again")
         }
         Some("hostile") => {
             Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} reaches out of itself"))

@@ -3,7 +3,8 @@
 //!
 //! Hosts unpack with their own tar, GNU's or busybox's, and what the two make of one archive differs: busybox passes over
 //! the headers that say more than the first 512 bytes can. So what a header and its extensions say of one entry must both
-//! be harmless, sizes must agree, and what is not known here is refused.
+//! be harmless, sizes must agree, and what is not known here is refused. So is what unpacking would pass over or stop at: a
+//! name that is written another way than `workspace/…`, a file where a folder is, a hard link to what does not come before it.
 
 mod paths;
 mod said;
@@ -15,7 +16,7 @@ use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
 use crate::domain::text::hex;
-use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, parts, shown, tree_of};
+use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, as_tar_writes_it, parts, shown, tree_of};
 use crate::extensions::workspace::archive::scan::said::{Readings, Said, agreed};
 
 /// Bytes of a block.
@@ -24,6 +25,8 @@ const BLOCK: usize = 512;
 const EXTENSION_LIMIT: u64 = 1024 * 1024;
 /// How many places of links are kept.
 const LINKS_LIMIT: usize = 500_000;
+/// How many places are kept; each takes some 20 bytes.
+const PLACES_LIMIT: usize = 10_000_000;
 
 /// The largest number of an owner; the one above it means none.
 const OWNER_LIMIT: u64 = u32::MAX as u64 - 1;
@@ -89,6 +92,9 @@ pub(super) struct Scan {
     workspace_at: Option<u64>,
     needs_gnu_tar: bool,
     links: HashSet<u64>,
+    /// Places of folders, said or not, and of everything else.
+    folders: HashSet<u64>,
+    others: HashSet<u64>,
     /// The promised volumes that are in it.
     volumes: BTreeSet<String>,
     hasher: RandomState,
@@ -109,6 +115,8 @@ impl Scan {
             workspace_at: None,
             needs_gnu_tar: false,
             links: HashSet::new(),
+            folders: HashSet::new(),
+            others: HashSet::new(),
             volumes: BTreeSet::new(),
             hasher: RandomState::new(),
         }
@@ -318,7 +326,31 @@ impl Scan {
             self.through_no_link(&parts, other)?;
             self.in_its_tree(&parts, kind, begun_at, other)?;
         }
+        as_tar_writes_it(&name.meant)?;
+        self.once(&meant, kind, &name.meant)?;
         Ok(meant)
+    }
+
+    /// Takes a place, which nothing of another kind may have.
+    fn once(&mut self, parts: &[&[u8]], kind: EntryType, name: &[u8]) -> Result<(), Refusal> {
+        for end in 1..parts.len() {
+            let above = self.mark(&parts[..end]);
+            if self.others.contains(&above) {
+                return no(format!("{} is in what is no folder there", shown(name)));
+            }
+            self.folders.insert(above);
+        }
+        let mark = self.mark(parts);
+        match (kind == EntryType::Directory, self.folders.contains(&mark), self.others.contains(&mark)) {
+            (true, _, true) | (false, true, _) => return no(format!("{} is a folder and a file", shown(name))),
+            (false, _, true) => return no(format!("{} is in it twice", shown(name))),
+            (true, ..) => self.folders.insert(mark),
+            (false, ..) => self.others.insert(mark),
+        };
+        if self.folders.len() + self.others.len() > PLACES_LIMIT {
+            return no(format!("there are more than {PLACES_LIMIT} entries in it"));
+        }
+        Ok(())
     }
 
     fn in_its_tree(&mut self, parts: &[&[u8]], kind: EntryType, begun_at: u64, name: &[u8]) -> Result<(), Refusal> {
@@ -355,7 +387,12 @@ impl Scan {
             };
             self.through_no_link(&there, reading)?;
         }
-        Ok(self.links.contains(&self.mark(&parts(&target.meant)?)))
+        as_tar_writes_it(&target.meant)?;
+        let mark = self.mark(&parts(&target.meant)?);
+        if !self.others.contains(&mark) {
+            return no(format!("{} links to {}, which does not come before it", shown(name), shown(&target.meant)));
+        }
+        Ok(self.links.contains(&mark))
     }
 
     /// Whether a path leads through a link that came before.

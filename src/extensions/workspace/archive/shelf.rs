@@ -208,12 +208,17 @@ async fn glance(transport: &dyn Transport, place: &ArchivePlace) -> Result<(Arch
         Some(_) => Beside::Noise,
     };
     let manifest = said.text("manifest").filter(|_| matches!(beside, Beside::Ours));
+    let bytes = said.value("size").map(|size| {
+        size.parse::<u64>().map_err(|_| {
+            failed("look", format!("{} did not say how large its archive is", transport.spec().name), &output)
+        })
+    });
     let seen = ArchiveLook {
         path: said.text("path").filter(|_| there),
         identity: identity(&said, place),
         // One that cannot be read seals nothing.
         manifest: manifest.and_then(|text| serde_json::from_str(&text).ok()),
-        bytes: said.value("size").and_then(|size| size.parse().ok()),
+        bytes: bytes.transpose()?,
     };
     Ok((seen, beside))
 }

@@ -185,7 +185,6 @@ sbx_engine_id() {
   esac
 }
 
-sbx_image=
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   # What there is is listed beside the question who the engine is; nothing is touched before its answer.
@@ -205,8 +204,6 @@ if [ -n "$sbx_engine" ]; then
   sbx_check "$sbx_c"
   if [ -n "$sbx_c" ]; then
     # Names of containers come from the project and the service: no blanks, no dashes in front.
-    # shellcheck disable=SC2086
-    sbx_image=$("$sbx_engine" inspect --type container --format '{{.Image}}' $sbx_c 2>/dev/null </dev/null | sort -u)
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" stop -t "$sbx_grace" $sbx_c 2>&1 </dev/null >/dev/null)
     # shellcheck disable=SC2086
@@ -326,22 +323,13 @@ sbx_sudo() {
   sudo -n rm -rf "$@"
 }
 
-# sbx_contain IMAGE OPTIONS ENTRY...: the folder is all of the host that it can write. The engine looks the path up anew, so
-# a file that was made here a moment ago proves inside that it is the same folder.
+# sbx_contain ENTRY...: the folder is all of the host that it can write. The engine looks the path up anew, so a file that was
+# made here a moment ago proves inside that it is the same folder. Of a host whose programs are not all below /usr, /bin,
+# /sbin and /lib, the engine says that there is no `env`, and what is left stays.
 sbx_contain() {
-  sbx_from=$1 sbx_more=$2
-  shift 2
   # shellcheck disable=SC2086
-  "$sbx_engine" run --rm --pull never --network none --user 0 --security-opt label=disable --name "$sbx_project-remove" --label "sandboxer.id=$sbx_id" \
-    --env PATH=/usr/sbin:/usr/bin:/sbin:/bin $sbx_more --mount "$(sbx_bind "$sbx_where" /sbx "")" --workdir /sbx --entrypoint sh "$sbx_from" \
-    -c "$sbx_sweep" sh "$sbx_mark" /sbx "$@"
-}
-
-# Images of this sandbox that are here: those its containers were made of, and those its rendered file names.
-sbx_tried_images() {
-  for sbx_name in $sbx_image $sbx_named; do
-    ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null || printf '%s\n' "$sbx_name"
-  done
+  sbx_in_empty "$sbx_project-remove" --mount "$(sbx_bind "$sbx_where" /sbx "")" --workdir /sbx "$sbx_image" $sbx_bare \
+    sh -c "$sbx_sweep" sh "$sbx_mark" /sbx "$@"
 }
 
 # Removes what containers wrote as another user too: the account, its user namespace, sudo, a container.
@@ -362,22 +350,16 @@ sbx_ladder() {
   if [ "$(id -u)" != 0 ] && sbx_has podman; then sbx_rung 'podman unshare' sbx_unshare "$@" && return; fi
   if [ "$(id -u)" != 0 ] && sbx_has sudo; then sbx_rung 'sudo -n' sbx_sudo "$@" && return; fi
   [ -n "$sbx_engine" ] || return
-  sbx_kept_images=yes
   sbx_mark=.gone-$(tr -dc 'a-f0-9' </proc/sys/kernel/random/uuid)
   : >"$sbx_mark" || sbx_mark=manifest.json # no room for an empty file even
-  sbx_images_here=$(sbx_tried_images | sort -u)
-  for sbx_name in $sbx_images_here; do
-    sbx_rung 'a container' sbx_contain "$sbx_name" '' "$@" && return
-    # 125 to 127: nothing ran in it, this image has no sh or no rm.
-    case $sbx_status in 125 | 126 | 127) ;; *) return ;; esac
-  done
-  # None of them can: with the programs of this host, to be read only.
-  sbx_programs=
-  for sbx_path in /usr /bin /sbin /lib /lib64; do [ ! -d "$sbx_path" ] || sbx_programs="$sbx_programs -v $sbx_path:$sbx_path:ro"; done
-  for sbx_name in $sbx_images_here; do
-    sbx_rung "a container with the host's programs" sbx_contain "$sbx_name" "$sbx_programs" "$@"
-    return
-  done
+  sbx_owner=${sbx_owners%% *} sbx_more=''
+  if sbx_make_empty; then
+    sbx_rung "a container with the host's programs" sbx_contain "$@"
+    sbx_drop_empty
+  else
+    sbx_words="$sbx_words${sbx_words:+
+}a container: $sbx_said"
+  fi
 }
 
 # Stands in the directory, proved to be the one.
@@ -451,7 +433,7 @@ $sbx_pid
 # A create that was just cut off may be at its last step: its shell hears of that a moment after us. What is not there is given
 # the time to come, or not to come any more.
 if [ ! -e "$sbx_root/$sbx_dir" ] && [ ! -L "$sbx_root/$sbx_dir" ]; then sleep 1; fi
-sbx_words='' sbx_way='' sbx_named='' sbx_cleared='' sbx_mark=manifest.json sbx_kept_images=''
+sbx_words='' sbx_way='' sbx_named='' sbx_cleared='' sbx_mark=manifest.json
 if cd -P -- "$sbx_root" 2>/dev/null; then
   # The program and not the shell's own: the shell remembers what it was told.
   sbx_root=$(env pwd -P)
@@ -474,13 +456,12 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
     sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
   else
     sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
-    # Rendered by us: an image of a service stands at this depth, and nothing else does.
+    # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
     sbx_named=$(sed -n 's/^      "image": "\([A-Za-z0-9._:@/-]*\)",\{0,1\}$/\1/p' compose.yaml 2>/dev/null)
     sbx_end_inside
     sbx_clear
     if [ -n "$sbx_cleared" ]; then
       case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
-      sbx_kept_images=
       sbx_done directory "$sbx_where" removed "$sbx_way"
     else
       sbx_done directory "$sbx_where" failed "${sbx_words:-it could not be emptied}"
@@ -506,11 +487,11 @@ if [ -n "$sbx_engine" ]; then
   for sbx_name in $sbx_named; do
     case $sbx_name in "$sbx_project"-*) case " $* " in *" $sbx_name "*) ;; *) set -- "$@" "$sbx_name" ;; esac ;; esac
   done
-  # They stay with a directory that may need a container of one of them.
-  sbx_i=$([ -n "$sbx_kept_images" ] || sbx_images "$@")
+  sbx_drop_left
+  sbx_i=$(sbx_images "$@")
   # shellcheck disable=SC2086
   [ -z "$sbx_i" ] || sbx_img_words=$("$sbx_engine" rmi $sbx_i 2>&1 </dev/null >/dev/null)
-  sbx_i_after=$([ -z "$sbx_i$sbx_kept_images" ] || sbx_images "$@")
+  sbx_i_after=$([ -z "$sbx_i" ] || sbx_images "$@")
   sbx_drop image "$sbx_i" "$sbx_i_after" "${sbx_img_words:-}"
   for sbx_kind in c p n v i; do
     case $sbx_kind in

@@ -30,6 +30,16 @@ pub(super) fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     Ok(parts)
 }
 
+/// Refuses a name with parts that say nothing. A host's tar is asked for `workspace` and passes over `./workspace`, without a
+/// word; and a file that ends in `/.` cannot be made.
+pub(super) fn as_tar_writes_it(name: &[u8]) -> Result<(), Refusal> {
+    let name = name.strip_suffix(b"/").unwrap_or(name);
+    if name.split(|byte| *byte == b'/').any(|part| part.is_empty() || part == b".") {
+        return no(format!("{} is written as no snapshot writes it: with `.` or nothing between slashes", shown(name)));
+    }
+    Ok(())
+}
+
 /// What a hard link must not leave: the workspace, or its volume. Each is unpacked by itself.
 pub(super) fn tree_of<'a>(parts: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let depth = if parts[0] == b"volumes" { 2 } else { 1 };

@@ -176,8 +176,8 @@ fn what_no_host_can_make_is_refused() {
     assert!(named(&format!("workspace/{}/a", part(255))).is_ok());
     let told = named(&format!("workspace/{}/a", part(256))).unwrap_err();
     assert!(told.contains("longer than a name on a host"), "{told}");
-    // 10 bytes and 4085; what says nothing does not count.
-    let deep = |rest: usize| format!("workspace//./{}{}", "d/".repeat(2000), "e".repeat(rest));
+    // 10 bytes and 4085.
+    let deep = |rest: usize| format!("workspace/{}{}", "d/".repeat(2000), "e".repeat(rest));
     assert!(named(&deep(85)).is_ok());
     let told = named(&deep(86)).unwrap_err();
     assert!(told.contains("longer than a name on a host"), "{told}");
@@ -251,6 +251,50 @@ fn nothing_is_written_through_a_link() {
     let in_volume =
         [folder("volumes/data/"), link("volumes/data/l", "/"), file("volumes/data/l/x", ""), folder("workspace/")];
     refused(&in_volume, "through a link");
+}
+
+#[test]
+fn what_unpacking_would_pass_over_or_stop_at_is_refused() {
+    let twice = |entries: Vec<Entry>, why: &str| refused(&behind_workspace(entries), why);
+    for name in ["./workspace/x", "workspace//x", "workspace/./x", "workspace/x/.", "./workspace/../workspace/x"] {
+        let why = if name.contains("..") { "upwards" } else { "as no snapshot writes it" };
+        twice(vec![file(name, "x")], why);
+        twice(vec![pax(&[("path", name)]), file("workspace/x", "x")], why);
+        twice(
+            vec![file("workspace/x", "x"), hard("workspace/h", name)],
+            if why == "upwards" { "outside" } else { why },
+        );
+    }
+    refused(&[folder("./workspace/")], "as no snapshot writes it");
+    refused(&[folder("volumes/data/"), file("volumes/data//x", ""), folder("workspace/")], "as no snapshot writes it");
+    // Only the name that counts has to be: one that is cut off may end anywhere.
+    assert!(scan(&behind_workspace(vec![pax(&[("path", "workspace/.git")]), file("workspace/.", "x")])).is_ok());
+
+    twice(vec![file("workspace/a", "x"), folder("workspace/a/")], "a folder and a file");
+    twice(vec![folder("workspace/a/"), file("workspace/a", "x")], "a folder and a file");
+    twice(vec![file("workspace/a/b", "x"), file("workspace/a", "x")], "a folder and a file");
+    twice(vec![file("workspace/a", "x"), file("workspace/a/b", "x")], "no folder there");
+    twice(vec![folder("workspace/a/"), link("workspace/a", "b")], "a folder and a file");
+    twice(vec![entry(b'6', "workspace/a", ""), file("workspace/a/b", "x")], "no folder there");
+    twice(vec![file("workspace/a", "x"), file("workspace/a", "y")], "twice");
+    twice(vec![file("workspace/a", "x"), link("workspace/a", "b")], "twice");
+    refused(&[file("workspace", "x")], "no folder");
+    refused(&[file("workspace", "x"), file("workspace/a", "x")], "no folder");
+
+    twice(vec![hard("workspace/h", "workspace/later"), file("workspace/later", "x")], "does not come before");
+    twice(vec![hard("workspace/h", "workspace/absent")], "does not come before");
+    twice(vec![hard("workspace/h", "workspace/h")], "does not come before");
+    twice(vec![folder("workspace/d/"), hard("workspace/h", "workspace/d")], "does not come before");
+
+    let fine = behind_workspace(vec![
+        folder("workspace/"),
+        folder("workspace/a/"),
+        folder("workspace/a"),
+        file("workspace/A", ""),
+        file("workspace/b/c", ""),
+        folder("workspace/b/"),
+    ]);
+    assert_eq!(scan(&fine).unwrap().files, 7);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 # whose tar writes what follows, or why nothing does.
 sbx_is=$(sbx_machine)
 [ -z "$4" ] || [ "$4" = "$sbx_is" ] || { echo identity; exit; }
-sbx_fail() { echo gone; exit; }
-sbx_shelf "$1" "$2" && sbx_enter "$2" && [ -f "$5" ] && [ ! -L "$5" ] || sbx_fail
+sbx_fail() { case $1 in '' | absent) echo gone ;; *) printf '%s\n' "$2" | head -n 1 ;; esac; exit; }
+sbx_shelf "$1" "$2" && sbx_enter "$2" || sbx_fail absent
+sbx_archive "$5"
 sbx_tools "$5" >/dev/null || { echo missing; exit; }
 sbx_name=$5
 shift 5

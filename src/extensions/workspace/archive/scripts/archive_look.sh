@@ -2,6 +2,7 @@
 sbx_prove_machine "$4"
 sbx_shelf "$1" "$2" && sbx_enter "$2" || { echo there=no; exit 0; }
 sbx_say path "$sbx_at"
+sbx_words=$(sbx_hidden ./manifest.json) && sbx_fail closed "$sbx_words"
 if [ -f manifest.json ] && [ ! -L manifest.json ]; then
   printf 'whose=%s\nmanifest=\n' "$(sbx_whose . "$2" "$3")"
   # All of it: a text, and sbx_say keeps little of one.
@@ -9,5 +10,8 @@ if [ -f manifest.json ] && [ ! -L manifest.json ]; then
   echo
 fi
 sbx_name=$(sbx_file)
-[ -z "$sbx_name" ] || printf 'file=%s\nsize=%s\n' "$sbx_name" "$(sbx_size "$sbx_name")"
+if [ -n "$sbx_name" ]; then
+  sbx_words=$(sbx_hidden "./$sbx_name") && sbx_fail closed "$sbx_words"
+  printf 'file=%s\nsize=%s\n' "$sbx_name" "$(sbx_size "$sbx_name")"
+fi
 echo there=yes

@@ -31,7 +31,7 @@ sbx_ours() {
     manifest.json | .manifest* | .mark.*) ;;
     archive.tar.zst | archive.tar.gz | archive.tar.*.partial) ;;
     sha | sum | sum.* | bytes | bytes.* | count | count.* | list | devices | users | groups | status | compose) ;;
-    words | words.* | failed.*) ;;
+    words | words.* | failed.* | told | out.* | begun | .room.*) ;;
     *) return 1 ;;
   esac
   # rm takes a link's name away, not what it points to; a folder is none of these.

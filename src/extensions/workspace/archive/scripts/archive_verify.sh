@@ -1,7 +1,8 @@
 # Reads an archive whole. Parameters: the root, the snapshot's id, the owners (blanks between), the expected machine, the
 # archive's file. Says how far it is, what the hash of the tar inside is, and how the programs ended.
 sbx_prove_machine "$4"
-sbx_shelf "$1" "$2" && sbx_enter "$2" && [ -f "$5" ] && [ ! -L "$5" ] || sbx_fail absent "$sbx_at/$5 is not there"
+sbx_shelf "$1" "$2" && sbx_enter "$2" || sbx_fail absent "$sbx_at/$5 is not there"
+sbx_archive "$5"
 sbx_tools "$5" || exit 0
 exec 7<"$5"
 printf 'size=%s\n' "$(sbx_size "$5")"
@@ -21,7 +22,7 @@ sbx_said=$({
   {
     {
       case $5 in *.zst) zstd -qdc ;; *) gzip -dc ;; esac <&7 || echo "unpack=$?" >&4
-    } | tee /dev/fd/5 | sbx_sha /dev/fd/4
+    } | { tee /dev/fd/5 || echo "tee=$?" >&4; } | sbx_sha /dev/fd/4
   } 5>&1 | {
     tar -tf - >/dev/null || echo "tar=$?" >&4
     cat >/dev/null

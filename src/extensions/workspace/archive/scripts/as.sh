@@ -3,7 +3,7 @@
 # bind.sh stand before it. sbx_rung is `plain`, `unshare`, `sudo` or `container`.
 
 # sbx_as WORDS...: runs a program so. In a container the folders `sbx_here` and `sbx_at` are where they are
-# here (`sbx_here_is` and `sbx_at_is`: `,readonly`, or nothing); `sbx_image` is one that is there, `sbx_more` further options,
+# here (`sbx_here_is` and `sbx_at_is`: `,readonly`, or nothing); `sbx_image` is one of nothing, `sbx_more` further options,
 # `sbx_names` the folder of a `.passwd` and a `.group` that the container has for its own.
 sbx_names=''
 sbx_as() {
@@ -11,23 +11,13 @@ sbx_as() {
     unshare) podman unshare "$@" ;;
     sudo) sudo -n "$@" ;;
     container)
-      sbx_program=$1
-      shift
-      set -- --workdir "$sbx_here" --entrypoint "$sbx_program" "$sbx_image" "$@"
-      [ -z "$sbx_names" ] || set -- --mount "$(sbx_bind "$sbx_names/.passwd" /etc/passwd ,readonly)" --mount "$(sbx_bind "$sbx_names/.group" /etc/group ,readonly)" "$@"
-      # Without a log: the engine would keep one of all that is read.
       # shellcheck disable=SC2086
-      "$sbx_engine" run --rm -i --pull never --network none --user 0 --security-opt label=disable --log-driver none --name "$sbx_project-archive" \
-        --label "sandboxer.id=$sbx_id" --env PATH=/usr/sbin:/usr/bin:/sbin:/bin --env LC_ALL=C $(sbx_programs) $sbx_more \
-        --mount "$(sbx_bind "$sbx_here" "$sbx_here" "$sbx_here_is")" --mount "$(sbx_bind "$sbx_at" "$sbx_at" "$sbx_at_is")" "$@"
+      set -- --workdir "$sbx_here" "$sbx_image" $sbx_bare "$@"
+      [ -z "$sbx_names" ] || set -- --mount "$(sbx_bind "$sbx_names/.passwd" /etc/passwd ,readonly)" --mount "$(sbx_bind "$sbx_names/.group" /etc/group ,readonly)" "$@"
+      sbx_in_empty "$sbx_project-archive" --mount "$(sbx_bind "$sbx_here" "$sbx_here" "$sbx_here_is")" --mount "$(sbx_bind "$sbx_at" "$sbx_at" "$sbx_at_is")" "$@"
       ;;
     *) "$@" ;;
   esac
-}
-
-# This host's programs, to be read only, as words for the engine.
-sbx_programs() {
-  for sbx_path in /usr /bin /sbin /lib /lib64; do [ ! -d "$sbx_path" ] || printf ' -v %s:%s:ro' "$sbx_path" "$sbx_path"; done
 }
 
 # Whether GNU tar is what `tar` is.
@@ -62,25 +52,15 @@ sbx_also() {
   fi
 }
 
-# sbx_closed: the first in `workspace` that this account cannot read.
+# sbx_closed TREE: the first in it that this account cannot read.
 sbx_closed() {
   if find . -prune -readable >/dev/null 2>&1; then
-    find workspace \( ! -readable -o -type d ! -executable \) ! -type l -print -quit 2>&1
+    find "$1" \( ! -readable -o -type d ! -executable \) ! -type l -print -quit 2>&1
   else
     # busybox's cannot tell; where it cannot go in, it says so.
-    find workspace ! -type l -exec sh -c 'for sbx_one; do [ -r "$sbx_one" ] || echo "$sbx_one"; done' sh {} + 2>&1
+    find "$1" ! -type l -exec sh -c 'for sbx_one; do [ -r "$sbx_one" ] || echo "$sbx_one"; done' sh {} + 2>&1
   fi | head -n 1
 }
-
-# sbx_images_of: images of this sandbox's containers that are here, by id.
-sbx_images_of() {
-  sbx_all=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>/dev/null </dev/null)
-  # shellcheck disable=SC2086
-  [ -z "$sbx_all" ] || "$sbx_engine" inspect --type container -f '{{.Image}}' $sbx_all 2>/dev/null </dev/null | sort -u
-}
-
-# sbx_any_image: an image that is here, whichever: it lends its name, nothing of it is run.
-sbx_any_image() { "$sbx_engine" images -q --no-trunc 2>/dev/null </dev/null | head -n 1; }
 
 # What tells how files are called that are left out, for `find -exec sh -c`. Lines: `s PATH` as a person reads it, and, so that
 # tar leaves out just these, `x PATH` for `tar -X`, or `q WORD` for a command line where such a list cannot have it: it has a
@@ -115,6 +95,33 @@ sbx_refused() {
 '
 eval "$sbx_refusing"
 
+# How many entries a tree has, told by another program than the one that archives it: whatever makes tar leave something out
+# without a word, it is found out. Definitions, as a text, too.
+# shellcheck disable=SC2016
+sbx_counting='
+# sbx_names_of TREE: what is to be in its archive, each name with a zero byte behind it. sbx_by stands before `find`, where
+# somebody else has to look.
+sbx_names_of() { ${sbx_by:-} find "$1" ! -type s ! -type b ! -type c -print0; }
+# sbx_stirred TREE MARK: a folder of it that has changed since the mark was made. Only GNU compares parts of a second.
+sbx_stirred() {
+  case $(find --version 2>/dev/null) in
+    *GNU*) ${sbx_by:-} find "$1" -type d -newer "$2" ;;
+    *) ${sbx_by:-} find "$1" -type d \( -newer "$2" -o -mmin -1 \) ;;
+  esac | head -n 1
+}
+# sbx_lacking IN_ARCHIVE IN_TREE TREE MARK WHERE: `stirred: WHY` or `lacks: WHY` where the archive has fewer.
+sbx_lacking() {
+  case $1/$2 in
+    *[!0-9]*/* | */*[!0-9]* | /* | */ | */0) echo "lacks: how many entries there are $5 could not be counted" ;;
+    *)
+      [ "$1" -ge "$2" ] ||
+        if [ -n "$(sbx_stirred "$3" "$4")" ]; then echo "stirred: $1 of $2 entries $5 are in it"; else echo "lacks: $1 of $2 entries $5 are in it"; fi
+      ;;
+  esac
+}
+'
+eval "$sbx_counting"
+
 # sbx_cut BEGINNING: a tar from stdin without its end, so that another one joins on. The end is zeros: two blocks of them,
 # and more up to a whole record. The last member has to be one without content, for a file may end in zeros, too. This is a
 # text, because it also runs elsewhere; its files begin with BEGINNING.
@@ -133,9 +140,9 @@ sbx_cut() {
 
 # Writes volumes as `volumes/NAME/...`, one tar after the other. Parameters: what tells names, how the paths of its notes begin,
 # then each one's name and folder. What it says on stderr: `left: PATH` for what is left out, `entries: COUNT`, `status: STATUS`
-# of each tar, `refused: WHY` for what no archive may have.
+# of each tar, `refused: WHY` for what no archive may have, `lacks: WHY` or `stirred: WHY` for entries that are not in it.
 # shellcheck disable=SC2016
-sbx_reading=$sbx_cutting$sbx_refusing'
+sbx_reading=$sbx_cutting$sbx_refusing$sbx_counting'
 sbx_telling=$1 sbx_notes=$2
 shift 2
 umask 077
@@ -144,6 +151,7 @@ sbx_nl="
 while [ $# -gt 0 ]; do
   cd "$2" || { echo "status: 2" >&2; exit; }
   sbx_name=$1
+  : >"$sbx_notes.begun"
   find . \( -type s -o -type b -o -type c \) -exec sh -c "$sbx_telling" sh {} + >"$sbx_notes.told"
   sed -n "s,^s \.,left: volumes/$sbx_name,p" "$sbx_notes.told" >&2
   sed -n "s/^x //p" "$sbx_notes.told" >"$sbx_notes.special"
@@ -152,8 +160,10 @@ while [ $# -gt 0 ]; do
     --quoting-style=escape "--quote-chars= " -vv --full-time --index-file="$sbx_notes.index" --anchored --no-wildcards \
     -X "$sbx_notes.special" "$@" "--transform=flags=rh;s,^\.,volumes/$sbx_name," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
   echo "entries: $(wc -l <"$sbx_notes.index")" >&2
+  # The folder itself is in it twice.
+  sbx_lacking "$(($(wc -l <"$sbx_notes.index") - 1))" "$(($(sbx_names_of . | tr -cd "\0" | wc -c)))" . "$sbx_notes.begun" "of the volume $sbx_name" >&2
   sbx_refused "$sbx_notes.index" | sed "s/^/refused: /" >&2
-  rm -f "$sbx_notes.told" "$sbx_notes.special" "$sbx_notes.index"
+  rm -f "$sbx_notes.told" "$sbx_notes.special" "$sbx_notes.index" "$sbx_notes.begun"
   shift 2
 done
 '
@@ -175,8 +185,31 @@ while [ "$sbx_left" -gt 0 ]; do
   sbx_left=$((sbx_left - 1))
   shift 2
 done
-"$@" -C "$sbx_top" -xf - volumes
+# Not by -C: GNU tar takes a backslash in its word for an escape.
+(cd "$sbx_top" && exec "$@" -xf - volumes)
 echo "status: $?" >&2
 find "$sbx_top/volumes" \( -type b -o -type c \) -print | sed "s,^$sbx_top/,device: ," >&2
 cat >/dev/null
 '
+
+# sbx_hidden PATH: why it cannot be looked at, though nothing says that it is not there. 1 where it is there and can be read,
+# or is not there.
+sbx_hidden() {
+  sbx_tried=$(LC_ALL=C ls -d -- "$1" 2>&1) || case $sbx_tried in
+    *'No such file'* | *'Not a directory'*) return 1 ;;
+    *) printf '%s\n' "$sbx_tried"; return ;;
+  esac
+  [ -f "$1" ] || return 1
+  sbx_tried=$(head -c 1 "$1" 2>&1 >/dev/null) && return 1
+  printf '%s\n' "$sbx_tried"
+}
+# sbx_number TEXT, sbx_hash TEXT: whether it is one. A file that was written on a full disk is there, and empty.
+sbx_number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
+sbx_hash() { case $1 in *[!0-9a-f]*) return 1 ;; esac; [ ${#1} = 64 ]; }
+# sbx_full FOLDER: the words of the system, where nothing can be written into it any more.
+sbx_full() {
+  sbx_probe=$1/.room.$$
+  sbx_tried=$(dd if=/dev/zero of="$sbx_probe" bs=65536 count=4 2>&1) && sbx_tried=''
+  rm -f -- "$sbx_probe"
+  [ -n "$sbx_tried" ] && printf '%s\n' "$sbx_tried" | grep -v 'records \(in\|out\)'
+}

@@ -2,7 +2,7 @@
 # the id, the owners (blanks between), the snapshot's id, the expected machine, the engine's program (empty: none is
 # known), its expected id, what to do to containers (`live`, `pause`, `stop`, `auto`), the grace in seconds, then patterns.
 umask 077
-sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_snapshot=$4 sbx_engine=$6 sbx_want_engine=$7 sbx_mode=$8 sbx_grace=$9
+sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_owner=${3%% *} sbx_snapshot=$4 sbx_engine=$6 sbx_want_engine=$7 sbx_mode=$8 sbx_grace=$9
 sbx_project=sbx-$sbx_id
 sbx_prove_machine "$5"
 shift 9
@@ -34,7 +34,7 @@ if [ -n "$sbx_engine" ]; then
   sbx_running=$("$sbx_engine" ps -q --no-trunc --filter "label=com.docker.compose.project=$sbx_project" --filter status=running 2>&1 </dev/null) || sbx_fail engine "$sbx_running"
 fi
 sbx_shelf=${sbx_root%/}/snapshots
-trap 'rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
+trap 'sbx_drop_empty; rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
 mkdir -p -- "$sbx_shelf" 2>/dev/null
 [ -d "$sbx_shelf" ] && [ ! -L "$sbx_shelf" ] || sbx_fail root "$(mkdir -- "$sbx_shelf" 2>&1)"
 sbx_at=$sbx_shelf/$sbx_snapshot
@@ -42,20 +42,22 @@ sbx_at=$sbx_shelf/$sbx_snapshot
 
 # As whom it can be read: what a container wrote belongs to others.
 sbx_rung=plain sbx_more='' sbx_image='' sbx_here_is=,readonly sbx_at_is=''
-[ -z "$sbx_engine" ] || sbx_image=$(sbx_images_of | head -n 1)
 if [ "$(id -u)" != 0 ]; then
   if [ "$sbx_engine" = podman ]; then
     sbx_rung=unshare
-  elif [ -n "$(sbx_closed)" ]; then
+  elif [ -n "$(sbx_closed workspace)" ]; then
     # Both: what is left out of the archive has to be found as root, too.
     if sbx_has sudo && { sudo -n tar --version && sudo -n find . -prune; } >/dev/null 2>&1 </dev/null; then
       sbx_rung=sudo
-    elif [ -n "$sbx_image" ] && sbx_gnu_tar; then
+    elif [ -n "$sbx_engine" ] && sbx_gnu_tar; then
       sbx_rung=container
     else
-      sbx_fail closed "$(sbx_closed)"
+      sbx_fail closed "$(sbx_closed workspace)"
     fi
   fi
+fi
+if [ "$sbx_rung" = container ] || { [ "$sbx_engine" = docker ] && [ -n "$sbx_volumes" ] && sbx_gnu_tar; }; then
+  sbx_make_empty || sbx_fail engine "$sbx_said"
 fi
 # As far as this account can see; what is in volumes counts too.
 sbx_need=$({
@@ -91,6 +93,7 @@ sbx_clear() {
   sbx_ended=yes
   cd -P -- "$sbx_here" && { sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"; }
   [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  sbx_drop_empty
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
   [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_shelf" 2>/dev/null; }
   rm -f "$sbx_here/.packing"
@@ -195,10 +198,11 @@ if sbx_gnu_tar; then
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
   set -- tar --format=pax --pax-option=delete=atime,delete=ctime --xattrs '--xattrs-include=*' --sparse "--owner-map=$sbx_at/users" \
-    "--group-map=$sbx_at/groups" --totals -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -C "$sbx_here" -cf - workspace
+    "--group-map=$sbx_at/groups" --totals -vv "--index-file=$sbx_at/list" --full-time --quoting-style=escape '--quote-chars= ' -b 64 "$@" -cf - workspace
 else
   [ $# = 0 ] || set -- -X "$sbx_at/out.top" -X "$sbx_at/out.any"
-  set -- tar "$@" -C "$sbx_here" -cf - workspace
+  # With the names, which it writes to stderr: they are counted.
+  set -- tar "$@" -cvf - workspace
 fi
 
 # The engine's own archive stream (docker cp) keeps neither xattrs nor holes, has devices in it, and ends in the middle when
@@ -206,7 +210,6 @@ fi
 sbx_read_volumes() {
   [ -n "$sbx_pairs" ] || return 0
   if [ -n "$sbx_mounts" ]; then
-    [ -n "$sbx_image" ] || sbx_image=$(sbx_any_image)
     sbx_rung=container sbx_more=$sbx_mounts
   fi
   # shellcheck disable=SC2086
@@ -226,10 +229,10 @@ mkfifo "$sbx_at/sha" "$sbx_at/count.v" || sbx_stop directory "no pipes can be ma
 # GNU tar says how much it wrote; that spares a reader of everything.
 [ -n "$sbx_gnu" ] || mkfifo "$sbx_at/count" || sbx_stop directory "no pipes can be made in $sbx_at"
 # The list is made here, so that it can be read here whoever writes it.
-{ : >"$sbx_part" && : >"$sbx_at/list"; } || sbx_stop space "$sbx_part cannot be written"
+{ : >"$sbx_part" && : >"$sbx_at/list" && : >"$sbx_at/begun"; } || sbx_stop space "$sbx_part cannot be written"
 sbx_sha "$sbx_at/sum" <"$sbx_at/sha" &
 sbx_1=$!
-sbx_2='' sbx_3=''
+sbx_2='' sbx_3='' sbx_failed=''
 echo 0 >"$sbx_at/bytes.v"
 [ -z "$sbx_pairs" ] || { wc -c <"$sbx_at/count.v" >"$sbx_at/bytes.v" & sbx_2=$!; }
 [ -n "$sbx_gnu" ] || { wc -c <"$sbx_at/count" >"$sbx_at/bytes" & sbx_3=$!; }
@@ -237,28 +240,56 @@ echo 0 >"$sbx_at/bytes.v"
 while sleep 1; do printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"; done 2>/dev/null &
 sbx_ticks=$!
 # In the background, since a shell hears of no signal before its foreground command has ended.
-{ sbx_stream "$@" | { sbx_also "$sbx_at/sha" || echo failed >"$sbx_at/failed.z"; } | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || echo failed >"$sbx_at/failed.z"; }; } 2>"$sbx_at/words.p" </dev/null &
-wait $!
+{ sbx_stream "$@" | { sbx_also "$sbx_at/sha" || echo failed >"$sbx_at/failed.z"; } | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || { echo failed >"$sbx_at/failed.z"; exit 1; }; }; } 2>"$sbx_at/words.p" </dev/null &
+# Its status needs no room on a disk, and a file does.
+wait $! || sbx_failed=yes
 wait $sbx_1 $sbx_2 $sbx_3
 kill $sbx_ticks 2>/dev/null
 sbx_ticks=
 sbx_status=$(cat "$sbx_at/status" 2>/dev/null)
-[ ! -e "$sbx_at/failed.z" ] || sbx_stop full "$(cat "$sbx_at/words.z" "$sbx_at/words.p")"
+[ -z "$sbx_failed" ] && [ ! -e "$sbx_at/failed.z" ] || sbx_stop full "$(cat "$sbx_at/words.z" "$sbx_at/words.p" | grep . || sbx_full "$sbx_at")"
+# What is empty was written on a full disk.
+sbx_unread() { sbx_words=$(sbx_full "$sbx_at") && sbx_stop full "$sbx_words"; sbx_stop tar "$1 could not be read back"; }
+sbx_number "$sbx_status" || sbx_unread "the status of tar"
 # The worst that a tar of the volumes ended with, and one for each of them.
 sbx_status_v=$(sed -n 's/^status: //p' "$sbx_at/words.v" 2>/dev/null | sort -n | tail -n 1)
 # shellcheck disable=SC2086
 sbx_wanted=$(set -- $sbx_captured; echo $#)
 if [ "$(grep -c '^status: [01]$' "$sbx_at/words.v" 2>/dev/null)" != "$sbx_wanted" ] && [ "$sbx_wanted" != 0 ] || [ "${sbx_status_v:-0}" -gt 1 ]; then
-  sbx_stop volumes "$(grep -v '^left: \|^entries: \|^refused: ' "$sbx_at/words.v" | tail -n 40)"
+  sbx_words=$(sbx_full "$sbx_at") && sbx_stop full "$sbx_words"
+  sbx_stop volumes "$(grep -v '^left: \|^entries: \|^refused: \|^lacks: \|^stirred: ' "$sbx_at/words.v" | tail -n 40)"
 fi
 sbx_fuzzy=
 case $sbx_status/$sbx_gnu in
   0/*) ;;
   # A file changed or went away while it was read.
   1/yes) sbx_fuzzy=yes ;;
-  *) sbx_stop tar "$(grep -v ': socket ignored$\|^Total bytes written: ' "$sbx_at/words" | tail -n 40)" ;;
+  *) sbx_stop tar "$(grep -v ': socket ignored$\|^Total bytes written: \|^workspace\(/\|$\)' "$sbx_at/words" | tail -n 40)" ;;
 esac
 [ "${sbx_status_v:-0}" = 0 ] || sbx_fuzzy=yes
+# Before they go on, and with what is there.
+if [ -n "$sbx_gnu" ]; then sbx_count=$(($(wc -l <"$sbx_at/list"))); else sbx_count=$(grep -c '^workspace\(/\|$\)' "$sbx_at/words"); fi
+sbx_by=sbx_as
+sbx_there() { sbx_names_of workspace 2>/dev/null </dev/null; }
+if [ -s "$sbx_at/out.count" ]; then
+  sbx_tree=$(sbx_there | tr '\n\0' '\1\n' | grep -Evc -f "$sbx_at/out.count")
+else
+  sbx_tree=$(($(sbx_there | tr -cd '\0' | wc -c)))
+fi
+sbx_words=$({
+  sbx_lacking "$sbx_count" "$sbx_tree" workspace "$sbx_at/begun" "of the workspace"
+  sed -n '/^lacks: /p; /^stirred: /p' "$sbx_at/words.v" 2>/dev/null
+})
+case $sbx_words in
+  *'lacks: '*)
+    if [ -z "$sbx_fuzzy" ]; then
+      sbx_said=$(sbx_full "$sbx_at") && sbx_stop full "$sbx_said"
+      sbx_stop lacks "$(printf '%s\n' "$sbx_words" | sed -n 's/^lacks: //p')"
+    fi
+    ;;
+esac
+sbx_stirring=$(printf '%s\n' "$sbx_words" | sed -n 's/^lacks: //p; s/^stirred: //p')
+[ -z "$sbx_stirring" ] || sbx_fuzzy=yes
 # They go on before anything else is done.
 sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
 if [ -n "$sbx_gnu" ]; then
@@ -270,9 +301,16 @@ if [ -n "$sbx_gnu" ]; then
     *) sbx_stop tar "${sbx_words#device } is a device that came while it was read" ;;
   esac
   sbx_bytes=$(sed -n 's/^Total bytes written: \([0-9]*\).*/\1/p' "$sbx_at/words")
-  [ -n "$sbx_bytes" ] || sbx_stop tar "tar does not say how much it wrote: $(tail -n 5 "$sbx_at/words")"
-  echo "$(($(cat "$sbx_at/bytes.v") + sbx_bytes))" >"$sbx_at/bytes"
+  sbx_number "$sbx_bytes" || sbx_unread "how much tar wrote: $(tail -n 5 "$sbx_at/words")"
+else
+  sbx_bytes=$(tr -d ' ' <"$sbx_at/bytes")
+  sbx_number "$sbx_bytes" || sbx_unread "how much tar wrote"
 fi
+sbx_bytes_v=$(tr -d ' ' <"$sbx_at/bytes.v")
+sbx_number "$sbx_bytes_v" || sbx_unread "how much of it is volumes"
+[ -z "$sbx_gnu" ] || sbx_bytes=$((sbx_bytes_v + sbx_bytes))
+sbx_sum=$(cat "$sbx_at/sum")
+sbx_hash "$sbx_sum" || sbx_unread "its SHA-256"
 sbx_words=$(sync "$sbx_part" 2>&1) || sbx_stop full "$sbx_words"
 
 sbx_seen=$(grep ': socket ignored$' "$sbx_at/words" | sed 's/^tar: //; s/: socket ignored$//')
@@ -287,8 +325,6 @@ if [ -n "$sbx_seen" ]; then
 fi
 if [ -n "$sbx_gnu" ]; then
   # The second field is the owner; with xattrs the first has a place more.
-  sbx_count=$(wc -l <"$sbx_at/list")
-  [ "$sbx_count" -gt 0 ] || sbx_stop tar "nothing was put into it, not even the workspace"
   for sbx_more in $(sed -n 's/^entries: //p' "$sbx_at/words.v" 2>/dev/null); do sbx_count=$((sbx_count + sbx_more)); done
   printf 'files=%s\n' "$sbx_count"
   printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
@@ -298,15 +334,28 @@ else
   # busybox's tar has no name for the account: whoever restores it knows it by its numbers.
   printf 'account=%s:%s\n' "$sbx_uid" "$sbx_gid"
 fi
-[ ! -f compose.yaml ] || { sbx_sha "$sbx_at/compose" <compose.yaml; printf 'compose=%s\n' "$(cat "$sbx_at/compose")"; }
-printf 'sum=%s\n' "$(cat "$sbx_at/sum")"
-printf 'content=%s\n' "$(tr -d ' ' <"$sbx_at/bytes")"
-printf 'volumes=%s\n' "$(tr -d ' ' <"$sbx_at/bytes.v")"
+if [ -f compose.yaml ]; then
+  sbx_sha "$sbx_at/compose" <compose.yaml
+  sbx_words=$(cat "$sbx_at/compose")
+  sbx_hash "$sbx_words" || sbx_unread "the SHA-256 of compose.yaml"
+  printf 'compose=%s\n' "$sbx_words"
+fi
+printf 'sum=%s\ncontent=%s\nvolumes=%s\n' "$sbx_sum" "$sbx_bytes" "$sbx_bytes_v"
+# The client of Docker reads what an image is built of as the account: what others own it cannot send, here and where it is
+# restored.
+if [ "$sbx_engine" = docker ] && [ "$(id -u)" != 0 ] && [ "$sbx_rung" != plain ]; then
+  sed -n 's#^ *"context": "[^"\\]*/'"$sbx_project"'/\(workspace[^"\\]*\)",\{0,1\}$#\1#p' compose.yaml 2>/dev/null | sort -u |
+    while IFS= read -r sbx_tree; do
+      sbx_words=$(sbx_closed "$sbx_tree")
+      [ -z "$sbx_words" ] || sbx_say remark "an image is built of $sbx_tree, and $(id -un) cannot read $sbx_words there: it cannot be built again where this is restored by such an account; give that file away, leave it out (snapshot.exclude), or use an image that is built already"
+    done
+fi
 printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
 printf 'format=%s\n' "$sbx_format"
-[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^Total bytes written: \|^left: \|^entries: \|^refused: \|^status: ' | head -n 20)"; }
+[ -z "$sbx_fuzzy" ] || { echo fuzzy=yes; sbx_say why "$(cat "$sbx_at/words" "$sbx_at/words.v" 2>/dev/null | grep -v 'socket ignored$\|^Total bytes written: \|^left: \|^entries: \|^refused: \|^status: \|^workspace\(/\|$\)' | head -n 20
+  printf '%s\n' "$sbx_stirring")"; }
 printf 'rung=%s\n' "$sbx_rung"
-(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices told out.top out.any users groups words words.v words.z words.p status compose)
+(cd "$sbx_at" && rm -f sha count count.v sum bytes bytes.v list devices told out.top out.any out.count begun users groups words words.v words.z words.p status compose)
 sbx_say path "$sbx_at"
 sbx_whole=yes
 echo captured_all=yes

@@ -12,14 +12,14 @@ if [ "$(id -u)" != 0 ]; then
   if [ "$sbx_engine" = podman ]; then
     sbx_rung=unshare
   else
-    sbx_shut=$(sbx_closed)
+    sbx_shut=$(sbx_closed workspace)
     if [ -z "$sbx_shut" ]; then
       :
     elif sbx_has sudo && sudo -n tar --version >/dev/null 2>&1 </dev/null; then
       sbx_rung=sudo
     else
-      [ -z "$sbx_engine" ] || sbx_image=$(sbx_images_of | head -n 1)
-      [ -n "$sbx_image" ] || { echo "$sbx_shut cannot be read by this account" >&2; exit 77; }
+      [ -n "$sbx_engine" ] || { echo "$sbx_shut cannot be read by this account" >&2; exit 77; }
+      sbx_make_empty || { echo "$sbx_shut cannot be read by this account, and $sbx_engine makes no container for it: $sbx_said" >&2; exit 77; }
       sbx_rung=container
       # A name of its own: a snapshot may be taken meanwhile.
       sbx_project=$sbx_project-list-$$
@@ -30,7 +30,7 @@ sbx_uid=$(id -u) sbx_gid=$(id -g)
 [ "$sbx_rung" != unshare ] || sbx_uid=0 sbx_gid=0
 sbx_maps=$(mktemp -d) || exit 73
 sbx_at=$sbx_maps
-trap 'rm -rf "$sbx_maps"' EXIT
+trap 'rm -rf "$sbx_maps"; sbx_drop_empty' EXIT
 trap 'exit 143' HUP INT TERM PIPE
 [ $# = 0 ] || sbx_leave_out "$sbx_maps" "$@" || exit 73
 [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash --anchored -X "$sbx_maps/out.top" --no-anchored -X "$sbx_maps/out.any"

@@ -6,25 +6,24 @@ sbx_shelf() {
   sbx_root=$(sbx_absolute "$1")
   if ! cd -P -- "$sbx_root" 2>/dev/null; then
     { [ ! -e "$sbx_root" ] && [ ! -L "$sbx_root" ]; } || sbx_fail closed "$(cd -P -- "$sbx_root" 2>&1)"
-    # Whatever hides it: a folder above that may not be entered hides what is in it.
-    sbx_words=$(ls -d -- "$sbx_root" 2>&1)
-    case $sbx_words in *'No such file'*) ;; *) sbx_fail closed "$sbx_words" ;; esac
+    # A folder above that may not be entered hides what is in it.
+    sbx_words=$(sbx_hidden "$sbx_root") && sbx_fail closed "$sbx_words"
     sbx_at=$sbx_root/snapshots/$2
     return 1
   fi
   sbx_root=$(env pwd -P)
   sbx_at=${sbx_root%/}/snapshots/$2
   if [ -L snapshots ]; then sbx_fail link "${sbx_root%/}/snapshots is a link"; fi
-  [ -e snapshots ] || return 1
-  cd -P -- snapshots 2>/dev/null || sbx_fail closed "$(cd -P -- snapshots 2>&1)"
+  [ -e snapshots ] || { sbx_words=$(sbx_hidden snapshots) && sbx_fail closed "$sbx_words"; return 1; }
+  cd -P -- ./snapshots 2>/dev/null || sbx_fail closed "$(cd -P -- ./snapshots 2>&1)"
   [ "$(env pwd -P)" = "${sbx_root%/}/snapshots" ] || sbx_fail link "${sbx_root%/}/snapshots is a link"
 }
 
 # sbx_enter ID: goes from there into the archive's own folder; 1 where there is none.
 sbx_enter() {
   if [ -L "$1" ]; then sbx_fail link "$sbx_at is a link"; fi
-  [ -e "$1" ] || return 1
-  cd -P -- "$1" 2>/dev/null || sbx_fail closed "$(cd -P -- "$1" 2>&1)"
+  [ -e "$1" ] || { sbx_words=$(sbx_hidden "./$1") && sbx_fail closed "$sbx_words"; return 1; }
+  cd -P -- "./$1" 2>/dev/null || sbx_fail closed "$(cd -P -- "./$1" 2>&1)"
   [ "$(env pwd -P)" = "$sbx_at" ] || sbx_fail link "$sbx_at is a link"
 }
 
@@ -33,6 +32,13 @@ sbx_file() {
   for sbx_name in archive.tar.zst archive.tar.gz; do
     if [ -f "$sbx_name" ] && [ ! -L "$sbx_name" ]; then printf '%s' "$sbx_name"; return; fi
   done
+}
+
+# sbx_archive FILE: it is there; else the script ends.
+sbx_archive() {
+  [ ! -f "$1" ] || [ -L "$1" ] || return 0
+  sbx_words=$(sbx_hidden "./$1") && sbx_fail closed "$sbx_words"
+  sbx_fail absent "$sbx_at/$1 is not there"
 }
 
 sbx_size() { wc -c <"$1" | tr -d ' '; }

@@ -11,10 +11,15 @@ shift 6
 sbx_project=sbx-$sbx_id
 cd -P -- "$sbx_here" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_here" 2>&1)"
 [ "$(env pwd -P)" = "$sbx_here" ] && [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "$sbx_here is not this sandbox's"
-[ -d "$sbx_at" ] && [ ! -L "$sbx_at" ] || sbx_fail absent "$sbx_at is not there"
-[ "$(sbx_whose "$sbx_at" "$sbx_snapshot" "$sbx_owners")" = ours ] || sbx_fail manifest "the manifest.json in $sbx_at does not name this snapshot and this installation"
+# What cannot be looked at is not what was altered or is gone.
+sbx_seen() { sbx_words=$(sbx_hidden "$1") && sbx_fail unread "$sbx_words"; }
+[ -d "$sbx_at" ] && [ ! -L "$sbx_at" ] || { sbx_seen "$sbx_at"; sbx_fail absent "$sbx_at is not there"; }
+if [ "$(sbx_whose "$sbx_at" "$sbx_snapshot" "$sbx_owners")" != ours ]; then
+  sbx_seen "$sbx_at/manifest.json"
+  sbx_fail manifest "the manifest.json in $sbx_at does not name this snapshot and this installation"
+fi
 sbx_from=$sbx_at/$sbx_file
-[ -f "$sbx_from" ] && [ ! -L "$sbx_from" ] || sbx_fail absent "$sbx_from is not there"
+[ -f "$sbx_from" ] && [ ! -L "$sbx_from" ] || { sbx_seen "$sbx_from"; sbx_fail absent "$sbx_from is not there"; }
 sbx_lacks=
 case $sbx_file in
   *.zst) sbx_has zstd || sbx_lacks=zstd; sbx_open() { zstd -qdc -- "$sbx_from"; } ;;
@@ -37,12 +42,14 @@ if [ "$sbx_uid" = 0 ]; then
 elif [ "$sbx_engine" = podman ]; then
   sbx_rung=unshare sbx_keep=all
 elif [ "$sbx_engine" = docker ] && [ "$sbx_foreign" -gt 0 ] && [ -n "$sbx_real" ]; then
-  sbx_image=$(sbx_any_image)
-  if [ -n "$sbx_image" ]; then
+  trap sbx_drop_empty EXIT
+  # A host whose programs do not run in there gives everything to the account.
+  if sbx_make_empty && sbx_in_empty "$sbx_project-archive" "$sbx_image" $sbx_bare tar --version >/dev/null 2>&1 </dev/null; then
     # In there nobody but `self` has a name: that becomes the account, everyone else keeps the number.
     sbx_rung=container sbx_keep=named
     printf 'self:x:%s:%s::/:/bin/sh\n' "$sbx_uid" "$sbx_gid" >.passwd
     printf 'self:x:%s:\n' "$sbx_gid" >.group
+    [ -s .passwd ] && [ -s .group ] || sbx_fail full "$(sbx_full . || echo "nothing can be written in $sbx_here")"
     sbx_names=$sbx_here
   else
     sbx_keep=self
@@ -61,7 +68,8 @@ sbx_clear() {
   sbx_ended=yes
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
   [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
-  rm -f sha sum words words.v words.z failed.z status .passwd .group
+  sbx_drop_empty
+  rm -f sha sum words words.v words.z words.a .passwd .group
   # Whatever is mounted below it is so for others alone: only empty folders go.
   for sbx_folder in roof.partial/volumes/* roof.partial/volumes roof.partial; do [ ! -d "$sbx_folder" ] || rmdir "$sbx_folder"; done
 }
@@ -92,9 +100,7 @@ for sbx_name; do
   fi
 done
 if [ -n "$sbx_mounts" ] && [ -z "$sbx_image" ]; then
-  sbx_image=$(sbx_any_image)
-  # An image of nothing is enough: it lends its name.
-  [ -n "$sbx_image" ] || sbx_image=$(tar -cf - -T /dev/null | docker import - "$sbx_project-empty:latest" 2>&1) || sbx_stop engine "$sbx_image"
+  sbx_make_empty || sbx_stop engine "$sbx_said"
 fi
 
 # sbx_first COUNT: so many bytes of stdin and not one more.
@@ -126,7 +132,7 @@ sbx_fill() {
   elif [ -n "$sbx_pairs" ]; then
     # shellcheck disable=SC2086
     sbx_as unshare -m sh -c "$sbx_filling" sh "$sbx_here/roof.partial" "$sbx_filled" $sbx_pairs tar --xattrs '--xattrs-include=*' -p --delay-directory-restore --numeric-owner
-  fi 2>words.v || echo "status: $?" >>words.v
+  fi || echo "status: $?" >&2
   cat >/dev/null
 }
 # Gives what is of one user, and of one group, to others. Parameters: the tree, the two, who is to have it. A change of owner
@@ -147,18 +153,23 @@ while sleep 1; do printf 'kib=%s\n' "$(du -sk workspace.partial 2>/dev/null | cu
 sbx_ticks=$!
 # More than is known of it is no such archive, and could fill the disk. In the background, since a shell hears of no signal
 # before its foreground command has ended.
-{ sbx_open 2>words.z || echo failed >failed.z; } | sbx_first "$sbx_most" | sbx_also sha | {
+{ sbx_open 2>words.z; echo "status: $?" >>words.z; } | sbx_first "$sbx_most" | { sbx_also sha; echo "status: $?" >words.a; } | {
+  sbx_lost=0
   # Two blocks of zeros end a tar.
-  if [ "$sbx_cut" -gt 0 ]; then { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill; fi
-  sbx_tar -C "$sbx_here/workspace.partial" -xf - workspace 2>words
-  echo $? >status
+  if [ "$sbx_cut" -gt 0 ]; then { { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill; } 2>&1 >/dev/null | cat >words.v || sbx_lost=1; fi
+  { sbx_tar -C workspace.partial -xf - workspace; echo "status: $?" >&2; } 2>&1 >/dev/null | cat >words || sbx_lost=1
   cat >/dev/null
+  exit "$sbx_lost"
 } &
-wait $!
+# Words that a full disk did not take are not to pass for none.
+sbx_lost=
+wait $! || sbx_lost=yes
 wait $sbx_1
 kill $sbx_ticks 2>/dev/null
 sbx_ticks=
 : >>words.v
+# Of what could not be read nothing is known.
+sbx_unread() { sbx_words=$(sbx_full .) && sbx_stop full "$sbx_words"; sbx_stop unread "$1"; }
 # What could not be set and is no reason to give up; the rest is. All of it is looked through: one line may be behind many.
 sbx_count() { cat words words.v | grep -c -e "$1"; }
 sbx_shown() { cat words words.v | grep -e "$@" | head -n 3; }
@@ -172,13 +183,28 @@ sbx_wrong() {
 }
 printf 'owners=%s\nmodes=%s\nxattrs=%s\ndevices=%s\n' "$(sbx_count "$sbx_no_owner")" "$(sbx_count "$sbx_no_mode")" \
   "$(sbx_count "$sbx_no_xattr")" "$(sbx_count "$sbx_no_device")"
-sbx_status=$(cat status 2>/dev/null) sbx_status_v=$(sed -n 's/^status: //p' words.v | sort -n | tail -n 1)
+sbx_status=$(sed -n 's/^status: //p' words | tail -n 1) sbx_status_v=$(sed -n 's/^status: //p' words.v | sort -n | tail -n 1)
 sbx_words=$(sbx_shown '^tar: Removing leading ' -e ": Member name contains [\`']\\.\\.'$")
 [ -z "$sbx_words" ] || sbx_stop hostile "$sbx_words"
 sbx_words=$(sbx_shown ': No space left on device$' -e ': Disk quota exceeded$')
 [ -z "$sbx_words" ] || sbx_stop full "$sbx_words"
-[ ! -e failed.z ] || sbx_stop altered "$(head -n 5 words.z | grep . || echo 'it cannot be decompressed')"
-[ "$(cat sum)" = "$sbx_want" ] || sbx_stop altered "its content has the SHA-256 $(cat sum), and not $sbx_want"
+[ -z "$sbx_lost" ] && sbx_number "$sbx_status" && { [ "$sbx_cut" = 0 ] || [ -z "$sbx_pairs" ] || sbx_number "$sbx_status_v"; } || sbx_unread "what tar said could not be kept"
+sbx_words=$(sed -n 's/^status: //p' words.z | tail -n 1)
+case $sbx_words in
+  0 | 141) ;;
+  # It was ended, or was none: that is not the archive's fault.
+  '' | 12[67] | 1[3-9]? | 2[0-9][0-9]) sbx_unread "what decompresses it ended with status ${sbx_words:-unknown}: $(grep -v '^status: ' words.z | head -n 5)" ;;
+  *)
+    sbx_said=$(grep -v '^status: ' words.z | head -n 5)
+    case $sbx_said in *'nput/output error'* | *'ermission denied'* | *'ead error'* | *'annot allocate memory'* | *'tale file handle'* | *'o such file'*) sbx_unread "$sbx_said" ;; esac
+    sbx_stop altered "${sbx_said:-it cannot be decompressed}"
+    ;;
+esac
+sbx_sum=$(cat sum 2>/dev/null)
+[ "$(cat words.a 2>/dev/null)" = 'status: 0' ] && sbx_hash "$sbx_sum" || sbx_unread "the SHA-256 of its content could not be computed"
+[ "$sbx_sum" = "$sbx_want" ] || sbx_stop altered "its content has the SHA-256 $sbx_sum, and not $sbx_want"
+# Nobody took it to its end, and so much of it is what it was: it goes on.
+[ "$sbx_words" = 0 ] || sbx_stop altered "there is more in it than the $sbx_most bytes that it had"
 sbx_words=$(sed -n 's/^device: //p' words.v | head -n 3)
 [ -z "$sbx_words" ] || sbx_stop hostile "it has device nodes: $sbx_words"
 case ${sbx_status_v:-0}/$(sbx_wrong words.v) in 0/* | 2/) ;; *) sbx_stop volumes "$(sbx_wrong words.v | grep . || echo "a tar ended with status $sbx_status_v")" ;; esac
@@ -196,5 +222,4 @@ rmdir workspace || sbx_stop directory "$(rmdir workspace 2>&1)"
 sbx_words=$(sbx_as mv -- "$sbx_here/workspace.partial/workspace" "$sbx_here/workspace" 2>&1 </dev/null) || sbx_stop directory "$sbx_words"
 rmdir workspace.partial
 sbx_clear
-[ -z "$sbx_engine" ] || docker_gone=$("$sbx_engine" rmi "$sbx_project-empty:latest" 2>&1 </dev/null)
 echo unpacked=yes

@@ -1,0 +1,49 @@
+//! A disk that fills up while an archive is read or written: what could not be written down is no answer about the archive.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::faults::Tmpfs;
+use crate::held::held;
+use crate::lab::{Bench, DOCKER, Way, port_of, text};
+
+/// What is free, in bytes.
+fn free(folder: &std::path::Path) -> usize {
+    let said = Command::new("df").arg("-Pk").arg(folder).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    said.lines().last().unwrap().split_whitespace().nth(3).unwrap().parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
+    let bench = Bench::new();
+    let disk = Tmpfs::mount(bench.path("tiny"), "size=32m");
+    bench.add_host("tiny", &Way::to(DOCKER, port_of(DOCKER)), &disk.path);
+    let made = bench.run(["create", "--profile", "sandbox-canary", "--host", "tiny", "--name", "source"]).ok();
+    let random = Command::new("head").args(["-c", "6000000", "/dev/urandom"]).output().unwrap().stdout;
+    fs::write(PathBuf::from(text(&made["workdir"])).join("workspace/random"), &random).unwrap();
+    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    bench.run(["destroy", "source"]).ok();
+
+    // Room for a third of it, and nothing then: neither for tar's words nor for the hash.
+    let (restoring, gate) = held(&bench, "restore.prepared", &["restore", "base", "--name", "back", "--host", "tiny"]);
+    let filler = disk.path.join("filler");
+    fs::write(&filler, vec![0; free(&disk.path) - 2_000_000]).unwrap();
+    gate.open();
+    let error = restoring.finish().error_with_hint("operation_failed");
+    assert_eq!(error["details"]["kind"], "full", "{error:#}");
+    assert!(error["causes"].to_string().contains("No space left on device"), "{error:#}");
+    let record = bench.run(["snapshots", "get", "base"]).ok();
+    assert_eq!(record["damage"], json!([]), "{record:#}");
+
+    fs::remove_file(&filler).unwrap();
+    bench.run(["snapshots", "verify", "base"]).ok();
+    let back = bench.run(["restore", "base", "--name", "again", "--host", "tiny"]).ok();
+    assert!(fs::read(PathBuf::from(text(&back["workdir"])).join("workspace/random")).unwrap() == random);
+    bench.run(["destroy", "again"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
+}
