@@ -62,6 +62,8 @@ string_enum! {
         Absent = "absent",
         /// It could not be removed.
         Failed = "failed",
+        /// It has something of the sandbox, a label or a name, and is somebody else's: it was left.
+        Foreign = "foreign",
     }
 }
 
@@ -72,7 +74,7 @@ pub struct TeardownLine {
     pub resource: Resource,
     /// What became of it.
     pub outcome: TeardownOutcome,
-    /// Why it failed, in the program's words.
+    /// Why it failed, in the program's words, or what tells that it is foreign.
     pub reason: Option<String>,
 }
 

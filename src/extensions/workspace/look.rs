@@ -6,7 +6,7 @@ use crate::domain::extension::{ExtensionError, Inspection, Resource, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{failed, root, step};
+use crate::extensions::workspace::{failed, owners, root, step};
 use crate::transport::{Command, Transport};
 
 const LOOK_SH: &str = concat!(
@@ -14,12 +14,14 @@ const LOOK_SH: &str = concat!(
     include_str!("scripts/says.sh"),
     include_str!("scripts/place.sh"),
     include_str!("scripts/engine.sh"),
+    include_str!("scripts/belonging.sh"),
     include_str!("scripts/look.sh")
 );
 const SERVICES_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
     include_str!("scripts/engine.sh"),
+    include_str!("scripts/belonging.sh"),
     include_str!("scripts/services.sh")
 );
 
@@ -56,12 +58,11 @@ impl Found {
 /// Errors: `host_changed`; `operation_failed` where engine or root cannot be asked.
 pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<Found, ExtensionError> {
     let identity = target.host_identity.as_ref();
-    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(LOOK_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(owners.join(" "))
+        .arg(owners(target))
         .arg(target.stamp.as_ref().map_or("", |ours| ours.owner.as_str()))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
@@ -133,7 +134,9 @@ pub(crate) fn engine(target: &Target) -> Option<Engine> {
 pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Result<Census, ExtensionError> {
     let directories: Vec<&str> = targets.iter().filter_map(|target| target.workdir.as_deref()).collect();
     let engines: BTreeSet<Engine> = targets.iter().filter_map(engine).collect();
+    let ours: BTreeSet<&str> = targets.iter().flat_map(|target| &target.owners).map(AsRef::as_ref).collect();
     let command = Command::script(SERVICES_SH)
+        .arg(ours.into_iter().collect::<Vec<_>>().join(" "))
         .arg(directories.len().to_string())
         .args(&directories)
         .args(engines.iter().flat_map(|(program, id)| [program, id]));

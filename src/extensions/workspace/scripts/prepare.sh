@@ -38,8 +38,13 @@ fi
 if [ "$sbx_how" != no ]; then
   sbx_runtime "$sbx_how" "$@"
   for sbx_engine in $SBX_ENGINES; do
-    sbx_taken=$(sbx_bounded 10 "$sbx_engine" ps -aq --filter "label=com.docker.compose.project=sbx-$sbx_id" 2>/dev/null)
-    [ -z "$sbx_taken" ] || sbx_fail taken "$sbx_engine already has containers of the project sbx-$sbx_id"
+    # Whosever it is: compose would take what bears the project's label for its own, and names are given once.
+    sbx_taken=$(sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner")
+    case $sbx_taken in
+      '') ;;
+      *failed\ *) sbx_fail engine "$(printf '%s\n' "$sbx_taken" | sed -n 's/^failed //p')" ;;
+      *) sbx_fail taken "$(printf '%s\n' "$sbx_taken" | head -n 5)" ;;
+    esac
   done
 fi
 
