@@ -94,6 +94,9 @@ impl SandboxManager {
         {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
         }
+        if let Err(fault) = self.nobody_else(&before).await {
+            return Err(self.left_as_it_was(operation, &before, fault).await?);
+        }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
         let record = self
@@ -165,6 +168,21 @@ impl SandboxManager {
         }
         self.begin_anew(id, mine, record.based_on_snapshot.as_ref(), report).await?;
         Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
+    }
+
+    /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
+    /// once the sandbox is removed. Where the host cannot be asked, the removal says so.
+    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
+        let extension = self.extension(&before.extension)?;
+        let target = self.target_as_known(before).await?;
+        let Ok(seen) = self.inspect(extension.as_ref(), &target).await else { return Ok(()) };
+        let Some(first) = seen.foreign.first() else { return Ok(()) };
+        let (id, host) = (&before.id, &before.host);
+        let message = format!("something on {host} looks like a part of sandbox {id} and is somebody else's");
+        Err(Fault::new(Code::Conflict, message)
+            .hint(format!("remove it on {host} by hand, or create another sandbox; nothing was removed"))
+            .because(first.left_alone().unwrap_or_default())
+            .detail("foreign", serde_json::to_value(&seen.foreign).unwrap_or_default()))
     }
 
     /// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.

@@ -82,7 +82,8 @@ pub(super) async fn exec(
     // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
     for inside in [inside.as_str(), ""] {
         let script = Command::script(EXEC_SH).with_lifeline();
-        let script = script.args([&engine.program, target.id.as_str(), &owners(target), service, inside, &mark()]).args(command);
+        let script =
+            script.args([&engine.program, target.id.as_str(), &owners(target), service, inside, &mark()]).args(command);
         match judged(transport.as_ref(), &script, sink).await? {
             Went::Ran(status) => return Ok(status),
             Went::Refused(line) => return Err(stopped(target, service, &line).into()),

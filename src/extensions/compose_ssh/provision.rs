@@ -77,7 +77,8 @@ async fn finish(
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");
         let facts = facts(extension, transport).await?;
-        made.certificate = Some(certify::certify(transport, &request.id, &request.owner.owner, &prepared.workdir, &facts).await?);
+        made.certificate =
+            Some(certify::certify(transport, &request.id, &request.owner.owner, &prepared.workdir, &facts).await?);
         made.facts = Some(facts);
         Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
     } else {

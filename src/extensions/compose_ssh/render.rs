@@ -207,9 +207,10 @@ impl Pass<'_> {
         .map(|(name, value)| (name.to_owned(), value.into()))
     }
 
-    /// The name of an image that the sandbox builds.
+    /// The name of an image that the sandbox builds. The service is the tag, which takes whatever a service may be called: in
+    /// `sbx-a-b-c` nobody can tell where the id ends, and a repository's name has no capitals.
     fn image_of(&self, service: &str) -> String {
-        format!("sbx-{}-{}", self.input.sandbox_id, service.to_ascii_lowercase())
+        format!("sbx-{}-built:{service}", self.input.sandbox_id)
     }
 }
 

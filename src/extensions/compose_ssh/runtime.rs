@@ -209,7 +209,9 @@ pub(super) async fn started(
         if have.len() < want.replicas as usize {
             return Some(format!("service {} has {} of {} containers", want.name, have.len(), want.replicas));
         }
-        have.iter().any(|c| matches!(c.state.as_str(), "created" | "initialized")).then(|| format!("service {} was made but did not start", want.name))
+        have.iter()
+            .any(|c| matches!(c.state.as_str(), "created" | "initialized"))
+            .then(|| format!("service {} was made but did not start", want.name))
     });
     let Some(lacking) = lacking else { return Ok(()) };
     let command = runtime.command.join(" ");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::extension::{ExtensionError, Inspection, Resource, Target};
+use crate::domain::extension::{ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
@@ -28,8 +28,10 @@ const SERVICES_SH: &str = concat!(
 /// What was found of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Found {
-    /// Its directory, unless somebody else's manifest is in it; and what the engine has by label.
+    /// Its directory, unless somebody else's manifest is in it; and what the engine has of it.
     pub(crate) resources: Vec<Resource>,
+    /// What only looks like its own.
+    pub(crate) foreign: Vec<TeardownLine>,
     /// Whether the directory's manifest names this sandbox and one of our owners.
     pub(crate) ours: bool,
     /// Whether the workspace is a directory in it.
@@ -49,7 +51,12 @@ pub(crate) struct Found {
 impl Found {
     /// The answer of `inspect` for what is not ready; the caller adds what it knows of services.
     pub(crate) fn inspection(&self) -> Inspection {
-        Inspection { resources: self.resources.clone(), counter: self.counter, ..Inspection::default() }
+        Inspection {
+            resources: self.resources.clone(),
+            foreign: self.foreign.clone(),
+            counter: self.counter,
+            ..Inspection::default()
+        }
     }
 }
 
@@ -85,8 +92,21 @@ fn read(said: &Said<'_>) -> Found {
         let ids = names.lines().filter(|name| !name.is_empty());
         resources.extend(ids.map(|id| Resource { kind: entry.key.to_owned(), id: id.to_owned() }));
     }
+    let mut foreign: Vec<TeardownLine> = Vec::new();
+    for entry in said.entries() {
+        match (entry.key, foreign.last_mut()) {
+            ("foreign", _) => foreign.push(TeardownLine {
+                resource: Resource { kind: entry.value.to_owned(), id: entry.text() },
+                outcome: TeardownOutcome::Foreign,
+                reason: None,
+            }),
+            ("why", Some(last)) => last.reason = Some(entry.text()),
+            _ => {}
+        }
+    }
     Found {
         resources,
+        foreign,
         ours: said.value("whose") == Some("ours"),
         workspace: said.value("workspace") == Some("yes"),
         writable: said.value("writable") == Some("yes"),

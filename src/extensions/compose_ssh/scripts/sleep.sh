@@ -12,7 +12,7 @@ sbx_stands() {
   # nothing is said may run.
   sbx_tries=3
   while :; do
-    sbx_ids=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners") || { printf '%s\n' "$sbx_ids"; return 1; }
+    sbx_ids=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=sbx-$sbx_id") || { printf '%s\n' "$sbx_ids"; return 1; }
     [ -n "$sbx_ids" ] || return 0
     # shellcheck disable=SC2086
     sbx_said=$("$sbx_engine" inspect --type container -f '{{.Created}}|{{.State.Status}}|{{.Id}}|{{.Name}}|{{index .Config.Labels "com.docker.compose.oneoff"}}' $sbx_ids 2>/dev/null </dev/null)

@@ -22,6 +22,7 @@ sbx_forget() {
 # sbx_bring CONTAINER: the words where it cannot.
 sbx_bring() {
   for sbx_try in 1 2 3 4; do
+    sbx_mine || { echo 'something else was begun meanwhile'; return 1; }
     sbx_is=$(sbx_stands "$1" 2>&1) || { printf '%s\n' "$sbx_is"; return 1; }
     case $sbx_is in
       running | restarting) return 0 ;;
@@ -31,7 +32,7 @@ sbx_bring() {
       *)
         sbx_said=$(sbx_turn "$sbx_with" start "$1") && return
         # The first failure is podman's own look at what is there: the second try often goes well.
-        [ "$sbx_with" != podman ] || [ "$sbx_try" = 1 ] || sbx_forget "$1"
+        [ "$sbx_with" != podman ] || [ "$sbx_try" = 1 ] || ! sbx_mine || sbx_forget "$1"
         ;;
     esac
     [ "$sbx_with" = podman ] || break

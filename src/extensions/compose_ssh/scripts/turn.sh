@@ -4,13 +4,17 @@
 # A client of podman that is killed half-way leaves a container that is neither started nor stopped. So it runs in a session of
 # its own, which whoever ends this one does not end, and `.turning` has its process: who comes next waits for it.
 
+# Whose turn it is stands in its first line.
+sbx_token=$(cat /proc/sys/kernel/random/uuid 2>/dev/null || echo "turn-$$")
+sbx_mine() { read -r sbx_first <.turning && [ "$sbx_first" = "$sbx_token" ]; } 2>/dev/null
+
 # sbx_turn WORDS...: such a client; its words where it fails. It writes itself down, and only then looks whether somebody else
-# has taken the turn, who does it the other way round. A full disk is no reason not to start.
+# has taken the turn, who does it the other way round.
 sbx_turn() {
   # shellcheck disable=SC2016
   sbx_alone sh -c 'eval "$1"; echo "$$ $(sbx_started "$$")" >&9
-[ -f .turning ] || { echo "something else was begun meanwhile" >&2; exit 75; }
-shift; exec "$@" 9>&-' sbx "$sbx_letting_go" "$@" 2>&1 >/dev/null </dev/null
+read -r sbx_first <.turning && [ "$sbx_first" = "$2" ] || { echo "something else was begun meanwhile" >&2; exit 75; }
+shift 2; exec "$@" 9>&-' sbx "$sbx_letting_go" "$sbx_token" "$@" 2>&1 >/dev/null </dev/null
 }
 
 # sbx_take_turn SECONDS: from here on none of an earlier turn begins; those that have begun are waited for. Its words where they
@@ -31,7 +35,6 @@ sbx_take_turn() {
     done <.turning.back
     rm -f .turning.back
   done
-  sbx_said=$( (: >.turning) 2>&1) || { printf '%s\n' "$sbx_said"; return 1; }
-  exec 9>>.turning
+  { echo "$sbx_token" >.turning; } 2>&1
 }
-sbx_end_turn() { rm -f .turning; }
+sbx_end_turn() { ! sbx_mine || rm -f .turning; }

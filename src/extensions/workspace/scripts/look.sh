@@ -39,17 +39,6 @@ elif [ -e "$sbx_root" ]; then
   sbx_fail root "$(cd -P -- "$sbx_root" 2>&1)"
 fi
 
-# sbx_list KIND: ours by name, their handles in sbx_found; what is foreign with the reason.
-sbx_list() {
-  sbx_all=$(sbx_belonging "$sbx_engine" "$1" "$sbx_id" "$sbx_owners") || sbx_fail engine "$sbx_all"
-  sbx_found=$(printf '%s\n' "$sbx_all" | sed -n "s/^ours$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1/p")
-  [ -z "$sbx_found" ] || { printf '%s=\n' "$1"; printf '%s\n' "$sbx_all" | sed -n "s/^ours$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/ \1/p"; }
-  printf '%s\n' "$sbx_all" | sed -n "s/^foreign$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_why; do
-    printf 'foreign=%s\n %s\n' "$1" "$sbx_name"
-    sbx_say why "$sbx_why"
-  done
-}
-
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   if [ -n "$sbx_want_engine" ]; then
@@ -59,10 +48,19 @@ if [ -n "$sbx_engine" ]; then
       sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
     fi
   fi
-  sbx_list network
-  sbx_list volume
-  [ "$sbx_engine" != podman ] || sbx_list pod
-  sbx_list container
+  sbx_lists_are=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
+  sbx_words=$(printf '%s\n' "$sbx_lists_are" | sed -n 's/^failed //p')
+  [ -z "$sbx_words" ] || sbx_fail engine "$sbx_words"
+  printf '%s\n' "$sbx_lists_are" | while IFS=$sbx_cut read -r sbx_kind sbx_handle sbx_name sbx_more; do
+    case $sbx_kind in
+      *' ours') printf '%s=\n %s\n' "${sbx_kind% ours}" "$sbx_name" ;;
+      *' foreign')
+        printf 'foreign=%s\n %s\n' "${sbx_kind% foreign}" "$sbx_name"
+        sbx_say why "$sbx_more"
+        ;;
+    esac
+  done
+  sbx_found=$(sbx_of container "$sbx_lists_are")
   # shellcheck disable=SC2086
   sbx_words=$(sbx_describe "$sbx_engine" $sbx_found 2>&1 </dev/null) || {
     # One that goes away meanwhile is no reason to know nothing of the others.

@@ -38,13 +38,8 @@ fi
 if [ "$sbx_how" != no ]; then
   sbx_runtime "$sbx_how" "$@"
   for sbx_engine in $SBX_ENGINES; do
-    # Whosever it is: compose would take what bears the project's label for its own, and names are given once.
-    sbx_taken=$(sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner")
-    case $sbx_taken in
-      '') ;;
-      *failed\ *) sbx_fail engine "$(printf '%s\n' "$sbx_taken" | sed -n 's/^failed //p')" ;;
-      *) sbx_fail taken "$(printf '%s\n' "$sbx_taken" | head -n 5)" ;;
-    esac
+    # compose would take what bears the project's label for its own, and names are given once.
+    sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner"
   done
 fi
 

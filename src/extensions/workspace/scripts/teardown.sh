@@ -82,32 +82,6 @@ fi
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
-# sbx_lists KIND...: what belongs (belonging.sh), each line behind its kind. An engine's client costs some 30 ms of a processor
-# each time, so the lists are asked for side by side: both sides of a pipe run at once, and the right one writes its own only
-# after it has handed on what came from the left, so that no two lists mix.
-sbx_lists() {
-  sbx_first=$1
-  shift
-  if [ $# = 0 ]; then sbx_list "$sbx_first"; return; fi
-  sbx_list "$sbx_first" | {
-    sbx_rest=$(sbx_lists "$@")
-    cat
-    printf '%s\n' "$sbx_rest"
-  }
-}
-sbx_list() {
-  sbx_found=$(sbx_belonging "$sbx_engine" "$1" "$sbx_id" "$sbx_owners") || { printf '%s\n' "$sbx_found" | sed "s/^/failed /"; return; }
-  printf '%s\n' "$sbx_found" | sed "s/^./$1 &/"
-}
-sbx_all_lists() {
-  sbx_lists container network volume
-  # By what is in them.
-  [ "$sbx_engine" != podman ] || sbx_list pod
-}
-
-# sbx_of KIND LISTS: the handles of ours of a kind; a volume's is its name.
-sbx_of() { printf '%s\n' "$2" | sed -n "s/^$1 ours$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1/p"; }
-
 # sbx_check LISTS: the engine answered; else its words are the failure of the whole step.
 sbx_check() {
   case "
@@ -143,7 +117,7 @@ if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   # What there is is listed beside the question who the engine is; nothing is touched before its answer.
   sbx_before=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id "$sbx_engine" "$sbx_want_engine"; } | {
-    sbx_rest=$(sbx_all_lists)
+    sbx_rest=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
     sed 's/^/identity /'
     printf '\n%s\n' "$sbx_rest"
   })
@@ -175,7 +149,7 @@ if [ -n "$sbx_engine" ]; then
   [ -z "$sbx_n" ] || sbx_net_words=$("$sbx_engine" network rm $sbx_n 2>&1 </dev/null >/dev/null)
   # shellcheck disable=SC2086
   [ -z "$sbx_v" ] || sbx_vol_words=$("$sbx_engine" volume rm $sbx_v 2>&1 </dev/null >/dev/null)
-  sbx_after=$(sbx_all_lists)
+  sbx_after=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
   sbx_check "$sbx_after"
   sbx_drop container "${sbx_words:-}"
   sbx_drop pod "${sbx_pod_words:-}"
