@@ -13,10 +13,14 @@ use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
 use super::sandboxes;
 use crate::client::{Client, DestroyRequest, Problem, RecreateRequest};
+use crate::domain::extension::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
 /// How many are worked on at a time; a host limits its own sessions below that.
 const AT_ONCE: usize = 16;
+
+/// The widest a line about what was left alone gets, in columns.
+const LINE: usize = 1000;
 
 /// One target: what was typed, and what it names.
 type Target = (String, Result<SandboxRecord, Problem>);
@@ -32,17 +36,26 @@ pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome 
             async move {
                 let record = match target {
                     Ok(record) => record,
-                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), false),
+                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), (false, Vec::new())),
                 };
                 let ended = destroy_one(client, running, request(record, args, asked)).await;
-                let forgotten = matches!(ended, Ok(State::Forgotten));
-                (BulkItem::new(record.id.as_str(), ended.map(drop)), forgotten)
+                let forgotten = matches!(ended, Ok((State::Forgotten, _)));
+                let (ended, left) = match ended {
+                    Ok((_, left)) => (Ok(()), left),
+                    Err(problem) => (Err(problem), Vec::new()),
+                };
+                (BulkItem::new(record.id.as_str(), ended), (forgotten, left))
             }
         })
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
-    let (items, forgotten): (Vec<_>, Vec<_>) = attend(face, &running, work).await?.into_iter().unzip();
-    let forgotten: HashSet<_> = items.iter().zip(forgotten).filter(|(_, is)| *is).map(|(item, _)| &item.id).collect();
+    let (items, told): (Vec<_>, Vec<_>) = attend(face, &running, work).await?.into_iter().unzip();
+    let of = items.iter().zip(&told);
+    let forgotten: HashSet<_> = of.filter(|(_, (is, _))| *is).map(|(item, _)| &item.id).collect();
+    let look = face.look;
+    for line in told.iter().flat_map(|(_, left)| left).filter(|_| !look.json) {
+        face.line(&look.clean(line, LINE))?;
+    }
     bulk(face, &items, |item| if forgotten.contains(&item.id) { "forgotten" } else { "destroyed" })
 }
 
@@ -57,16 +70,20 @@ fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRe
     }
 }
 
-/// Returns `destroyed`, or `forgotten` where that was asked for.
-async fn destroy_one(client: &dyn Client, running: &Running<'_>, request: DestroyRequest) -> Result<State, Problem> {
+/// Returns `destroyed`, or `forgotten` where that was asked for, and what was left alone.
+async fn destroy_one(
+    client: &dyn Client,
+    running: &Running<'_>,
+    request: DestroyRequest,
+) -> Result<(State, Vec<String>), Problem> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
     let forget = request.forget;
     let left = running.finish(client.destroy(request).await?).await?;
     match left.state {
-        State::Destroyed => Ok(State::Destroyed),
-        State::Forgotten if forget => Ok(State::Forgotten),
+        State::Destroyed => Ok((State::Destroyed, left.teardown.iter().filter_map(TeardownLine::left_alone).collect())),
+        State::Forgotten if forget => Ok((State::Forgotten, Vec::new())),
         // Never report destroyed for something that nobody saw gone.
         state => {
             let message = left.message.unwrap_or_else(|| format!("it is {state}, not destroyed"));

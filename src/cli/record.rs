@@ -3,6 +3,7 @@
 use super::output::{Face, Look, Stop, Tone};
 use super::table::{Line, age, short};
 use crate::client::Client;
+use crate::domain::extension::TeardownLine;
 use crate::domain::patch::{AppliedPatch, Blocked, PatchState, owed};
 use crate::domain::request::counted;
 use crate::domain::sandbox::{Attachment, Failure, Service};
@@ -205,6 +206,7 @@ pub(super) fn quoted(output: &str, look: Look) -> Vec<String> {
 pub(super) fn evidence(record: &SandboxRecord, look: Look) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(record.failure.iter().flat_map(|failed| failure(failed, look)));
+    lines.extend(record.teardown.iter().filter_map(TeardownLine::left_alone).map(|line| look.clean(&line, VALUE)));
     if !record.leftovers.is_empty() {
         lines.push(format!("left on {}:", look.clean(record.host.as_str(), VALUE)));
         for resource in &record.leftovers {

@@ -100,6 +100,9 @@ impl SandboxManager {
         {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
         }
+        if let Err(fault) = self.nobody_else(&before).await {
+            return Err(self.left_as_it_was(operation, &before, fault).await?);
+        }
         if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &reporter)).await {
             // As it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
@@ -180,6 +183,21 @@ impl SandboxManager {
 
     async fn pulled(&self, work: &Establishment, reporter: &JobReporter) -> Result<(), ExtensionError> {
         self.extension(&work.provision.profile.extension)?.pull(&work.provision, reporter).await
+    }
+
+    /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
+    /// once the sandbox is removed. Where the host cannot be asked, the removal says so.
+    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
+        let extension = self.extension(&before.extension)?;
+        let target = self.target_as_known(before).await?;
+        let Ok(seen) = self.inspect(extension.as_ref(), &target).await else { return Ok(()) };
+        let Some(first) = seen.foreign.first() else { return Ok(()) };
+        let (id, host) = (&before.id, &before.host);
+        let message = format!("something on {host} looks like a part of sandbox {id} and is somebody else's");
+        Err(Fault::new(Code::Conflict, message)
+            .hint(format!("remove it on {host} by hand, or create another sandbox; nothing was removed"))
+            .because(first.left_alone().unwrap_or_default())
+            .detail("foreign", serde_json::to_value(&seen.foreign).unwrap_or_default()))
     }
 
     /// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.

@@ -14,7 +14,7 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::host_news;
-use crate::manager::record::{Guard, JobReporter};
+use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 
 /// How long the way back of a wake that failed may take, with the look at what came of it.
@@ -162,9 +162,11 @@ impl SandboxManager {
             State::Ready => news.push(self.turned(work, EventKind::SandboxWoken)),
             _ => news.push(self.turned(work, EventKind::SandboxSleeping)),
         }
-        // Over a dead one that neither this nor the look has settled, `recover` is to look again.
+        // What neither this nor the look has settled, `recover` looks at again: over a dead one, where nobody could look, and after
+        // a wake that left it in between.
         let known = seen.as_ref().is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
-        let dead = work.dead.clone().filter(|_| !known);
+        let between = seen.is_none() || work.operation.kind == OperationKind::Wake;
+        let dead = work.dead.clone().or_else(|| between.then(|| running(work.operation))).filter(|_| !known);
         let write = self.transition(&before.id, work.mine(), news, move |record| {
             record.operation = dead;
             record.message = Some(message);

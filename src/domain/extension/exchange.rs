@@ -63,6 +63,8 @@ string_enum! {
         Absent = "absent",
         /// It could not be removed.
         Failed = "failed",
+        /// It has something of the sandbox, a label or a name, and is somebody else's: it was left.
+        Foreign = "foreign",
     }
 }
 
@@ -73,8 +75,17 @@ pub struct TeardownLine {
     pub resource: Resource,
     /// What became of it.
     pub outcome: TeardownOutcome,
-    /// Why it failed, in the program's words.
+    /// Why it failed, in the program's words, or what tells that it is foreign.
     pub reason: Option<String>,
+}
+
+impl TeardownLine {
+    /// What was left because it is somebody else's, and what tells so, for a person.
+    pub fn left_alone(&self) -> Option<String> {
+        let why = self.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let words = || format!("left alone: {} {}{why}", self.resource.kind, self.resource.id);
+        (self.outcome == TeardownOutcome::Foreign).then(words)
+    }
 }
 
 /// What a teardown did. `clean` only when a read-back showed that nothing is left.
@@ -188,6 +199,8 @@ pub struct Readiness {
 pub struct Inspection {
     /// What is there: its directory, containers, networks, volumes.
     pub resources: Vec<Resource>,
+    /// What has its id, its project's label or a name of it and is somebody else's, with what tells so.
+    pub foreign: Vec<TeardownLine>,
     /// Whether all of it is there and every long-running service runs: what `wait_ready` would call ready.
     pub ready: bool,
     /// Whether it was put to sleep: what ran then is stopped and there.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::{Certificate, HostFacts};
-use crate::domain::name::SandboxId;
+use crate::domain::name::{OwnerId, SandboxId};
 use crate::extensions::workspace::failed;
 use crate::extensions::workspace::said::Said;
 use crate::transport::{Command, Transport};
@@ -12,6 +12,7 @@ use crate::transport::{Command, Transport};
 const CERTIFY_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
     include_str!("scripts/certify.sh")
 );
 
@@ -21,6 +22,7 @@ const LIMIT: Duration = Duration::from_secs(150);
 pub(super) async fn certify(
     transport: &dyn Transport,
     id: &SandboxId,
+    owner: &OwnerId,
     workdir: &str,
     facts: &HostFacts,
 ) -> Result<Certificate, ExtensionError> {
@@ -33,11 +35,13 @@ pub(super) async fn certify(
             findings: vec!["no compose runtime works on this host; compose profiles cannot be used there".to_owned()],
         });
     };
-    let command =
-        Command::script(CERTIFY_SH).arg(workdir).arg(id.project()).arg(&runtime.engine).args(&runtime.command);
+    let command = Command::script(CERTIFY_SH)
+        .args([workdir, id.as_str(), owner.as_str(), &runtime.engine])
+        .args(&runtime.command);
     let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await?;
     let text = output.text();
     let said = Said::read(&text);
+    said.check("certify", transport, workdir)?;
     if !output.ok() || said.value("certified") != Some("yes") {
         return Err(failed("certify", "the compose runtime could not be certified".to_owned(), &output));
     }

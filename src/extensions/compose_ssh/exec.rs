@@ -11,11 +11,23 @@ use crate::domain::output::{Interactive, OutputSink};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
+use crate::extensions::workspace::owners;
 use crate::transport::{Command, watchdog};
 
-const EXEC_SH: &str =
-    concat!(include_str!("scripts/find.sh"), include_str!("scripts/leave.sh"), include_str!("scripts/exec.sh"));
-const RUNNING_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
+const EXEC_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/find.sh"),
+    include_str!("scripts/leave.sh"),
+    include_str!("scripts/exec.sh")
+);
+/// Which container of a service runs.
+pub(super) const RUNNING_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/find.sh"),
+    include_str!("scripts/running.sh")
+);
 const SHELL_SH: &str = concat!(include_str!("scripts/leave.sh"), include_str!("scripts/shell.sh"));
 /// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
 const INSIDE_SH: &str = include_str!("scripts/inside.sh");
@@ -70,7 +82,8 @@ pub(super) async fn exec(
     // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
     for inside in [inside.as_str(), ""] {
         let script = Command::script(EXEC_SH).with_lifeline();
-        let script = script.args([&engine.program, &target.id.project(), service, inside, &mark()]).args(command);
+        let script =
+            script.args([&engine.program, target.id.as_str(), &owners(target), service, inside, &mark()]).args(command);
         match judged(transport.as_ref(), &script, sink).await? {
             Went::Ran(status) => return Ok(status),
             Went::Refused(line) => return Err(stopped(target, service, &line).into()),
@@ -93,7 +106,7 @@ pub(super) async fn shell(
     let service = engine.service(target, service)?;
     let transport = extension.way(&target.host).await?;
     // Asked first, so that a refusal is told before the terminal is handed over.
-    let question = Command::script(RUNNING_SH).args([&engine.program, &target.id.project(), service]);
+    let question = Command::script(RUNNING_SH).args([&engine.program, target.id.as_str(), &owners(target), service]);
     let output = ask(transport.as_ref(), &question).await?;
     let text = output.text();
     let Some(("ok", container)) = text.trim().split_once('\n') else {

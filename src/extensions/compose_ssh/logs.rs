@@ -23,10 +23,15 @@ use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::exec::engine;
 use crate::extensions::compose_ssh::logs::lines::{Lines, Told};
 use crate::extensions::workspace::exec::ask;
-use crate::extensions::workspace::workdir;
+use crate::extensions::workspace::{owners, workdir};
 use crate::transport::{Command, Transport};
 
-const LOOK_SH: &str = include_str!("scripts/look.sh");
+const LOOK_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/look.sh"),
+    include_str!("scripts/inspect.sh")
+);
 const FOLLOW_SH: &str = include_str!("scripts/follow.sh");
 
 /// Logs that are read at once.
@@ -124,11 +129,12 @@ impl Logs<'_> {
 
     /// The containers that write what is wanted; `None`: the sandbox is gone.
     async fn look(&self) -> Result<Option<Vec<Writer>>, Fault> {
-        let project = self.target.id.project();
-        let question = Command::script(LOOK_SH).args([&self.program, &project, workdir(self.target)?]);
+        let id = &self.target.id;
+        let question =
+            Command::script(LOOK_SH).args([workdir(self.target)?, &self.program, id.as_str(), &owners(self.target)]);
         let output = ask(self.transport, &question).await?;
         let unreadable = || {
-            let fault = Fault::new(Code::OperationFailed, format!("{} does not tell of {project}", self.program));
+            let fault = Fault::new(Code::OperationFailed, format!("{} does not tell of sandbox {id}", self.program));
             fault.detail("exit_status", output.status).because(output.error_text().trim().to_owned())
         };
         let end = output.stdout.iter().position(|byte| *byte == b'\n').ok_or_else(unreadable)?;

@@ -49,7 +49,8 @@ fn rest(target: &Target, found: &Found, containers: &[Container]) -> Rest {
     let of = |name: &String| containers.iter().find(|container| container.name == *name);
     let there: Vec<&Container> = names.iter().filter_map(of).collect();
     let run = there.iter().filter(|c| matches!(c.state.as_str(), "running" | "paused" | "restarting")).count();
-    match (there.len() == names.len() && found.inspected.is_some(), run) {
+    let half = there.iter().any(|c| matches!(c.state.as_str(), "initialized" | "stopping"));
+    match (there.len() == names.len() && found.inspected.is_some() && !half, run) {
         (true, 0) => Rest::Asleep,
         (true, run) if run == names.len() => Rest::Awake,
         _ => Rest::Between,

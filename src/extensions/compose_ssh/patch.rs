@@ -4,17 +4,18 @@ use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
 use crate::domain::fault::Code;
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::extensions::compose_ssh::ComposeSsh;
-use crate::extensions::compose_ssh::exec::{engine, stopped};
-use crate::extensions::workspace::{patch, workdir};
+use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, stopped};
+use crate::extensions::workspace::{owners, patch, workdir};
 use crate::transport::{Command, Transport};
 
 const RUN_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
     include_str!("scripts/find.sh"),
     include_str!("scripts/leave.sh"),
     include_str!("../workspace/scripts/kept.sh"),
     include_str!("scripts/patch.sh")
 );
-const FIND_SH: &str = concat!(include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
 const INSIDE_SH: &str = include_str!("scripts/inside_patch.sh");
 
 pub(super) async fn run(
@@ -45,9 +46,9 @@ async fn in_service(
         }
         Err(fault) => return Err(patch::never_began(fault.into())),
     };
-    let project = target.id.project();
+    let owners = owners(target);
     patch::put(transport, target, run, Some(&engine)).await.map_err(patch::never_began)?;
-    let question = Command::script(FIND_SH).args([&engine, &project, service]);
+    let question = Command::script(RUNNING_SH).args([&engine, target.id.as_str(), &owners, service]);
     let found = crate::extensions::workspace::step(transport, "patch", &question).await.map_err(patch::never_began)?;
     if let Some(line) = found.text().lines().find(|line| line.starts_with("stopped")) {
         return Ok(patch::refused(stopped(target, service, line).message));
@@ -56,7 +57,7 @@ async fn in_service(
         .arg(workdir(target)?)
         .args(patch::limits(run))
         .args(patch::names(target, run))
-        .args([&engine, &project, service])
+        .args([&engine, &owners, service])
         .arg(INSIDE_SH)
         .arg(&run.patch.script);
     patch::watch(transport, target, run, &command).await

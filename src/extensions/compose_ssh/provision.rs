@@ -83,7 +83,8 @@ async fn finish(
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");
         let facts = facts(extension, transport).await?;
-        made.certificate = Some(certify::certify(transport, &request.id, &prepared.workdir, &facts).await?);
+        made.certificate =
+            Some(certify::certify(transport, &request.id, &request.owner.owner, &prepared.workdir, &facts).await?);
         made.facts = Some(facts);
         Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
     } else {
@@ -241,7 +242,7 @@ pub(super) async fn up(
         up_output: last_lines(&format!("{}\n{}", output.text(), output.error_text()), EVIDENCE_LINES),
         runtime: Some(runtime),
     };
-    runtime::started(transport, &stack, &project, &output).await?;
+    runtime::started(transport, &stack, &request.id, request.owner.owner.as_str(), &output).await?;
     Ok(stack)
 }
 

@@ -106,9 +106,10 @@ pub(super) async fn until_ready(
         return Ok(Readiness { reachability: reach(spec, &workspace, &[]), services: Vec::new() });
     };
     let counts = |container: &&Container| only.is_none_or(|only| only.contains(&container.name));
+    let owners = workspace::owners(target);
     let mut calm = Calm::default();
     loop {
-        let all = runtime::containers(transport, &used.engine, &target.id.project()).await?;
+        let all = runtime::containers(transport, &used.engine, &target.id, &owners).await?;
         let found: Vec<Container> = all.iter().filter(counts).cloned().collect();
         let judged = match runtime::judge(expected, &found) {
             Judgement::Ready => calm.judge(&found),
@@ -136,8 +137,9 @@ pub(super) async fn until_ready(
 /// Asks until all containers of a service are as healthy as they can say. One without a health check is.
 pub(super) async fn healthy(asked: &Asked<'_>, service: &str) -> Result<(), ExtensionError> {
     let Some(used) = &asked.stack.runtime else { return Ok(()) };
+    let owners = workspace::owners(asked.target);
     loop {
-        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id.project()).await?;
+        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id, &owners).await?;
         let mut of = all.iter().filter(|container| container.service == service && container.state == "running");
         let Some(sick) = of.find(|c| c.health.as_deref().is_some_and(|health| health != "healthy")) else {
             return Ok(());

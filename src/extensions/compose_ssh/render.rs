@@ -220,9 +220,10 @@ impl Pass<'_> {
         .map(|(name, value)| (name.to_owned(), value.into()))
     }
 
-    /// The name of an image that the sandbox builds.
+    /// The name of an image that the sandbox builds. The service is the tag, which takes whatever a service may be called: in
+    /// `sbx-a-b-c` nobody can tell where the id ends, and a repository's name has no capitals.
     fn image_of(&self, service: &str) -> String {
-        format!("sbx-{}-{}", self.input.sandbox_id, service.to_ascii_lowercase())
+        format!("sbx-{}-built:{service}", self.input.sandbox_id)
     }
 }
 
@@ -250,7 +251,7 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     pass.refuse_replaceable();
     let Pass { loader, images, sources, variables, .. } = pass;
     let documents = loader.documents;
-    shapes::judge(&mut project, &paths::normalize(input.workdir), input.dialect, &mut findings);
+    shapes::judge(&mut project, &paths::normalize(input.workdir), input.host.dialect, &mut findings);
     findings.locate(&documents);
     findings.mask(&Masker::of_variables(&variables));
     if !findings.refusals.is_empty() {

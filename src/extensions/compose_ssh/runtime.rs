@@ -7,17 +7,24 @@ use serde_json::Value;
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::Flavour;
 use crate::domain::fault::{Code, Fault};
+use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{Failure, Service};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::workspace::step;
 use crate::transport::{Command, Output, Transport};
 
-const INSPECT_SH: &str = include_str!("scripts/inspect.sh");
+const INSPECT_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/inspect.sh")
+);
 const LOGS_SH: &str = include_str!("scripts/logs.sh");
 
 /// One container as the engine reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Container {
+    /// What no other container gets, whatever it is called.
+    pub(super) id: String,
     pub(super) name: String,
     /// Our label's value: the id of its sandbox; empty where it has none.
     pub(super) sandbox: String,
@@ -49,16 +56,17 @@ pub(super) enum Judgement {
     Broken { container: Option<String>, why: String },
 }
 
-/// Asks the engine for a project's containers.
+/// Asks the engine for a sandbox's containers; `owners` with blanks between.
 pub(super) async fn containers(
     transport: &dyn Transport,
     engine: &str,
-    project: &str,
+    id: &SandboxId,
+    owners: &str,
 ) -> Result<Vec<Container>, ExtensionError> {
-    let command = Command::script(INSPECT_SH).arg(engine).arg(project);
+    let command = Command::script(INSPECT_SH).args([engine, id.as_str(), owners]);
     let output = step(transport, "ask the engine", &command).await?;
     parse(&output.stdout).ok_or_else(|| {
-        Fault::new(Code::OperationFailed, format!("{engine}'s answer about {project} cannot be read"))
+        Fault::new(Code::OperationFailed, format!("{engine}'s answer about sandbox {id} cannot be read"))
             .detail("step", "ask the engine")
             .into()
     })
@@ -86,15 +94,17 @@ fn sorted(list: &[Value]) -> Vec<Container> {
 fn container(json: &Value) -> Container {
     let state = &json["State"];
     let word = state["Status"].as_str().unwrap_or("unknown").to_ascii_lowercase();
-    // podman's `configured` and `initialized` are Docker's `created`; `stopped` is its `exited`.
+    // podman's `configured` is Docker's `created`; `stopped` is its `exited`. `initialized` and `stopping` are podman's alone:
+    // a start or a stop is at it, or was killed.
     let word = match word.as_str() {
-        "configured" | "initialized" => "created",
+        "configured" => "created",
         "stopped" => "exited",
         other => other,
     };
     let labels = &json["Config"]["Labels"];
     let health = ["Health", "Healthcheck"].iter().find_map(|key| state[*key]["Status"].as_str());
     Container {
+        id: json["Id"].as_str().unwrap_or_default().to_owned(),
         name: json["Name"].as_str().unwrap_or_default().trim_start_matches('/').to_owned(),
         sandbox: labels["sandboxer.id"].as_str().unwrap_or_default().to_owned(),
         service: labels["com.docker.compose.service"].as_str().unwrap_or_default().to_owned(),
@@ -185,20 +195,23 @@ fn judge_one(want: &Expected, container: &Container) -> Judgement {
 pub(super) async fn started(
     transport: &dyn Transport,
     stack: &Stack,
-    project: &str,
+    id: &SandboxId,
+    owner: &str,
     output: &Output,
 ) -> Result<(), ExtensionError> {
     let Some(runtime) = &stack.runtime else { return Ok(()) };
     if runtime.flavour != Flavour::PodmanCompose {
         return Ok(());
     }
-    let found = containers(transport, &runtime.engine, project).await?;
+    let found = containers(transport, &runtime.engine, id, owner).await?;
     let lacking = stack.services.iter().find_map(|want| {
         let have: Vec<&Container> = found.iter().filter(|c| c.service == want.name).collect();
         if have.len() < want.replicas as usize {
             return Some(format!("service {} has {} of {} containers", want.name, have.len(), want.replicas));
         }
-        have.iter().any(|c| c.state == "created").then(|| format!("service {} was made but did not start", want.name))
+        have.iter()
+            .any(|c| matches!(c.state.as_str(), "created" | "initialized"))
+            .then(|| format!("service {} was made but did not start", want.name))
     });
     let Some(lacking) = lacking else { return Ok(()) };
     let command = runtime.command.join(" ");
@@ -255,6 +268,7 @@ mod tests {
 
     fn have(service: &str, state: &str, exit_code: Option<i32>) -> Container {
         Container {
+            id: String::new(),
             name: format!("sbx-1_{service}_1"),
             sandbox: "1".into(),
             service: service.into(),

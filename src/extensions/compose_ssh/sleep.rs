@@ -14,20 +14,32 @@ use crate::extensions::compose_ssh::look::read;
 use crate::extensions::compose_ssh::ready::{self, Asked};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Steps, exec, failed, look, root, step, workdir};
+use crate::extensions::workspace::{Steps, exec, failed, look, owners, root, step, workdir};
 use crate::failpoint;
 use crate::transport::Command;
 
+/// What turns a container on and off, for one script or the other.
+macro_rules! turn {
+    () => {
+        concat!(
+            "sbx_letting_go='",
+            include_str!("../workspace/archive/scripts/let_go.sh"),
+            "'\neval \"$sbx_letting_go\"\n",
+            include_str!("scripts/turn.sh")
+        )
+    };
+}
 const SLEEP_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("../workspace/scripts/says.sh"),
     include_str!("../workspace/scripts/place.sh"),
     include_str!("../workspace/scripts/engine.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
     include_str!("../workspace/scripts/stand.sh"),
-    include_str!("../workspace/archive/scripts/let_go.sh"),
+    turn!(),
     include_str!("scripts/sleep.sh")
 );
-const START_SH: &str = include_str!("scripts/start.sh");
+const START_SH: &str = concat!(turn!(), include_str!("scripts/start.sh"));
 const AWAKE_SH: &str = include_str!("scripts/awake.sh");
 
 /// How long the containers may take to stop beyond the grace that they get, or to start.
@@ -49,7 +61,7 @@ pub(super) async fn sleep(
     let command = Command::script(SLEEP_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" "))
+        .arg(owners(target))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
         .arg(runtime.map_or_else(String::new, |runtime| runtime.engine))
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
@@ -105,7 +117,8 @@ pub(super) async fn wake(
                 ready::healthy(&asked, service).await?;
             }
         }
-        let command = Command::script(START_SH).arg(engine).args(&level);
+        let of = |name: &str| containers.iter().find(|container| container.name == name).map(|c| c.id.as_str());
+        let command = start(target, engine)?.args(level.iter().filter_map(|name| of(name)));
         let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
         let output = output.map_err(|fault| fault.detail("step", "start"))?;
         if !output.ok() {
@@ -115,8 +128,8 @@ pub(super) async fn wake(
     }
     // Nothing ran that could run again: then all that should.
     let dead = if ran.names.is_empty() { dead(&stack, &containers) } else { Vec::new() };
-    for name in dead {
-        let command = Command::script(START_SH).arg(engine).arg(name);
+    for id in dead {
+        let command = start(target, engine)?.arg(id);
         let started = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
         started.map_err(|fault| fault.detail("step", "start"))?;
     }
@@ -127,6 +140,11 @@ pub(super) async fn wake(
     // Not before: what ended in a wake that failed is still to be started by the next one.
     step(transport, "start", &Command::script(AWAKE_SH).arg(workdir(target)?)).await?;
     Ok(ready)
+}
+
+/// Brings containers to run, which are still to be named by their ids.
+fn start(target: &Target, engine: &str) -> Result<Command, Fault> {
+    Ok(Command::script(START_SH).args([workdir(target)?, engine, &target.profile.stop_grace.get().to_string()]))
 }
 
 /// A stack of which nothing runs is not awake, even if nothing ran when it was put to sleep.
@@ -143,12 +161,12 @@ fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(
         .detail("services", serde_json::to_value(&ready.services).unwrap_or_default()))
 }
 
-/// The containers of services that should run and do not. One that ended well has done what it was for.
+/// The ids of containers of services that should run and do not. One that ended well has done what it was for.
 fn dead<'c>(stack: &Stack, containers: &'c [Container]) -> Vec<&'c str> {
     let stays = |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
     let done = |container: &Container| container.state == "exited" && container.exit_code == Some(0);
     let dead = |container: &&Container| stays(&container.service) && container.state != "running" && !done(container);
-    containers.iter().filter(dead).map(|container| container.name.as_str()).collect()
+    containers.iter().filter(dead).map(|container| container.id.as_str()).collect()
 }
 
 fn gone(target: &Target, missing: &[String]) -> Fault {

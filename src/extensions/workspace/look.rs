@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::extension::{ExtensionError, Inspection, Resource, Target};
+use crate::domain::extension::{ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{failed, root, step};
+use crate::extensions::workspace::{failed, owners, root, step};
 use crate::transport::{Command, Transport};
 
 const LOOK_SH: &str = concat!(
@@ -14,20 +14,24 @@ const LOOK_SH: &str = concat!(
     include_str!("scripts/says.sh"),
     include_str!("scripts/place.sh"),
     include_str!("scripts/engine.sh"),
+    include_str!("scripts/belonging.sh"),
     include_str!("scripts/look.sh")
 );
 const SERVICES_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
     include_str!("scripts/engine.sh"),
+    include_str!("scripts/belonging.sh"),
     include_str!("scripts/services.sh")
 );
 
 /// What was found of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Found {
-    /// Its directory, unless somebody else's manifest is in it; and what the engine has by label.
+    /// Its directory, unless somebody else's manifest is in it; and what the engine has of it.
     pub(crate) resources: Vec<Resource>,
+    /// What only looks like its own.
+    pub(crate) foreign: Vec<TeardownLine>,
     /// Whether the directory's manifest names this sandbox and one of our owners.
     pub(crate) ours: bool,
     /// Whether the workspace is a directory in it.
@@ -47,7 +51,12 @@ pub(crate) struct Found {
 impl Found {
     /// The answer of `inspect` for what is not ready; the caller adds what it knows of services.
     pub(crate) fn inspection(&self) -> Inspection {
-        Inspection { resources: self.resources.clone(), counter: self.counter, ..Inspection::default() }
+        Inspection {
+            resources: self.resources.clone(),
+            foreign: self.foreign.clone(),
+            counter: self.counter,
+            ..Inspection::default()
+        }
     }
 }
 
@@ -56,12 +65,11 @@ impl Found {
 /// Errors: `host_changed`; `operation_failed` where engine or root cannot be asked.
 pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<Found, ExtensionError> {
     let identity = target.host_identity.as_ref();
-    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(LOOK_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(owners.join(" "))
+        .arg(owners(target))
         .arg(target.stamp.as_ref().map_or("", |ours| ours.owner.as_str()))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
@@ -84,8 +92,21 @@ fn read(said: &Said<'_>) -> Found {
         let ids = names.lines().filter(|name| !name.is_empty());
         resources.extend(ids.map(|id| Resource { kind: entry.key.to_owned(), id: id.to_owned() }));
     }
+    let mut foreign: Vec<TeardownLine> = Vec::new();
+    for entry in said.entries() {
+        match (entry.key, foreign.last_mut()) {
+            ("foreign", _) => foreign.push(TeardownLine {
+                resource: Resource { kind: entry.value.to_owned(), id: entry.text() },
+                outcome: TeardownOutcome::Foreign,
+                reason: None,
+            }),
+            ("why", Some(last)) => last.reason = Some(entry.text()),
+            _ => {}
+        }
+    }
     Found {
         resources,
+        foreign,
         ours: said.value("whose") == Some("ours"),
         workspace: said.value("workspace") == Some("yes"),
         writable: said.value("writable") == Some("yes"),
@@ -133,7 +154,9 @@ pub(crate) fn engine(target: &Target) -> Option<Engine> {
 pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Result<Census, ExtensionError> {
     let directories: Vec<&str> = targets.iter().filter_map(|target| target.workdir.as_deref()).collect();
     let engines: BTreeSet<Engine> = targets.iter().filter_map(engine).collect();
+    let ours: BTreeSet<&str> = targets.iter().flat_map(|target| &target.owners).map(AsRef::as_ref).collect();
     let command = Command::script(SERVICES_SH)
+        .arg(ours.into_iter().collect::<Vec<_>>().join(" "))
         .arg(directories.len().to_string())
         .args(&directories)
         .args(engines.iter().flat_map(|(program, id)| [program, id]));

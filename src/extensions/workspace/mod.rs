@@ -40,6 +40,11 @@ pub(crate) fn workspace(workdir: &str) -> String {
     format!("{workdir}/{WORKSPACE}")
 }
 
+/// The owner ids that are ours, as our scripts take them: blanks between.
+pub(crate) fn owners(target: &Target) -> String {
+    target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" ")
+}
+
 /// The recorded directory.
 pub(crate) fn workdir(target: &Target) -> Result<&str, Fault> {
     target.workdir.as_deref().ok_or_else(|| Fault::internal(format!("sandbox {} has no directory yet", target.id)))

@@ -13,6 +13,7 @@ const PREPARE_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
     include_str!("scripts/place.sh"),
+    include_str!("scripts/belonging.sh"),
     include_str!("scripts/prepare.sh")
 );
 

@@ -109,7 +109,7 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
         "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the sandbox"))
             .hint("destroy something there, exclude files, or use another host"),
         "taken" => Fault::new(Code::Conflict, format!("something with this sandbox's id is on {host} already"))
-            .hint("choose another id, or remove what is there by hand"),
+            .hint("choose another id (--id), or remove what is there by hand"),
         "directory" => Fault::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be made"))
             .hint(format!("is the disk of {host} full, or {root} not writable?")),
         "write" => {
@@ -118,6 +118,11 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
         }
         "identity" => Fault::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
             .hint("nothing was touched; check what the host's name points to"),
+        "theirs" => Fault::new(
+            Code::Conflict,
+            format!("what is in the sandbox's place on {host} is not proved to be the sandbox; nothing was removed"),
+        )
+        .hint(format!("look at it on {host}; when it is moved away, `sandboxer destroy` removes the rest")),
         "behind" => {
             Fault::new(Code::Conflict, format!("host {host} has seen more of this installation than is known here"))
         }

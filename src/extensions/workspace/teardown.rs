@@ -1,4 +1,4 @@
-//! teardown: one script that removes by label, then the directory, then reads back (semantics 3).
+//! teardown: one script that removes what the engine has, then the directory, then reads back (semantics 3).
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::domain::extension::{
     ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::extensions::workspace::said::{Heard, Said};
-use crate::extensions::workspace::{failed, root};
+use crate::extensions::workspace::{failed, owners, root};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transports};
 
@@ -14,6 +14,8 @@ const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("scripts/says.sh"),
     include_str!("scripts/place.sh"),
+    include_str!("scripts/engine.sh"),
+    include_str!("scripts/belonging.sh"),
     include_str!("scripts/bind.sh"),
     include_str!("scripts/teardown.sh")
 );
@@ -35,12 +37,11 @@ pub(crate) async fn teardown(
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
     let grace = target.profile.stop_grace.get();
-    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(TEARDOWN_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(owners.join(" "))
+        .arg(owners(target))
         .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
@@ -60,8 +61,8 @@ pub(crate) async fn teardown(
         transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
     failpoint::reached("compose.torn_down");
     let said = heard.said().map_err(|fault| fault.detail("step", "teardown"))?;
-    // Which host it is, and whether it knows more than we do, is asked before anything is touched.
-    let before = matches!(said.value("error"), Some("identity" | "behind"));
+    // Which host it is, whether it knows more than we do, and whose the directory is, is asked before anything is touched.
+    let before = matches!(said.value("error"), Some("identity" | "behind" | "theirs"));
     said.check("teardown", transport, root).map_err(|error| if before { untouched(error) } else { error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);

@@ -105,7 +105,7 @@ fn dockerfile(build: &Map<String, Value>, context: &str, path: &str, pass: &mut 
     let files: Vec<String> = match written {
         Some(file) => vec![file],
         None if inline || anchor::is_remote(context) => Vec::new(),
-        None if matches!(pass.input.dialect, Dialect::Podman | Dialect::Narrow) => {
+        None if matches!(pass.input.host.dialect, Dialect::Podman | Dialect::Narrow) => {
             PODMAN_NAMES.iter().map(|name| (*name).to_owned()).collect()
         }
         None => vec!["Dockerfile".to_owned()],

@@ -297,9 +297,9 @@ fn built_images_belong_to_the_sandbox() {
     let (file, rendered) = case.render();
     assert_eq!(
         (&file["services"]["web"]["image"], &file["services"]["worker"]["image"]),
-        (&json!("sbx-a1b2c3d4-web"), &json!("sbx-a1b2c3d4-web"))
+        (&json!("sbx-a1b2c3d4-built:web"), &json!("sbx-a1b2c3d4-built:web"))
     );
-    assert_eq!(file["services"]["plain"]["image"], "sbx-a1b2c3d4-plain");
+    assert_eq!(file["services"]["plain"]["image"], "sbx-a1b2c3d4-built:plain");
     assert_eq!(rendered.images, ["pg"]);
     assert_eq!(rendered.rewrites.len(), 3, "{:?}", rendered.rewrites);
 }

@@ -1,15 +1,14 @@
-# Runs a command in a service's container; leave.sh stands before it. Parameters: the engine's program, the project, the
-# service, the script that runs it there (empty: without one), a word that marks its processes, then its words. The first
-# line on stdout is the verdict.
-sbx_engine=$1 sbx_inside=$4 sbx_mark=$5
-sbx_find "$1" "$2" "$3"
-shift 5
+# Runs a command in a service's container; leave.sh stands before it. Parameters: those of sbx_find (find.sh), the script that
+# runs it there (empty: without one), a word that marks its processes, then its words. The first line on stdout is the verdict.
+sbx_engine=$1 sbx_inside=$5 sbx_mark=$6
+sbx_find "$1" "$2" "$3" "$4"
+shift 6
 if [ -n "$sbx_inside" ]; then
   # The engine's client hands on the end of its input, and not a signal: that end is our side's. But podman's client
   # does not while nobody reads what the command writes, so it is ended from here as well. PIPE: what a shell says of a
   # process that was ended may be the first that nobody reads.
   trap 'sbx_gone=1' HUP TERM PIPE
-  "$sbx_engine" exec -i -e "SBX_MARK=$sbx_mark" "$sbx_id" sh -c "$sbx_inside" sbx "$@" <&3 &
+  "$sbx_engine" exec -i -e "SBX_MARK=$sbx_mark" "$sbx_container" sh -c "$sbx_inside" sbx "$@" <&3 &
   sbx_client=$!
   exec 3<&-
   wait $sbx_client
@@ -21,9 +20,9 @@ if [ -n "$sbx_inside" ]; then
   esac
   [ -n "$sbx_gone" ] || exit $sbx_status
   kill -KILL $sbx_client 2>/dev/null
-  sbx_leave "$sbx_engine" "$sbx_id" "$sbx_mark" TERM
+  sbx_leave "$sbx_engine" "$sbx_container" "$sbx_mark" TERM
   exit $sbx_status
 fi
 exec 3<&-
 echo ok
-exec "$sbx_engine" exec "$sbx_id" "$@"
+exec "$sbx_engine" exec "$sbx_container" "$@"

@@ -1,4 +1,4 @@
-# Says which container of a service runs. Parameters: the engine's program, the project, the service.
-sbx_find "$1" "$2" "$3"
+# Says which container of a service runs. Parameters: as those of sbx_find (find.sh).
+sbx_find "$1" "$2" "$3" "$4"
 echo ok
-echo "$sbx_id"
+echo "$sbx_container"

@@ -20,6 +20,7 @@ fn stack(services: &[(&str, &[(&str, bool)])]) -> Stack {
 
 fn there(services: &[&str]) -> Vec<Container> {
     let container = |service: &&str| Container {
+        id: String::new(),
         name: format!("sbx-1-{service}-1"),
         sandbox: "1".to_owned(),
         service: (*service).to_owned(),

@@ -28,6 +28,7 @@ const CAPTURE_SH: &str = concat!(
     include_str!("../scripts/says.sh"),
     include_str!("../scripts/place.sh"),
     include_str!("../scripts/engine.sh"),
+    include_str!("../scripts/belonging.sh"),
     include_str!("../scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     letting_go!(),

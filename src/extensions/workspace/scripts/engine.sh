@@ -16,5 +16,5 @@ sbx_engine_id() {
 sbx_describe() {
   sbx_program=$1
   shift
-  [ $# = 0 ] || "$sbx_program" inspect --type container --format '{"Name":{{json .Name}},"RestartCount":{{json .RestartCount}},"State":{{json .State}},"Config":{"Labels":{{json .Config.Labels}}},"NetworkSettings":{"Ports":{{json .NetworkSettings.Ports}}}}' "$@"
+  [ $# = 0 ] || "$sbx_program" inspect --type container --format '{"Id":{{json .ID}},"Name":{{json .Name}},"RestartCount":{{json .RestartCount}},"State":{{json .State}},"Config":{"Labels":{{json .Config.Labels}}},"NetworkSettings":{"Ports":{{json .NetworkSettings.Ports}}}}' "$@"
 }

@@ -3,7 +3,7 @@
 # known), its expected id.
 umask 077
 sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_owner=$4 sbx_want_machine=$5 sbx_engine=$6 sbx_want_engine=$7
-sbx_project=sbx-$sbx_id
+sbx_project=sbx-$sbx_id sbx_proved=
 sbx_prove_machine "$sbx_want_machine"
 sbx_number=$([ -z "$sbx_owner" ] || sbx_counter_of "$sbx_owner")
 [ -z "$sbx_number" ] || printf 'counter=%s\n' "$sbx_number"
@@ -14,6 +14,8 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
   elif [ -e "$sbx_project" ]; then
     sbx_whose=$(sbx_whose "$sbx_project" "$sbx_id" "$sbx_owners")
     printf 'whose=%s\n' "$sbx_whose"
+    # shellcheck disable=SC2034 # for the pod
+    [ "$sbx_whose" != ours ] || sbx_proved=yes
     [ "$sbx_whose" = theirs ] || sbx_say directory "$PWD/$sbx_project"
     # The console that began an `up` may not have lived to write the engine down.
     if [ -z "$sbx_engine" ] && [ "$sbx_whose" = ours ] && [ -f "$sbx_project/.up" ] && [ ! -L "$sbx_project/.up" ]; then
@@ -37,16 +39,6 @@ elif [ -e "$sbx_root" ]; then
   sbx_fail root "$(cd -P -- "$sbx_root" 2>&1)"
 fi
 
-# sbx_list KEY WORDS...: what of a kind has the project's label or ours, each once.
-sbx_list() {
-  sbx_key=$1
-  shift
-  sbx_found=$("$@" --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || sbx_fail engine "$sbx_found"
-  sbx_more=$("$@" --filter "label=sandboxer.id=$sbx_id" 2>&1 </dev/null) || sbx_fail engine "$sbx_more"
-  sbx_found=$(printf '%s\n%s\n' "$sbx_found" "$sbx_more" | sort -u | sed '/^$/d')
-  [ -z "$sbx_found" ] || { printf '%s=\n' "$sbx_key"; printf '%s\n' "$sbx_found" | sed 's/^/ /'; }
-}
-
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   if [ -n "$sbx_want_engine" ]; then
@@ -56,19 +48,24 @@ if [ -n "$sbx_engine" ]; then
       sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
     fi
   fi
-  sbx_list network "$sbx_engine" network ls --format '{{.Name}}'
-  sbx_list volume "$sbx_engine" volume ls --format '{{.Name}}'
-  if [ "$sbx_engine" = podman ]; then
-    sbx_pod=$(podman pod ls --format '{{.Name}}' 2>/dev/null </dev/null | grep -Fx "pod_$sbx_project")
-    [ -z "$sbx_pod" ] || sbx_say pod "$sbx_pod"
-  fi
-  sbx_list container "$sbx_engine" ps -a --no-trunc --format '{{.Names}}'
-  # Names of containers come from the project and the service: no blanks, no dashes in front.
+  sbx_lists_are=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
+  sbx_words=$(printf '%s\n' "$sbx_lists_are" | sed -n 's/^failed //p')
+  [ -z "$sbx_words" ] || sbx_fail engine "$sbx_words"
+  printf '%s\n' "$sbx_lists_are" | while IFS=$sbx_cut read -r sbx_kind sbx_handle sbx_name sbx_more; do
+    case $sbx_kind in
+      *' ours') printf '%s=\n %s\n' "${sbx_kind% ours}" "$sbx_name" ;;
+      *' foreign')
+        printf 'foreign=%s\n %s\n' "${sbx_kind% foreign}" "$sbx_name"
+        sbx_say why "$sbx_more"
+        ;;
+    esac
+  done
+  sbx_found=$(sbx_of container "$sbx_lists_are")
   # shellcheck disable=SC2086
   sbx_words=$(sbx_describe "$sbx_engine" $sbx_found 2>&1 </dev/null) || {
     # One that goes away meanwhile is no reason to know nothing of the others.
     case $sbx_words in *"o such "*) ;; *) sbx_fail engine "$sbx_words" ;; esac
-    sbx_words=$(for sbx_name in $sbx_found; do sbx_describe "$sbx_engine" "$sbx_name" 2>/dev/null </dev/null; done)
+    sbx_words=$(for sbx_handle in $sbx_found; do sbx_describe "$sbx_engine" "$sbx_handle" 2>/dev/null </dev/null; done)
   }
   echo inspected=
   printf '%s\n' "$sbx_words" | sed 's/^/ /'

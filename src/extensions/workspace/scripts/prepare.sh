@@ -38,8 +38,8 @@ fi
 if [ "$sbx_how" != no ]; then
   sbx_runtime "$sbx_how" "$@"
   for sbx_engine in $SBX_ENGINES; do
-    sbx_taken=$(sbx_bounded 10 "$sbx_engine" ps -aq --filter "label=com.docker.compose.project=sbx-$sbx_id" 2>/dev/null)
-    [ -z "$sbx_taken" ] || sbx_fail taken "$sbx_engine already has containers of the project sbx-$sbx_id"
+    # compose would take what bears the project's label for its own, and names are given once.
+    sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner"
   done
 fi
 

@@ -1,8 +1,9 @@
 # Says what of several sandboxes is there: their directories, and all containers of sandboxes that these engines have.
-# Parameters: the number of directories, the directories, then pairs of an engine's program and its expected id.
+# Parameters: the owners (blanks between), the number of directories, the directories, then pairs of an engine's program and its
+# expected id. belonging.sh stands before it.
 printf 'machine=%s\n' "$(sbx_machine)"
-sbx_count=$1
-shift
+sbx_owners=$1 sbx_count=$2
+shift 2
 while [ "$sbx_count" -gt 0 ]; do
   if [ -d "$1" ] && [ ! -L "$1" ] && [ -f "$1/manifest.json" ]; then sbx_say there "$1"; fi
   sbx_count=$((sbx_count - 1))
@@ -13,7 +14,7 @@ while [ $# -ge 2 ]; do
   shift 2
   sbx_has "$sbx_engine" || continue
   [ -z "$sbx_want" ] || [ "$(sbx_engine_id "$sbx_engine" "$sbx_want")" = "$sbx_want" ] || continue
-  sbx_ids=$(sbx_bounded 20 "$sbx_engine" ps -aq --no-trunc --filter label=sandboxer.id 2>/dev/null </dev/null) || continue
+  sbx_ids=$(sbx_ours_of_all "$sbx_engine" "$sbx_owners") || continue
   # One that goes away meanwhile is an error of `inspect`, and says nothing of the others.
   # shellcheck disable=SC2086
   sbx_words=$(sbx_describe "$sbx_engine" $sbx_ids 2>/dev/null </dev/null)

@@ -1,7 +1,7 @@
 # Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), the expected machine,
 # the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
 # counter (empty: not to be held against the host's), then the names of built images.
-# Prints `done=KIND OUTCOME` with the resource beneath, `why=` with the reason beneath it, and at last `left=KIND`.
+# Prints `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath, `why=` with the reason beneath it, and at last `left=KIND`.
 umask 077
 sbx_root=$1 sbx_id=$2 sbx_owners=$3 sbx_want_machine=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
 sbx_ours=$8 sbx_project=sbx-$sbx_id
@@ -90,148 +90,102 @@ case $sbx_root in
   /*) ;;
   *) sbx_root=${HOME:-}/$sbx_root ;;
 esac
-sbx_end_up "$sbx_root/$sbx_project/.up"
+
+# ---- whose the directory is ----------------------------------------------------------------------------------------
+
+# Nothing is touched before it is known: where somebody else's directory has this name, what the engine has may be theirs, too.
+# One that is not there proves nothing and hinders nothing: what the engine has proves itself. An empty one is a removal that
+# was cut off before its last step. It is proved once more before it is emptied.
+sbx_proved=
+if [ -e "$sbx_root" ] && ! (cd -P -- "$sbx_root") 2>/dev/null; then
+  sbx_fail theirs "$(cd -P -- "$sbx_root" 2>&1)"
+elif [ -L "$sbx_root/$sbx_project" ]; then
+  sbx_fail theirs "$sbx_root/$sbx_project is a symbolic link"
+elif [ -e "$sbx_root/$sbx_project" ] && [ -n "$(ls -A -- "$sbx_root/$sbx_project" 2>&1)" ]; then
+  [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ] ||
+    sbx_fail theirs "the manifest.json in $sbx_root/$sbx_project does not name this sandbox and this installation"
+  sbx_proved=yes
+fi
+[ -z "$sbx_proved" ] || sbx_end_up "$sbx_root/$sbx_project/.up"
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
-# An engine's client costs some 30 ms of a processor each time. So Docker is asked once for a whole list with both labels
-# (two filters would mean both at once), and lists that do not depend on each other are asked for side by side.
-#
-# sbx_by_label FIELD WORDS...: names by compose project and by our own label, each once. Docker's names have no `|`, and
-# the labels are JSON: whatever somebody wrote into one, it stays behind its own container's name.
-sbx_by_label() {
-  sbx_field=$1
-  shift
-  if [ "$sbx_engine" = docker ]; then
-    {
-      "$@" --format "{{.$sbx_field}}|{{json (.Label \"sandboxer.id\")}}|{{json (.Label \"com.docker.compose.project\")}}" ||
-        echo "sbx-failed"
-    } 2>&1 </dev/null | while IFS='|' read -r sbx_name sbx_own sbx_of_project; do
-      case $sbx_own/$sbx_of_project in
-        # The engine's words about a failure have no such fields.
-        / | "\"$sbx_id\""/* | *"\"$sbx_project\"") printf '%s\n' "$sbx_name" ;;
-      esac
-    done | sort -u
-    return
-  fi
-  {
-    "$@" --format "{{.$sbx_field}}" --filter "label=com.docker.compose.project=$sbx_project" || echo "sbx-failed"
-    "$@" --format "{{.$sbx_field}}" --filter "label=sandboxer.id=$sbx_id" || echo "sbx-failed"
-  } 2>&1 </dev/null | sort -u
-}
-
-sbx_containers() { sbx_by_label Names "$sbx_engine" ps -a --no-trunc; }
-sbx_networks() { sbx_by_label Name "$sbx_engine" network ls; }
-sbx_volumes() { sbx_by_label Name "$sbx_engine" volume ls; }
-
-# All lists, each line behind the letter of its kind. Both sides of a pipe run at once; the right one writes its own only
-# after it has handed on what came from the left, so that no two lists mix.
-sbx_lists() {
-  sbx_containers | {
-    sbx_rest=$(sbx_networks | {
-      sbx_rest=$(sbx_volumes | {
-        sbx_rest=$(sbx_pods)
-        sed 's/^/v /'
-        printf '%s\n' "$sbx_rest" | sed 's/^/p /'
-      })
-      sed 's/^/n /'
-      printf '%s\n' "$sbx_rest"
-    })
-    sed 's/^/c /'
-    printf '%s\n' "$sbx_rest"
-  }
-}
-
-# sbx_of LETTER LISTS: one of them.
-sbx_of() { printf '%s\n' "$2" | sed -n "s/^$1 \(..*\)/\1/p"; }
-
-sbx_images() { # by name: those that were built for this sandbox
-  for sbx_name; do
-    ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null || printf '%s\n' "$sbx_name"
-  done
-}
-sbx_pods() {
-  [ "$sbx_engine" != podman ] || podman pod ls --format '{{.Name}}' 2>/dev/null </dev/null | grep -Fx "pod_$sbx_project"
-}
-
-# sbx_check WORDS: the engine answered; else its words are the failure of the whole step.
+# sbx_check LISTS: the engine answered; else its words are the failure of the whole step.
 sbx_check() {
   case "
-$1
-" in *"
-sbx-failed
-"*) sbx_fail engine "$(printf '%s\n' "$1" | grep -v '^sbx-failed$')" ;; esac
+$1" in *"
+failed "*) sbx_fail engine "$(printf '%s\n' "$1" | sed -n 's/^failed //p')" ;; esac
 }
 
-# sbx_drop KIND BEFORE AFTER WORDS: a line for each that was there.
+# sbx_drop KIND WORDS: a line for each that was there.
 sbx_drop() {
-  printf '%s\n' "$2" | while IFS= read -r sbx_name; do
-    [ -n "$sbx_name" ] || continue
-    if printf '%s\n' "$3" | grep -Fxq -e "$sbx_name"; then
-      sbx_done "$1" "$sbx_name" failed "$4"
+  printf '%s\n' "$sbx_before" | sed -n "s/^$1 ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
+    if sbx_of "$1" "$sbx_after" | grep -Fxq -e "$sbx_handle"; then
+      sbx_done "$1" "$sbx_name" failed "$2"
     else
       sbx_done "$1" "$sbx_name" removed
     fi
   done
 }
 
-sbx_engine_id() {
-  case $sbx_want_engine in
-    /*)
-      sbx_folder=${sbx_want_engine%:*}
-      printf '%s:%s' "$sbx_folder" "$(sbx_inode "$sbx_folder")"
-      ;;
-    *) sbx_bounded 10 "$sbx_engine" info -f '{{.ID}}' 2>/dev/null </dev/null ;;
-  esac
+# sbx_built_by FILE: the images of those services that the rendered file builds; another one's image may have any name.
+sbx_built_by() {
+  sed -n -e '/^    "[^"]*": {$/{' -e 'x' -e 's/.*//' -e 'x' -e '}' -e '/^      "build": /H' -e '/^      "image": /H' \
+    -e '/^    },\{0,1\}$/{' -e x -e '/\n *"build": /s/.*\n *"image": "\([A-Za-z0-9._:@/-]*\)",\{0,1\}.*/\1/p' -e 's/.*//' -e x -e '}' "$1" 2>/dev/null
+}
+
+sbx_images() { # by name: those that were built for this sandbox
+  for sbx_name; do
+    ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null || printf '%s\n' "$sbx_name"
+  done
 }
 
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   # What there is is listed beside the question who the engine is; nothing is touched before its answer.
-  sbx_before=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id; } | {
-    sbx_rest=$(sbx_lists)
-    sed 's/^/i /'
+  sbx_before=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id "$sbx_engine" "$sbx_want_engine"; } | {
+    sbx_rest=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
+    sed 's/^/identity /'
     printf '\n%s\n' "$sbx_rest"
   })
   if [ -n "$sbx_want_engine" ]; then
-    sbx_now=$(sbx_of i "$sbx_before")
+    sbx_now=$(printf '%s\n' "$sbx_before" | sed -n 's/^identity //p')
     [ "$sbx_now" = "$sbx_want_engine" ] || {
       [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
       sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
     }
   fi
-  sbx_c=$(sbx_of c "$sbx_before")
-  sbx_check "$sbx_c"
+  sbx_check "$sbx_before"
+  sbx_c=$(sbx_of container "$sbx_before") sbx_p=$(sbx_of pod "$sbx_before")
+  sbx_n=$(sbx_of network "$sbx_before") sbx_v=$(sbx_of volume "$sbx_before")
+  # By handles, which nobody else's gets meanwhile. Never with more force than is needed: podman's `volume rm -f` and `pod rm -f`
+  # take the containers that use them along, whosever they are.
   if [ -n "$sbx_c" ]; then
-    # Names of containers come from the project and the service: no blanks, no dashes in front.
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" stop -t "$sbx_grace" $sbx_c 2>&1 </dev/null >/dev/null)
+    # What has no name goes along, unless somebody else uses it.
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" rm -f -v $sbx_c 2>&1 </dev/null >/dev/null)
   fi
-  sbx_p=$(sbx_of p "$sbx_before")
-  [ -z "$sbx_p" ] || sbx_pod_words=$(podman pod rm -f "$sbx_p" 2>&1 </dev/null >/dev/null)
-  sbx_n=$(sbx_of n "$sbx_before")
-  sbx_check "$sbx_n"
+  # Nothing but its own container is in it by now, which may run.
+  # shellcheck disable=SC2086
+  [ -z "$sbx_p" ] || sbx_pod_words=$({ podman pod stop -t "$sbx_grace" $sbx_p; podman pod rm $sbx_p; } 2>&1 </dev/null >/dev/null)
   # shellcheck disable=SC2086
   [ -z "$sbx_n" ] || sbx_net_words=$("$sbx_engine" network rm $sbx_n 2>&1 </dev/null >/dev/null)
-  sbx_v=$(sbx_of v "$sbx_before")
-  sbx_check "$sbx_v"
   # shellcheck disable=SC2086
-  [ -z "$sbx_v" ] || sbx_vol_words=$("$sbx_engine" volume rm -f $sbx_v 2>&1 </dev/null >/dev/null)
-  sbx_after=$(sbx_lists)
-  sbx_c_after=$(sbx_of c "$sbx_after")
-  sbx_check "$sbx_c_after"
-  sbx_n_after=$(sbx_of n "$sbx_after")
-  sbx_check "$sbx_n_after"
-  sbx_v_after=$(sbx_of v "$sbx_after")
-  sbx_check "$sbx_v_after"
-  sbx_p_after=$(sbx_of p "$sbx_after")
-  sbx_drop container "$sbx_c" "$sbx_c_after" "$sbx_words"
-  sbx_drop pod "$sbx_p" "$sbx_p_after" "${sbx_pod_words:-}"
-  sbx_drop network "$sbx_n" "$sbx_n_after" "${sbx_net_words:-}"
-  sbx_drop volume "$sbx_v" "$sbx_v_after" "${sbx_vol_words:-}"
+  [ -z "$sbx_v" ] || sbx_vol_words=$("$sbx_engine" volume rm $sbx_v 2>&1 </dev/null >/dev/null)
+  sbx_after=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
+  sbx_check "$sbx_after"
+  sbx_drop container "${sbx_words:-}"
+  sbx_drop pod "${sbx_pod_words:-}"
+  sbx_drop network "${sbx_net_words:-}"
+  sbx_drop volume "${sbx_vol_words:-}"
   [ -n "$sbx_c" ] || sbx_done container "$sbx_project" absent
+  for sbx_kind in container pod network volume; do
+    printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind foreign$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_why; do
+      sbx_done "$sbx_kind" "$sbx_name" foreign "$sbx_why"
+    done
+  done
 fi
 
 # ---- the directory -------------------------------------------------------------------------------------------------
@@ -433,7 +387,7 @@ $sbx_pid
 # A create that was just cut off may be at its last step: its shell hears of that a moment after us. What is not there is given
 # the time to come, or not to come any more.
 if [ ! -e "$sbx_root/$sbx_dir" ] && [ ! -L "$sbx_root/$sbx_dir" ]; then sleep 1; fi
-sbx_words='' sbx_way='' sbx_named='' sbx_cleared='' sbx_mark=manifest.json
+sbx_words='' sbx_way='' sbx_built='' sbx_cleared='' sbx_mark=manifest.json
 if cd -P -- "$sbx_root" 2>/dev/null; then
   # The program and not the shell's own: the shell remembers what it was told.
   sbx_root=$(env pwd -P)
@@ -457,7 +411,7 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
   else
     sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
     # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
-    sbx_named=$(sed -n 's/^      "image": "\([A-Za-z0-9._:@/-]*\)",\{0,1\}$/\1/p' compose.yaml 2>/dev/null)
+    sbx_built=$(sbx_built_by compose.yaml)
     sbx_end_inside
     sbx_clear
     if [ -n "$sbx_cleared" ]; then
@@ -484,25 +438,25 @@ fi
 if [ -n "$sbx_engine" ]; then
   # Built images bear the project's name; they are removed when no container needs them any more. A create that was cut
   # off has not told which there are; its rendered file does.
-  for sbx_name in $sbx_named; do
+  for sbx_name in $sbx_built; do
     case $sbx_name in "$sbx_project"-*) case " $* " in *" $sbx_name "*) ;; *) set -- "$@" "$sbx_name" ;; esac ;; esac
   done
   sbx_drop_left
   sbx_i=$(sbx_images "$@")
-  # shellcheck disable=SC2086
-  [ -z "$sbx_i" ] || sbx_img_words=$("$sbx_engine" rmi $sbx_i 2>&1 </dev/null >/dev/null)
-  sbx_i_after=$([ -z "$sbx_i" ] || sbx_images "$@")
-  sbx_drop image "$sbx_i" "$sbx_i_after" "${sbx_img_words:-}"
-  for sbx_kind in c p n v i; do
-    case $sbx_kind in
-      c) sbx_all=$sbx_c_after sbx_word=container ;;
-      p) sbx_all=$sbx_p_after sbx_word=pod ;;
-      n) sbx_all=$sbx_n_after sbx_word=network ;;
-      v) sbx_all=$sbx_v_after sbx_word=volume ;;
-      i) sbx_all=$sbx_i_after sbx_word=image ;;
-    esac
-    printf '%s\n' "$sbx_all" | while IFS= read -r sbx_name; do
-      [ -z "$sbx_name" ] || sbx_left "$sbx_word" "$sbx_name"
+  for sbx_name in $sbx_i; do
+    sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
+    if ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null; then
+      sbx_done image "$sbx_name" removed
+    elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
+      sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
+    else
+      sbx_done image "$sbx_name" failed "$sbx_img_words"
+      sbx_left image "$sbx_name"
+    fi
+  done
+  for sbx_kind in container pod network volume; do
+    printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
+      sbx_left "$sbx_kind" "$sbx_name"
     done
   done
 fi

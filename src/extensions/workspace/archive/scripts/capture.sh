@@ -30,8 +30,8 @@ if [ -n "$sbx_engine" ]; then
     [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
     [ "$sbx_now" = "$sbx_want_engine" ] || sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
   fi
-  sbx_volumes=$("$sbx_engine" volume ls -q --filter "label=com.docker.compose.project=$sbx_project" 2>&1 </dev/null) || sbx_fail engine "$sbx_volumes"
-  sbx_running=$("$sbx_engine" ps -q --no-trunc --filter "label=com.docker.compose.project=$sbx_project" --filter status=running 2>&1 </dev/null) || sbx_fail engine "$sbx_running"
+  sbx_volumes=$(sbx_ours "$sbx_engine" volume "$sbx_id" "$sbx_owners") || sbx_fail engine "$sbx_volumes"
+  sbx_running=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=$sbx_project" --filter status=running) || sbx_fail engine "$sbx_running"
 fi
 sbx_shelf=${sbx_root%/}/snapshots
 trap 'sbx_drop_empty; rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
@@ -157,7 +157,7 @@ for sbx_volume in $sbx_volumes; do
 done
 # What an image asked for, and what is not the sandbox's, is in nobody's list of volumes.
 if [ -n "$sbx_engine" ]; then
-  sbx_all=$("$sbx_engine" ps -aq --no-trunc --filter "label=com.docker.compose.project=$sbx_project" 2>/dev/null </dev/null)
+  sbx_all=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=$sbx_project") || sbx_all=
   # shellcheck disable=SC2086
   [ -z "$sbx_all" ] || "$sbx_engine" inspect --type container -f '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' $sbx_all </dev/null |
     sort -u | while read -r sbx_name sbx_where; do

@@ -1,0 +1,173 @@
+# What an engine has of a sandbox, and whose it is. Definitions; runtime.sh stands before it, and for some of it says.sh.
+#
+# Ours has the sandbox's id and one of our owners in its labels, and a name that compose gives it: `sbx-<id>`, `sbx-<id>_...` or
+# `sbx-<id>-...`. Labels alone prove nothing: an image that was committed from a sandbox hands all of them on, and two
+# installations may choose one id. A name alone proves nothing either: `sbx-a-b-1` is of `a` or of `a-b`. What matches in part
+# is foreign: it is told, and nobody touches it.
+
+# Between the fields of a row: JSON has no raw control character, so whatever somebody wrote into a label stays in its field.
+sbx_cut=$(printf '\037')
+
+# sbx_rows ENGINE KIND WORDS...: each container, network, volume or pod as a line of its handle (an id, which no other one gets;
+# a volume has nothing but its name), then as JSON the labels sandboxer.id, sandboxer.owner and com.docker.compose.project and
+# the name, then what else is needed of the kind. WORDS are filters. The engine's words where it fails.
+sbx_rows() {
+  sbx_program=$1 sbx_kind=$2
+  shift 2
+  if [ "$sbx_program" = podman ]; then sbx_by='index .Labels'; else sbx_by=.Label; fi
+  sbx_row=
+  for sbx_label in sandboxer.id sandboxer.owner com.docker.compose.project; do
+    sbx_row="$sbx_row$sbx_cut{{json ($sbx_by \"$sbx_label\")}}"
+  done
+  case $sbx_program/$sbx_kind in
+    */container) sbx_again 30 "$sbx_program" ps -a --no-trunc --format "{{.ID}}$sbx_row$sbx_cut{{json .Names}}$sbx_cut{{.Status}}" "$@" ;;
+    */volume) sbx_again 30 "$sbx_program" volume ls --format "{{.Name}}$sbx_row$sbx_cut{{json .Name}}" "$@" ;;
+    podman/network)
+      # Its `ls` has the labels as one text, from which they cannot be told apart. One that goes away between the two is an
+      # error of `inspect`.
+      for sbx_left in 2 1 0; do
+        sbx_names=$(sbx_again 30 podman network ls -q "$@") || { printf '%s\n' "$sbx_names"; return 1; }
+        [ -n "$sbx_names" ] || return 0
+        # shellcheck disable=SC2086 # podman's networks are named without blanks
+        sbx_answer=$(sbx_bounded 30 podman network inspect --format "{{.ID}}$sbx_row$sbx_cut{{json .Name}}" $sbx_names) && break
+        [ "$sbx_left" -gt 0 ] || { printf '%s\n' "$sbx_answer"; return 1; }
+      done
+      printf '%s\n' "$sbx_answer"
+      ;;
+    */network) sbx_again 30 "$sbx_program" network ls --no-trunc --format "{{.ID}}$sbx_row$sbx_cut{{json .Name}}" "$@" ;;
+    podman/pod) sbx_again 30 podman pod ls --no-trunc --format "{{.Id}}$sbx_row$sbx_cut{{json .Name}}$sbx_cut{{.ContainerIds}},{{.InfraId}}" "$@" ;;
+  esac 2>&1 </dev/null
+}
+
+# sbx_fields: a row's name, as JSON, becomes the name. Docker tells the names that links gave a container beside its own
+# (`web/db,db`).
+sbx_fields() {
+  sbx_name=${sbx_name#\"} sbx_name=${sbx_name%\"}
+  while case $sbx_name in *,*) ;; *) false ;; esac && case ${sbx_name%%,*} in */*) ;; *) false ;; esac; do sbx_name=${sbx_name#*,}; done
+  sbx_name=${sbx_name%%,*}
+}
+
+# sbx_judge ID OWNERS: the row in sbx_own, sbx_owned, sbx_project_is and sbx_name. Sets sbx_is to `ours`, `foreign` or nothing, and sbx_why.
+sbx_judge() {
+  sbx_is='' sbx_why='' sbx_named=''
+  case $sbx_name in
+    *[!A-Za-z0-9_.-]*) ;;
+    "sbx-$1" | "sbx-$1"[_-]* | "pod_sbx-$1") sbx_named=yes ;;
+  esac
+  if [ "$sbx_own" = "\"$1\"" ]; then
+    sbx_is=foreign
+    for sbx_one in $2; do
+      [ "$sbx_owned" != "\"$sbx_one\"" ] || sbx_is=ours
+    done
+    # Those that we start ourselves for a moment, in whichever version.
+    case $sbx_owned$sbx_name in '""'"sbx-$1-archive" | '""'"sbx-$1-remove") sbx_is=ours ;; esac
+    if [ "$sbx_is" = foreign ]; then
+      case $sbx_owned in
+        '""') sbx_why='it has the id of this sandbox, and no owner' ;;
+        *[!A-Za-z0-9\"-]*) sbx_why='it has the id of this sandbox, and is of another installation' ;;
+        *) sbx_why="it has the id of this sandbox, and is of the installation $sbx_owned" ;;
+      esac
+    elif [ -z "$sbx_named" ]; then
+      sbx_is=foreign sbx_why='it has the labels of this sandbox, and not its name: an image that was made of the sandbox hands them on'
+    fi
+  elif [ "$sbx_project_is" = "\"sbx-$1\"" ]; then
+    sbx_is=foreign sbx_why='it has the label of this compose project, and not the id of this sandbox'
+  elif [ -n "$sbx_named" ]; then
+    sbx_other=${sbx_own#\"} sbx_other=${sbx_other%\"}
+    case $sbx_name in
+      # Of another sandbox, whose id begins with this one.
+      "sbx-$sbx_other" | "sbx-$sbx_other"[_-]*) ;;
+      *) sbx_is=foreign sbx_why='it has a name of this sandbox, and not its labels' ;;
+    esac
+  fi
+}
+
+# sbx_belonging ENGINE KIND ID OWNERS WORDS...: `ours`, the handle, the name and more of each that is; `foreign`, the handle,
+# the name and why of each that matches in part. The engine's words where it fails.
+sbx_belonging() {
+  sbx_with=$1 sbx_what=$2 sbx_of_id=$3 sbx_of_owners=$4
+  shift 4
+  sbx_rows_are=$(sbx_rows "$sbx_with" "$sbx_what" "$@") || { printf '%s\n' "$sbx_rows_are"; return 1; }
+  printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
+    # What else an engine says, as a warning, has no such fields.
+    case $sbx_name in '"'*'"') ;; *) continue ;; esac
+    sbx_fields
+    sbx_judge "$sbx_of_id" "$sbx_of_owners"
+    [ "$sbx_what" != pod ] || sbx_judge_pod
+    case $sbx_is in
+      ours) printf '%s\n' "ours$sbx_cut$sbx_handle$sbx_cut$sbx_name$sbx_cut$sbx_more" ;;
+      foreign) printf '%s\n' "foreign$sbx_cut$sbx_handle$sbx_cut$sbx_name$sbx_cut$sbx_why" ;;
+    esac
+  done
+}
+
+# A pod has no labels of ours: it is by what is in it. An empty one is where our manifest stands (sbx_proved), which made it.
+sbx_judge_pod() {
+  [ "$sbx_name" = "pod_sbx-$sbx_of_id" ] && [ "$sbx_own" = '""' ] || return 0
+  sbx_in_it=$(sbx_ours podman container "$sbx_of_id" "$sbx_of_owners" </dev/null) || { sbx_why='what is in it is not known'; return 0; }
+  sbx_infra=${sbx_more##*,} sbx_some='' sbx_why=''
+  for sbx_one in $(printf '%s' "${sbx_more%,*}" | tr ',' ' '); do
+    [ "$sbx_one" != "$sbx_infra" ] || continue
+    sbx_some=yes
+    case " $(echo $sbx_in_it) " in *" $sbx_one "*) ;; *) sbx_why='there are containers in it that are not of this sandbox' ;; esac
+  done
+  [ -n "$sbx_some${sbx_proved:-}" ] || sbx_why='it is called as that of this sandbox, and nothing in it says so'
+  [ -n "$sbx_why" ] || sbx_is=ours
+}
+
+# sbx_ours ENGINE KIND ID OWNERS WORDS...: the handles of what is ours. The engine's words where it fails.
+sbx_ours() {
+  sbx_filter=label=sandboxer.id=$3
+  sbx_told=$(sbx_belonging "$@" --filter "$sbx_filter") || { printf '%s\n' "$sbx_told"; return 1; }
+  printf '%s\n' "$sbx_told" | sed -n "s/^ours$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1/p"
+}
+
+# sbx_ours_of_all ENGINE OWNERS: the containers of all sandboxes of these owners, by handle. The engine's words where it fails.
+sbx_ours_of_all() {
+  sbx_rows_are=$(sbx_rows "$1" container --filter label=sandboxer.id) || { printf '%s\n' "$sbx_rows_are"; return 1; }
+  printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
+    case $sbx_name in '"'*'"') ;; *) continue ;; esac
+    sbx_own=${sbx_own#\"} sbx_own=${sbx_own%\"}
+    case $sbx_own in '' | *[!a-z0-9-]*) continue ;; esac
+    sbx_fields
+    set -- "$1" "$2" "$sbx_own"
+    sbx_own=\"$sbx_own\"
+    sbx_judge "$3" "$2"
+    [ "$sbx_is" != ours ] || printf '%s\n' "$sbx_handle"
+  done
+}
+
+# sbx_lists ENGINE ID OWNERS: sbx_belonging of each kind, each line behind its kind; `failed` and the engine's words where it fails. An
+# engine's client costs some 30 ms of a processor each time, so they are asked for side by side: both sides of a pipe run at once,
+# and the right one writes its own only after it has handed on what came from the left, so that no two lists mix.
+sbx_lists() {
+  sbx_list container "$@" | {
+    sbx_rest=$(sbx_list network "$@" | {
+      sbx_rest=$(sbx_list volume "$@")
+      cat
+      printf '%s\n' "$sbx_rest"
+    })
+    cat
+    printf '%s\n' "$sbx_rest"
+  }
+  [ "$1" != podman ] || sbx_list pod "$@"
+}
+sbx_list() {
+  sbx_found=$(sbx_belonging "$2" "$1" "$3" "$4") || { printf '%s\n' "$sbx_found" | sed 's/^/failed /'; return; }
+  [ -z "$sbx_found" ] || printf '%s\n' "$sbx_found" | sed "s/^/$1 /"
+}
+
+# sbx_of KIND LISTS: the handles of ours of a kind; a volume's is its name.
+sbx_of() { printf '%s\n' "$2" | sed -n "s/^$1 ours$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1/p"; }
+
+# sbx_in_the_way ENGINE ID OWNERS: ends the script where something is there that a new sandbox of this id would meet, whosever it is.
+sbx_in_the_way() {
+  sbx_met=$(sbx_lists "$@" | sed -e "s/^\([a-z]*\) ours$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1 \2: it is left of an earlier sandbox/" \
+    -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /" -e '/^$/d')
+  case $sbx_met in
+    '') ;;
+    'failed '* | *'
+failed '*) sbx_fail engine "$(printf '%s\n' "$sbx_met" | sed -n 's/^failed //p')" ;;
+    *) sbx_fail taken "$(printf '%s\n' "$sbx_met" | head -n 10)" ;;
+  esac
+}
