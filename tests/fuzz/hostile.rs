@@ -152,9 +152,9 @@ fn wicked_network(rng: &mut Rng) -> Value {
     }
 }
 
-/// Makes a file hostile at one to three places.
+/// Makes a file hostile at one place, or at two: more, and one of them is refused.
 pub(crate) fn spoil(case: &mut Case, rng: &mut Rng) {
-    for _ in 0..=rng.below(3) {
+    for _ in 0..=rng.below(4) / 3 {
         if !case.project["services"]["web"].is_object() {
             return;
         }

@@ -9,6 +9,7 @@ mod course;
 mod grammar;
 #[path = "../fuzz/hostile.rs"]
 mod hostile;
+mod inspect;
 #[path = "../fuzz/judge/mod.rs"]
 mod judge;
 #[path = "../fuzz/seed.rs"]
@@ -79,7 +80,7 @@ fn podman_compose_1_0_tells_podman_nothing_that_leads_out() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn podman_compose_1_6_tells_podman_nothing_that_leads_out() {
     let (_folder, world) = world();
-    run(&world, Dialect::Podman, &mut PodmanCompose::start(&world, &of_lab("podman-compose-1.6")), 400);
+    run(&world, Dialect::Podman, &mut PodmanCompose::start(&world, &of_lab("podman-compose-1.6")), 250);
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn docker_compose_1_29_reads_nothing_that_leads_out() {
 fn docker_compose_2_reads_nothing_that_leads_out() {
     let (_folder, world) = world();
     let mut tool = Compose { program: of_lab("compose-debian"), bakes: false };
-    run(&world, Dialect::Full, &mut tool, 400);
+    run(&world, Dialect::Full, &mut tool, 250);
 }
 
 #[test]
@@ -103,7 +104,16 @@ fn docker_compose_5_reads_and_bakes_nothing_that_leads_out() {
     let (_folder, world) = world();
     pretend_buildx(&world);
     let mut tool = Compose { program: of_lab("compose-pypi"), bakes: true };
-    run(&world, Dialect::Full, &mut tool, 400);
+    run(&world, Dialect::Full, &mut tool, 250);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn docker_shows_nothing_that_leads_out_in_what_compose_made() {
+    let (_folder, world) = world();
+    let tool = of_lab("compose-debian");
+    inspect::what_docker_made_of_clean_files(&world, &tool, 10);
+    inspect::what_docker_made_of_clean_files(&world, "docker-compose", 4);
 }
 
 /// The runner replaces an exec; here nothing is replaced but podman.

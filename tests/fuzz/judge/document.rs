@@ -40,6 +40,7 @@ fn text(value: &Value) -> String {
 fn says(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
+        Value::Number(number) => number.as_f64() != Some(0.0),
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(map) => !map.is_empty(),

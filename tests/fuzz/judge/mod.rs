@@ -5,6 +5,7 @@
 
 mod bake;
 mod document;
+mod inspect;
 mod parts;
 mod podman;
 #[cfg(test)]
