@@ -32,7 +32,7 @@ const OTHERS: &[&str] = &[
     "up", "app/climb", "etc/passwd", "sbx-victim", "sbx-victim_data", "sbx-victim_default", "sbx-victim_web_1",
     "container:sbx-victim_web_1", "service:web", "service:nobody", "host", "sbx-a1b2c3d4-web",
     "docker-archive:OUT/x.tar", "dir:OUT/x", "oci:OUT/x", "sbx-victim-web", "localhost/sbx-victim-web:latest",
-    "/dev/sda", "/proc/self/root", "169.254.169.254", "0.0.0.0/1", "198.51.100.0/24", "198.51.100.7", "::/0",
+    "/dev/sda", "/proc/self/root", "169.254.169.254", "0.0.0.0/1", "198.51.100.0/24", "198.51.100.7", "10.0.0.0/8", "10.88.3.0/24", "192.168.1.7", "::/0",
     "2001:db8::/32", "co:lon", "com,ma", "e=q", "-dash", "--privileged", "-v", "$HOME", "${HOME}", "$$HOME", "", " ",
     "\0", "ALL", "all", "root", "0", "git@github.com:x/y", "https://example.com/x.git", "file:///etc",
     "docker-image://alpine", "oci-layout://OUT/x", "container-image://sbx-victim-web", "type=local,src=OUT/",
@@ -140,7 +140,8 @@ fn wicked_volume(rng: &mut Rng) -> Value {
 }
 
 fn wicked_network(rng: &mut Rng) -> Value {
-    match rng.below(6) {
+    match rng.below(7) {
+        5 => json!({"ipam": {"config": [{"subnet": "10.88.0.0/24", "ip_range": "10.88.0.0/25"}]}}),
         0 => json!({"ipam": {"config": [{"subnet": "198.51.100.0/24"}]}}),
         1 => json!({"ipam": {"config": [{"subnet": "0.0.0.0/1"}]}}),
         2 => json!({"driver_opts": {"com.docker.network.bridge.gateway_mode_ipv4": "routed"}}),

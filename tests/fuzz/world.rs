@@ -111,6 +111,9 @@ impl World {
     }
 }
 
+/// Where the host has routes of its own.
+pub(crate) const TAKEN: &[(&str, u8)] = &[("10.88.0.0", 16), ("192.168.1.0", 24)];
+
 /// Which tool prints, and which engine reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Host {

@@ -1,7 +1,7 @@
 //! What is the same whatever engine is told: labels, images, options of drivers, addresses.
 
-use super::super::world::{ID, OWNER, PROFILE};
-use super::words::{csv, is_private, lists, pair};
+use super::super::world::{ID, OWNER, PROFILE, TAKEN};
+use super::words::{csv, is_private, lists, overlaps, pair};
 use super::{Judge, Promise, is_own};
 
 /// Labels by which engines, composes and sandboxer find what is theirs.
@@ -223,6 +223,8 @@ impl Judge<'_> {
     pub(super) fn address(&mut self, address: &str, word: &str) {
         if !is_private(address) {
             self.find(Promise::Networks, word, "an address that is not private");
+        } else if overlaps(address, TAKEN) {
+            self.find(Promise::Networks, word, "an address to which the host has a route");
         }
     }
 

@@ -59,6 +59,18 @@ pub(crate) fn is_private(text: &str) -> bool {
     }
 }
 
+/// Does a subnet or address overlap one of these, each an address and a prefix?
+pub(crate) fn overlaps(text: &str, taken: &[(&str, u8)]) -> bool {
+    let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
+    let (Ok(IpAddr::V4(address)), Ok(bits)) = (address.parse(), bits.parse::<u8>()) else { return false };
+    taken.iter().any(|(other, other_bits)| {
+        let shared = u32::from(bits.min(*other_bits).min(32));
+        let other: std::net::Ipv4Addr = other.parse().unwrap();
+        let differ = (address.to_bits() ^ other.to_bits()).checked_shr(32 - shared).unwrap_or(0);
+        differ == 0
+    })
+}
+
 fn is_unique_local(v6: Ipv6Addr) -> bool {
     v6.segments()[0] & 0xfe00 == 0xfc00
 }
