@@ -128,7 +128,9 @@ pub(crate) fn value(rng: &mut Rng, key: &str) -> Value {
     let n = rng.below(4);
     let of = |values: &[Value]| values[n % values.len()].clone();
     match key {
-        "annotations" => of(&[json!({"com.example.note": "one, two"}), json!(["com.example.note=x"])]),
+        "annotations" => {
+            of(&[json!({"org.opencontainers.image.title": "web"}), json!(["org.opencontainers.image.vendor=x"])])
+        }
         "blkio_config" => json!({"weight": 300}),
         "build" => build(rng),
         "cap_drop" => json!(["NET_RAW"]),

@@ -15,7 +15,7 @@ const JOINED: &[char] = &['_'];
 const HARMLESS: &[&str] = &[
     "attach", "blkio_config", "cap_drop", "command", "cpu_count", "cpu_percent", "cpu_period", "cpu_quota",
     "cpu_rt_period", "cpu_rt_runtime", "cpu_shares", "cpus", "cpuset", "depends_on", "dns", "dns_opt", "dns_search",
-    "domainname", "entrypoint", "environment", "expose", "extra_hosts", "healthcheck", "hostname", "init",
+    "domainname", "entrypoint", "expose", "extra_hosts", "healthcheck", "hostname", "init",
     "mac_address", "mem_limit", "mem_reservation", "mem_swappiness", "memswap_limit", "pids_limit", "platform",
     "pull_policy", "pull_refresh_after", "read_only", "restart", "scale", "shm_size", "stdin_open",
     "stop_grace_period", "stop_signal", "tty", "user", "working_dir",
@@ -26,7 +26,7 @@ const HARMLESS: &[&str] = &[
 const NEVER: &[&str] = &[
     "cgroup_parent", "credential_spec", "develop", "device_cgroup_rules", "devices", "env_file", "extends",
     "external_links", "gpus", "label_file", "models", "oom_kill_disable", "privileged", "provider", "runtime",
-    "storage_opt", "use_api_socket", "volumes_from", "container_name",
+    "use_api_socket", "volumes_from", "container_name",
 ];
 
 fn text(value: &Value) -> String {
@@ -121,6 +121,8 @@ impl Judge<'_> {
         match key {
             _ if NEVER.contains(&key) => self.find(Promise::Privileges, word, format!("{key} is no sandbox's")),
             "labels" | "oom_score_adj" => {}
+            "storage_opt" if pairs(value).iter().all(|(name, _)| name == "size") => {}
+            "environment" => self.variables(value, word),
             "annotations" => pairs(value).iter().for_each(|(name, _)| self.annotation(name)),
             "build" => self.build_entry(value, word),
             "cap_add" => items(value).iter().for_each(|item| self.capability(&text(item))),
@@ -167,6 +169,17 @@ impl Judge<'_> {
             }
             "volumes" => items(value).iter().for_each(|mount| self.mount_entry(mount)),
             _ => self.find(Promise::Unknown, word, format!("the key {key}")),
+        }
+    }
+
+    /// A name without a value is taken from the account's own environment.
+    fn variables(&mut self, value: &Value, word: &str) {
+        let open = match value {
+            Value::Object(map) => map.values().any(Value::is_null),
+            other => items(other).iter().any(|item| !text(item).contains('=')),
+        };
+        if open {
+            self.find(Promise::HostFiles, word, "a variable of the account on the host");
         }
     }
 
@@ -314,8 +327,9 @@ impl Judge<'_> {
                     let file = if file.starts_with('/') { file } else { normal(&format!("{context}/{file}")) };
                     self.host_file(&file, word, "a Dockerfile");
                 }
-                "args" | "dockerfile_inline" | "target" | "no_cache" | "no_cache_filter" | "platforms" | "pull"
-                | "shm_size" | "extra_hosts" | "secrets" | "sbom" => {}
+                "args" => self.variables(value, word),
+                "dockerfile_inline" | "target" | "no_cache" | "no_cache_filter" | "platforms" | "pull" | "shm_size"
+                | "extra_hosts" | "secrets" | "sbom" => {}
                 "ulimits" => pairs(value).iter().for_each(|(name, _)| self.ulimit(name)),
                 "labels" => self.labels(&pairs(value), false, &[]),
                 "tags" => items(value).iter().for_each(|tag| self.built_name(&text(tag), word)),

@@ -123,6 +123,7 @@ impl Judge<'_> {
             }
         };
         match name {
+            "-e" | "--env" => self.variable(value, word),
             _ if HARMLESS.contains(&name) => {}
             "--volume" | "-v" => self.volume_word(value, word),
             "--mount" => self.mount_word(value, word),
@@ -161,6 +162,13 @@ impl Judge<'_> {
             "--secret" => self.find(Promise::Others, word, "a secret of the engine's store"),
             "-p" | "--publish" => each(&mut |judge, item| judge.publish(item)),
             _ => self.find(Promise::Unknown, word, format!("the option {name}")),
+        }
+    }
+
+    /// A name without a value, or a pattern of names, is taken from the account's own environment.
+    fn variable(&mut self, value: &str, word: &str) {
+        if !value.contains('=') {
+            self.find(Promise::HostFiles, word, "a variable of the account on the host");
         }
     }
 
@@ -363,6 +371,7 @@ impl Judge<'_> {
         }
         let mut labels = Vec::new();
         let context = self.each_option(words, &["--no-cache"], |judge, name, value, word| match name {
+            "--build-arg" => judge.variable(value, word),
             _ if HARMLESS.contains(&name) => {}
             "-f" | "--file" => {
                 // What stands in the compose file is written to a file for a moment.

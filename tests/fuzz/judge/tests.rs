@@ -59,6 +59,8 @@ fn words_that_led_out_break_their_promise() {
         ("--ulimit host", Promise::Privileges),
         ("--secret x", Promise::Others),
         ("--env-file /etc/x", Promise::HostFiles),
+        ("-e HOME", Promise::HostFiles),
+        ("-e LD_*", Promise::HostFiles),
         ("-p 8080:80", Promise::Ports),
         ("--new-option=1", Promise::Unknown),
         ("-v WS:/a -v WS/app:/b", Promise::Replaceable),
