@@ -1,0 +1,70 @@
+//! Compose files of a grammar, hostile ones among them, and what the engine would be told: `tests/run --test fuzz`. The
+//! tools themselves run in `lab_render`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod course;
+mod grammar;
+mod hostile;
+// What the tools answer is read in `lab_render` alone.
+#[allow(dead_code)]
+mod judge;
+mod seed;
+mod shrink;
+#[allow(dead_code)]
+mod world;
+
+use course::Tally;
+use judge::Judge;
+use seed::Plan;
+use serde_json::Value;
+use world::{HOSTS, World, rendered};
+
+/// What Docker's tools would read, without a tool between.
+fn direct(world: &World, text: &str, engine: &str) -> Vec<judge::Finding> {
+    let json = text.split_once('\n').map_or(text, |(_, json)| json);
+    let document: Value = serde_json::from_str(&json.replace("$$", "$")).unwrap();
+    let mut judge = Judge::new(world, engine);
+    judge.document(&document, false);
+    judge.close()
+}
+
+#[test]
+fn what_hostile_files_become_holds_nothing_that_leads_out() {
+    let world = World::at("/srv/fuzz");
+    let mut tally = Tally::default();
+    let plan = Plan::read(1_500);
+    for number in plan.cases() {
+        for host in HOSTS {
+            tally.judge(&world, (plan.seed, number), host, &mut |text| Some(direct(&world, text, host.engine)));
+        }
+    }
+    tally.end();
+}
+
+#[test]
+fn honest_files_are_rendered() {
+    let world = World::at("/srv/fuzz");
+    let mut kept = std::collections::BTreeMap::new();
+    let mut refused = std::collections::BTreeMap::<String, usize>::new();
+    let plan = Plan::read(400);
+    for number in plan.cases() {
+        let case = course::case(plan.seed, number, false);
+        for host in HOSTS {
+            match rendered(&case.files(), &world, host) {
+                Ok(_) => *kept.entry(format!("{host:?}")).or_insert(0_u64) += 1,
+                Err(error) => *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1,
+            }
+        }
+    }
+    println!("{kept:#?}");
+    let mut often: Vec<_> = refused.iter().collect();
+    often.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (error, count) in often.iter().take(30) {
+        println!("{count} {error}");
+    }
+    for host in HOSTS {
+        let kept = kept.get(&format!("{host:?}")).copied().unwrap_or(0);
+        assert!(kept * 10 >= plan.count * 5, "{host:?} renders {kept} of {} honest files", plan.count);
+    }
+}
