@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use sandboxer::domain::compose_host::{Subnet, TakenSubnet};
+use sandboxer::domain::facts::{Flavour, Runtime};
 use sandboxer::domain::profile::Compose;
 use sandboxer::extensions::compose_ssh::render::{
     Dialect, Entry, HostContext, MemoryTree, RenderError, RenderInput, Rendered, render,
@@ -124,17 +125,31 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// As the renderer is told of it.
+    /// What is known of it before anything is rendered.
     fn context(self) -> HostContext {
-        let taken = TAKEN.iter().filter_map(|(address, bits)| {
-            Some(TakenSubnet { subnet: Subnet::parse(&format!("{address}/{bits}"))?, why: "a route".to_owned() })
+        let podman = matches!(self.dialect, Dialect::Podman | Dialect::Narrow);
+        let (flavour, version) = match self.dialect {
+            Dialect::Full => (Flavour::DockerComposeV2, "2.26.1"),
+            Dialect::V1 => (Flavour::DockerComposeV1, "1.29.2"),
+            Dialect::Podman => (Flavour::PodmanCompose, "1.6.0"),
+            Dialect::Narrow => (Flavour::PodmanCompose, "1.0.3"),
+        };
+        let runtime = Runtime {
+            flavour,
+            version: version.to_owned(),
+            command: vec!["compose".to_owned()],
+            engine: if podman { "podman" } else { "docker" }.to_owned(),
+            podman_behind: false,
+            engine_version: Some(self.engine.to_owned()),
+            engine_id: None,
+            rootless: false,
+            chosen: "detected".to_owned(),
+        };
+        let taken = TAKEN.iter().map(|(address, prefix)| TakenSubnet {
+            subnet: Subnet::new(address.parse().unwrap(), *prefix).unwrap(),
+            why: "the host has a route to it".to_owned(),
         });
-        let old = matches!(self.dialect, Dialect::Podman | Dialect::Narrow) && self.engine.starts_with("4.3");
-        HostContext {
-            dialect: self.dialect,
-            builds_escape: old.then(|| format!("podman {} lets builds out", self.engine)),
-            taken: Some(taken.collect()),
-        }
+        HostContext { dialect: Dialect::of(&runtime), builds_escape: runtime.builds_escape(), taken: Some(taken.collect()) }
     }
 }
 
@@ -150,6 +165,7 @@ pub(crate) const HOSTS: [Host; 5] = [
 pub(crate) fn rendered(files: &BTreeMap<String, String>, world: &World, host: Host) -> Result<Rendered, RenderError> {
     let compose = Compose::default();
     let variables = BTreeMap::new();
+    let context = host.context();
     let input = RenderInput {
         sandbox_id: ID,
         owner: OWNER,
@@ -158,7 +174,7 @@ pub(crate) fn rendered(files: &BTreeMap<String, String>, world: &World, host: Ho
         compose_file: FILE,
         compose: &compose,
         variables: &variables,
-        host: &host.context(),
+        host: &context,
     };
     render(&world.tree(files), &input)
 }
