@@ -15,6 +15,7 @@ const TEARDOWN_SH: &str = concat!(
     include_str!("scripts/says.sh"),
     include_str!("scripts/place.sh"),
     include_str!("scripts/bind.sh"),
+    include_str!("scripts/processes.sh"),
     include_str!("scripts/teardown.sh")
 );
 
