@@ -65,7 +65,7 @@ fn a_folder_that_is_called_like_another_process_ends_none() {
         let forged = format!("x\n- /proc/{}/cwd -> {}", victim.0.id(), workspace.display());
         let forged = bench.directory(host, &evil).join("workspace").join(forged);
         fs::create_dir_all(&forged).unwrap();
-        let mut forger = Victim::at(&forged);
+        let mut other = Victim::at(&forged);
         // What is in the workspace goes, whatever its folder is called.
         let odd = workspace.join("a\nb -> c");
         fs::create_dir(&odd).unwrap();
@@ -76,9 +76,9 @@ fn a_folder_that_is_called_like_another_process_ends_none() {
         assert_eq!(said.status, Some(0), "{said:#?}");
         wait_until("what stood in it has ended", || inside.ended());
         victim.assert_lives("a process that only a name speaks of");
-        forger.assert_lives("a process of another sandbox");
+        other.assert_lives("a process of another sandbox");
         bench.run(["destroy", &evil, "--yes"]).ok();
-        wait_until("so has the other", || forger.ended());
+        wait_until("so has the other", || other.ended());
         victim.assert_lives("the process");
     }
 }

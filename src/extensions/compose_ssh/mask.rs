@@ -115,12 +115,12 @@ impl Masker {
     }
 
     /// All that a command said.
-    pub(super) fn output(&self, output: Output) -> Output {
+    pub(super) fn output(&self, output: &Output) -> Output {
         let words = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);
             if output.truncated { self.cut(&text) } else { self.text(&text) }
         };
-        Output { stdout: words(&output.stdout).into(), stderr: words(&output.stderr).into(), ..output }
+        Output { stdout: words(&output.stdout).into(), stderr: words(&output.stderr).into(), ..*output }
     }
 
     /// How much of the text's beginning is a value that is masked anywhere.

@@ -216,7 +216,7 @@ pub(super) async fn up(
             .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
-            break masker.output(output);
+            break masker.output(&output);
         }
         let message = Some("the engine met a network that went away: once more".to_owned());
         steps.reporter.report(Report { message, ..report.clone() });

@@ -17,6 +17,7 @@ const TEARDOWN_SH: &str = concat!(
     include_str!("scripts/engine.sh"),
     include_str!("scripts/belonging.sh"),
     include_str!("scripts/bind.sh"),
+    include_str!("scripts/processes.sh"),
     include_str!("scripts/teardown.sh")
 );
 

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn masker(environment: Value, variables: &[(&str, &str)]) -> Masker {
+fn masker(environment: &Value, variables: &[(&str, &str)]) -> Masker {
     let project = json!({
         "services": {"web": {
             "image": "postgres:15",
@@ -20,7 +20,7 @@ fn masker(environment: Value, variables: &[(&str, &str)]) -> Masker {
 #[test]
 fn a_value_behind_its_name_is_masked_however_short_it_is() {
     let masker = masker(
-        json!({"DEBUG": "1", "PG_PASSWORD": "a b", "POSTGRES_DB": "postgres", "EMPTY": "", "QUOTE": "it's"}),
+        &json!({"DEBUG": "1", "PG_PASSWORD": "a b", "POSTGRES_DB": "postgres", "EMPTY": "", "QUOTE": "it's"}),
         &[("PIN", "42")],
     );
     for (said, masked) in [
@@ -54,7 +54,7 @@ fn a_value_behind_its_name_is_masked_however_short_it_is() {
 #[test]
 fn a_long_value_or_a_secret_is_masked_anywhere_and_a_name_is_not() {
     let masker = masker(
-        json!({
+        &json!({
             "GREETING": "good morning", "MODE": "dev", "DB": "postgres", "DB_PASSWORD": "pgdata", "TOKEN": "q7!",
             "AUTH_ENABLED": "true", "TOKEN_URL": "x$$y$$z", "PEM_KEY": "-----BEGIN-----\nabc=\n-----END-----",
         }),
@@ -83,7 +83,7 @@ fn a_long_value_or_a_secret_is_masked_anywhere_and_a_name_is_not() {
 
 #[test]
 fn a_value_that_was_cut_at_an_end_of_the_text_is_masked() {
-    let masker = masker(json!({"GREETING": "good morning"}), &[]);
+    let masker = masker(&json!({"GREETING": "good morning"}), &[]);
     assert_eq!(masker.cut("orning and good morning and good mor"), "*** and *** and ***");
     assert_eq!(masker.cut("ing and goo"), "ing and goo", "so little says nothing");
     assert_eq!(masker.text("and good mor"), "and good mor", "a text that is whole ends with no part of a value");
@@ -123,7 +123,7 @@ fn what_is_no_rendered_file_masks_nothing_and_says_so() {
 proptest::proptest! {
     #[test]
     fn no_text_stops_it_and_no_secret_gets_through(before in ".{0,20}", after in ".{0,20}", value in "[a-z$'\"\\\\ =:\n]{6,12}") {
-        let masker = masker(json!({"A_SECRET": value.replace('$', "$$")}), &[]);
+        let masker = masker(&json!({"A_SECRET": value.replace('$', "$$")}), &[]);
         let said = format!("{before}{value}{after}");
         let masked = masker.text(&said);
         proptest::prop_assert!(!masked.contains(&value) || value.trim().is_empty() || said.contains("postgres"), "{masked:?}");
