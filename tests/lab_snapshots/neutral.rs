@@ -103,7 +103,7 @@ fn what_a_failed_restore_wrote_for_others_is_removed_by_an_account_without_root(
     let back = bench.stored().into_iter().find(|record| record["name"] == "back").unwrap();
     let directory = bench.directory(host, &text(&back["id"]));
     assert!(!directory.exists(), "{error:#}\n{back:#}");
-    bench.run(["destroy", "left-behind"]).ok();
+    bench.run(["destroy", "left-behind", "back"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
     bench.assert_unchanged(host, &before);
 }
