@@ -44,6 +44,6 @@ fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
     bench.run(["snapshots", "verify", "base"]).ok();
     let back = bench.run(["restore", "base", "--name", "again", "--host", "tiny"]).ok();
     assert!(fs::read(PathBuf::from(text(&back["workdir"])).join("workspace/random")).unwrap() == random);
-    bench.run(["destroy", "again"]).ok();
+    bench.run(["destroy", "back", "again"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
 }

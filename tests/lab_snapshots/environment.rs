@@ -76,7 +76,7 @@ fn orders_in_an_accounts_start_up_file_leave_nothing_out_and_stay_for_its_own_co
     let bench = Bench::new();
     let _host = Host::start(&bench, "ordered", &["docker", "podman"]);
     let orders = ORDERS.iter().filter(|(name, _)| !name.starts_with("BASH_FUNC"));
-    let lines: String = orders.map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+    let lines = orders.map(|(name, value)| format!("export {name}='{value}'\n")).collect::<Vec<_>>().concat();
     let functions = "tar() { echo no >&2; false; }\nexport -f tar\n";
     fs::write(bench.path("host-ordered/home/.bashrc"), format!("{lines}{functions}")).unwrap();
     let (was, is) = there_and_back(&bench, "ordered", &[]);

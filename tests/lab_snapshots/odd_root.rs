@@ -77,7 +77,7 @@ fn an_odd_root_is_in_nobodys_way_for_any_kind_of_account() {
         let workspace = |record: &Value| PathBuf::from(text(&record["workdir"])).join("workspace");
         assert!(workspace(&made).starts_with(&root), "{made:#}");
         fs::write(place.volume(&id, "kept").join("file"), "in a volume\n").unwrap();
-        bench.run(["snapshot", &id, "--name", "base"]).ok();
+        bench.run(["snapshot", &id, "--name", "base", "--mode", "live"]).ok();
         bench.run(["sleep", &id]).ok();
         bench.run(["wake", &id]).ok();
         let diff = bench.run(["snapshots", "diff", "base"]).ok();

@@ -270,7 +270,7 @@ sbx_ladder() {
   : >"$sbx_mark" || sbx_mark=manifest.json # no room for an empty file even
   sbx_owner=${sbx_owners%% *} sbx_more=''
   if sbx_make_empty; then
-    sbx_rung "a container with the host's programs" sbx_contain "$@"
+    sbx_rung 'a container' sbx_contain "$@"
     sbx_drop_empty
   else
     sbx_words="$sbx_words${sbx_words:+

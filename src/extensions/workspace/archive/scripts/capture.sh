@@ -347,7 +347,7 @@ if [ "$sbx_engine" = docker ] && [ "$(id -u)" != 0 ] && [ "$sbx_rung" != plain ]
   sed -n 's#^ *"context": "[^"\\]*/'"$sbx_project"'/\(workspace[^"\\]*\)",\{0,1\}$#\1#p' compose.yaml 2>/dev/null | sort -u |
     while IFS= read -r sbx_tree; do
       sbx_words=$(sbx_closed "$sbx_tree")
-      [ -z "$sbx_words" ] || sbx_say remark "an image is built of $sbx_tree, and $(id -un) cannot read $sbx_words there: it cannot be built again where this is restored by such an account; give that file away, leave it out (snapshot.exclude), or use an image that is built already"
+      [ -z "$sbx_words" ] || sbx_say remark "an image is built of $sbx_tree, and $(id -un) cannot read $sbx_words there: where such an account restores this, it cannot be built again if it takes that in; leave it out (snapshot.exclude, .dockerignore), or give it to the account"
     done
 fi
 printf 'size=%s\n' "$(wc -c <"$sbx_part" | tr -d ' ')"
