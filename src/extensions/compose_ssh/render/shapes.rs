@@ -118,10 +118,10 @@ impl Judge<'_> {
             Shape::Word(_, write) => words::sentence(text, write),
             Shape::OneOf(words) if words.contains(&text) => return,
             Shape::OneOf(words) => words::sentence(text, &words.join(", ")),
-            Shape::Context if words::is_remote_context(text) || self.is_source(text) => return,
-            Shape::Source if self.is_source(text) => return,
-            Shape::Source | Shape::Context => words::sentence(text, words::PATH),
-            Shape::Mount => match words::short_mount(text, |source| self.is_source(source)) {
+            Shape::Context if words::is_remote_context(text) || words::is_path(&self.below(text)) => return,
+            Shape::Source if words::is_path(&self.below(text)) => return,
+            Shape::Source | Shape::Context => words::sentence(&self.below(text), words::PATH),
+            Shape::Mount => match words::short_mount(&self.below(text)) {
                 None => return,
                 Some(message) => message,
             },
@@ -130,9 +130,10 @@ impl Judge<'_> {
         self.refuse(path, message);
     }
 
-    fn is_source(&self, path: &str) -> bool {
-        let below = path.strip_prefix(self.workdir).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        below.map_or_else(|| words::is_path(path), |below| below.is_empty() || words::is_path(below))
+    /// A path or mount with `.` for the workspace.
+    fn below(&self, text: &str) -> String {
+        let rest = text.strip_prefix(self.workdir).filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
+        rest.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"))
     }
 
     fn keys(&mut self, map: &mut Map<String, Value>, known: &[(&str, Shape)], path: &str) {
