@@ -113,6 +113,15 @@ fn text_that_would_become_an_option_is_refused() {
         ("labels: {'${X:-io.podman.compose.project}': y}", "services.web.labels"),
         ("labels: {'a=b': y}", "services.web.labels"),
         ("environment: {'${HOME}': y}", "services.web.environment"),
+    ];
+    for (body, path) in cases {
+        refused(body, "", path);
+    }
+}
+
+#[test]
+fn text_of_a_build_that_would_become_an_option_is_refused() {
+    let cases = [
         ("build: {context: ./ok, dockerfile: 'Dockerfile,/etc/passwd'}", "services.web.build.dockerfile"),
         ("build: {context: ./ok, target: 'a,b'}", "services.web.build.target"),
         ("build: {context: ./ok, cache_from: ['type=registry,type=local,src=/x']}", "services.web.build.cache_from"),
@@ -260,7 +269,7 @@ fn every_way_to_a_label_leaves_reserved_ones_out() {
     .file("l.env", reserved)
     .file("Dockerfile", "FROM x");
     let mut case = case;
-    case.files[0].1.push_str(&format!("volumes: {{v: {{labels: {list}}}}}\nnetworks: {{n: {{labels: {list}}}}}\n"));
+    let _ = writeln!(case.files[0].1, "volumes: {{v: {{labels: {list}}}}}\nnetworks: {{n: {{labels: {list}}}}}");
     let (file, _) = case.render();
     let web = &file["services"]["web"];
     for labels in [
