@@ -102,7 +102,7 @@ impl Judge<'_> {
                 self.refuse(path, "it is a mapping; write `KEY: VALUE`");
             }
             (_, Value::Array(_) | Value::Object(_)) => {
-                self.refuse(path, "it is one word; write it without `[…]` or `{…}`")
+                self.refuse(path, "it is one word; write it without `[…]` or `{…}`");
             }
             (shape, value) => self.word(&scalar(value), shape, path),
         }
@@ -111,28 +111,40 @@ impl Judge<'_> {
     fn word(&mut self, text: &str, shape: &Shape, path: &str) {
         let message = match shape {
             Shape::Long(inner, _) => return self.word(text, inner, path),
-            Shape::Text | Shape::Texts => return,
-            Shape::Line if !text.contains(char::is_control) => return,
-            Shape::Line => "it is one line; write it without a line break".to_owned(),
-            Shape::Word(rule, _) if rule(text) => return,
-            Shape::Word(_, write) => words::sentence(text, write),
-            Shape::OneOf(words) if words.contains(&text) => return,
-            Shape::OneOf(words) => words::sentence(text, &words.join(", ")),
-            Shape::Context if words::is_remote_context(text) || self.is_source(text) => return,
-            Shape::Source if self.is_source(text) => return,
-            Shape::Source | Shape::Context => words::sentence(text, words::PATH),
-            Shape::Mount => match words::short_mount(text, |source| self.is_source(source)) {
+            Shape::Line if text.contains(char::is_control) => {
+                "it is one line; write it without a line break".to_owned()
+            }
+            Shape::Word(rule, write) if !rule(text) => words::sentence(text, write),
+            Shape::OneOf(words) if !words.contains(&text) => words::sentence(text, &words.join(", ")),
+            Shape::Context if words::is_remote_context(text) => return,
+            Shape::Source | Shape::Context if !words::is_path(&self.below(text)) => {
+                words::sentence(&self.below(text), words::PATH)
+            }
+            Shape::Mount => match words::short_mount(&self.below(text)) {
                 None => return,
                 Some(message) => message,
             },
-            _ => return,
+            // A switch that is text became one or was refused.
+            Shape::Any
+            | Shape::Text
+            | Shape::Texts
+            | Shape::Line
+            | Shape::Switch
+            | Shape::Word(..)
+            | Shape::OneOf(_)
+            | Shape::Source
+            | Shape::Context => return,
+            Shape::List(_) | Shape::Names(..) | Shape::Keys(_) | Shape::Open(..) | Shape::LogOptions => {
+                "it is no single word; write a list or mapping".to_owned()
+            }
         };
         self.refuse(path, message);
     }
 
-    fn is_source(&self, path: &str) -> bool {
-        let below = path.strip_prefix(self.workdir).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        below.map_or_else(|| words::is_path(path), |below| below.is_empty() || words::is_path(below))
+    /// A path or mount with `.` for the workspace.
+    fn below(&self, text: &str) -> String {
+        let rest = text.strip_prefix(self.workdir).filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
+        rest.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"))
     }
 
     fn keys(&mut self, map: &mut Map<String, Value>, known: &[(&str, Shape)], path: &str) {

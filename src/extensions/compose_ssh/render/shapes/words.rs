@@ -17,7 +17,7 @@ pub(super) fn shown(text: &str) -> String {
 pub(super) fn sentence(text: &str, write: &str) -> String {
     let shown = shown(text);
     match text.chars().find(|c| DELIMITERS.contains(c) || c.is_control()) {
-        Some(c) if !write.contains(c) || c.is_control() || write == PATH => format!(
+        Some(c) if !write.contains(c) || c.is_control() || write.contains("without") => format!(
             "`{shown}` holds `{}`, with which a compose tool or engine would begin another option; write {write}",
             c.escape_debug()
         ),
@@ -337,7 +337,7 @@ pub(super) fn is_template(text: &str) -> bool {
 }
 
 /// Why a mount in the short syntax is refused. Its parts have no `:`; what is in them is judged here.
-pub(super) fn short_mount(text: &str, is_source: impl Fn(&str) -> bool) -> Option<String> {
+pub(super) fn short_mount(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split(':').collect();
     let (source, target, mode) = match parts.as_slice() {
         [target] => (None, *target, ""),
@@ -346,7 +346,7 @@ pub(super) fn short_mount(text: &str, is_source: impl Fn(&str) -> bool) -> Optio
         [source, target, mode] => (Some(*source), *target, *mode),
         _ => return Some(format!("`{}` has more than two `:`; write `source:/target[:ro]`", shown(text))),
     };
-    if let Some(source) = source.filter(|source| !is_source(source)) {
+    if let Some(source) = source.filter(|source| !is_path(source)) {
         return Some(sentence(source, PATH));
     }
     if !is_target(target) {

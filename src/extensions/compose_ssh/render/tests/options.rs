@@ -113,6 +113,15 @@ fn text_that_would_become_an_option_is_refused() {
         ("labels: {'${X:-io.podman.compose.project}': y}", "services.web.labels"),
         ("labels: {'a=b': y}", "services.web.labels"),
         ("environment: {'${HOME}': y}", "services.web.environment"),
+    ];
+    for (body, path) in cases {
+        refused(body, "", path);
+    }
+}
+
+#[test]
+fn text_of_a_build_that_would_become_an_option_is_refused() {
+    let cases = [
         ("build: {context: ./ok, dockerfile: 'Dockerfile,/etc/passwd'}", "services.web.build.dockerfile"),
         ("build: {context: ./ok, target: 'a,b'}", "services.web.build.target"),
         ("build: {context: ./ok, cache_from: ['type=registry,type=local,src=/x']}", "services.web.build.cache_from"),
@@ -260,7 +269,7 @@ fn every_way_to_a_label_leaves_reserved_ones_out() {
     .file("l.env", reserved)
     .file("Dockerfile", "FROM x");
     let mut case = case;
-    case.files[0].1.push_str(&format!("volumes: {{v: {{labels: {list}}}}}\nnetworks: {{n: {{labels: {list}}}}}\n"));
+    let _ = writeln!(case.files[0].1, "volumes: {{v: {{labels: {list}}}}}\nnetworks: {{n: {{labels: {list}}}}}");
     let (file, _) = case.render();
     let web = &file["services"]["web"];
     for labels in [
@@ -296,7 +305,7 @@ fn what_honest_files_say_keeps_working() {
         "sysctls: [net.ipv4.conf.all.src_valid_mark=1, 'net.ipv4.ip_local_port_range=1024 65000', kernel.shmmax=1]",
         "ulimits: {nproc: 65535, memlock: -1, nofile: {soft: 20000, hard: '40000'}}",
         "tmpfs: ['/run:rw,noexec,nosuid,size=65536k,mode=1777', '/tmp:uid=1000,gid=1000', /var/cache]",
-        "volumes: ['./ok:/x:ro,z', './ok:/w:ro', '/anonymous', {type: tmpfs, target: /t, tmpfs: {size: 64m, mode: 0o1777}}, {type: bind, source: ./ok, target: /b, bind: {create_host_path: false, propagation: rprivate}}]",
+        "volumes: ['./ok:/x:ro,z', './ok:/w:ro', '/anonymous', {type: tmpfs, target: /t, tmpfs: {size: 64m, mode: 0o1777}}, {type: bind, source: ./other, target: /b, bind: {create_host_path: false, propagation: rprivate}}]",
         "healthcheck: {test: 'curl -f http://localhost, || exit 1', interval: 1m30s, timeout: 10s, retries: 3, start_period: 40s}",
         "extra_hosts: ['host.docker.internal:host-gateway', 'v6=[::1]', 'some.host:10.0.0.1', 'some.host:10.0.0.2']",
         "networks: {default: {aliases: [db, db.local], ipv4_address: 172.28.0.5, priority: 10}}",
