@@ -391,7 +391,9 @@ impl Judge<'_> {
                     for (key, value) in items(value).iter().filter_map(Value::as_object).flatten() {
                         match (key.as_str(), value) {
                             ("aux_addresses", Value::Object(map)) => {
-                                map.values().for_each(|address| self.address(&text(address), word));
+                                for address in map.values() {
+                                    self.address(&text(address), word);
+                                }
                             }
                             ("subnet" | "gateway" | "ip_range", _) => self.address(&text(value), word),
                             _ => self.find(Promise::Networks, word, "a key of addresses"),

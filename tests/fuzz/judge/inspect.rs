@@ -130,7 +130,9 @@ impl Judge<'_> {
             "Sysctls" => value.as_object().into_iter().flatten().for_each(|(name, _)| self.sysctl(name)),
             "LogConfig" => {
                 self.log_driver(&text(&value["Type"]));
-                value["Config"].as_object().into_iter().flatten().for_each(|(name, _)| self.log_option(name, word));
+                for (name, _) in value["Config"].as_object().into_iter().flatten() {
+                    self.log_option(name, word);
+                }
             }
             "NetworkMode" => {
                 let mode = text(value);

@@ -33,6 +33,12 @@ const LOG_OPTIONS: &[&str] = &[
     "tag",
 ];
 
+/// Where podman takes images from beside registries.
+#[rustfmt::skip]
+const STORES: &[&str] = &[
+    "dir", "oci", "docker-archive", "oci-archive", "docker-daemon", "containers-storage", "ostree", "sif", "tarball",
+];
+
 #[rustfmt::skip]
 const ULIMITS: &[&str] = &[
     "as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio",
@@ -137,15 +143,13 @@ impl Judge<'_> {
         let (name, rest) = image.split_once(':').unwrap_or((image, ""));
         let port = |rest: &str| rest.split_once('/').is_some_and(|(port, _)| port.parse::<u16>().is_ok());
         let transport = (rest.contains('/') && !port(rest) && !image.contains('@')) || rest.contains("//");
-        const STORES: &[&str] =
-            &["dir", "oci", "docker-archive", "oci-archive", "docker-daemon", "containers-storage", "ostree", "sif"];
         if !plain {
             self.find(Promise::Unknown, word, "no name of an image");
         } else if transport || (STORES.contains(&name) && !rest.is_empty()) {
             self.find(Promise::HostFiles, word, "an image that is read from the host's files");
         }
-        let last = name.rsplit('/').next().unwrap_or(name);
-        if last.starts_with("sbx-") && !last.starts_with("sbx-lab") && !image.contains(&format!("sbx-{ID}")) {
+        let last = image.rsplit('/').next().unwrap_or(image);
+        if last.starts_with("sbx-") && !last.starts_with("sbx-lab") && !last.starts_with(&format!("sbx-{ID}")) {
             self.find(Promise::Others, word, "an image that another sandbox built");
         }
     }

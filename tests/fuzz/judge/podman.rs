@@ -33,7 +33,9 @@ impl Judge<'_> {
         match words.as_slice() {
             ["--version"] | ["--version", ""] | ["ps", ..] => {}
             ["wait", _condition, names @ ..] => {
-                names.iter().for_each(|name| self.own_name(name, JOINED, name, "waits for something"));
+                for name in names {
+                    self.own_name(name, JOINED, name, "waits for something");
+                }
             }
             ["run" | "create", rest @ ..] => self.container(rest),
             ["build", rest @ ..] => self.build(rest),
