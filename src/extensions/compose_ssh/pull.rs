@@ -26,8 +26,8 @@ pub(super) async fn pull(
     reporter.report(report.clone());
     let transport = extension.open(&request.host).await?;
     let engine = found.runtime.engine.clone();
-    let (rendered, _) = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
-    let pulls = rendered.map_err(|error| provision::refused(&error))?.pulls;
+    let (rendering, _) = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
+    let pulls = rendering.result.map_err(|error| provision::refused(&error))?.pulls;
     if pulls.is_empty() {
         return Ok(());
     }

@@ -227,6 +227,18 @@ impl Pass<'_> {
 /// # Errors
 /// [`RenderError`]: the file cannot be read or understood, or it asks for what the profile does not permit.
 pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
+    render_telling(tree, input, &mut Vec::new())
+}
+
+/// As [`render`]; what was changed is told in `rewrites` also where the file is refused.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_telling(
+    tree: &dyn Tree,
+    input: &RenderInput<'_>,
+    rewrites: &mut Vec<Rewrite>,
+) -> Result<Rendered, RenderError> {
     let mut findings = Findings::default();
     let workspace = Workspace::new(tree, input.workdir);
     let mut loader = Loader::new(&workspace, &mut findings, input.compose.allow.contains(&Allowance::BindMounts));
@@ -247,6 +259,7 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     let Pass { loader, images, sources, .. } = pass;
     let documents = loader.documents;
     findings.locate(&documents);
+    rewrites.clone_from(&findings.rewrites);
     if !findings.refusals.is_empty() {
         return Err(RenderError::Refused(findings.refusals));
     }
