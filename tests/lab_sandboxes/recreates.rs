@@ -117,3 +117,42 @@ fn a_recreate_that_cannot_end_well_costs_nothing_on_podman() {
 fn a_recreate_that_cannot_end_well_costs_nothing_with_podman_compose_1_6() {
     costs_nothing(NEW, &[HOOK, IMAGE, BASE, SUBNET]);
 }
+
+/// What it is made from is an archive; the image is not in it.
+fn a_restored_one_costs_nothing(host: &'static str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let image = format!("localhost/sbx-once-{}:1", std::process::id());
+    let tag = |words: &str| on_host(host, &[&format!("$1 {words} >/dev/null"), engine(host), &image]);
+    tag("tag localhost/sbx-lab:1 $2");
+    let repo = bench.stack("once", &KEEPER.replace("localhost/sbx-lab:1", &image));
+    let made = bench.create_stack(host, &repo, &[]);
+    let taken = bench.run(["snapshot", &text(&made["id"]), "--mode", "stop"]).ok();
+    let restored = bench.run(["restore", &text(&taken["id"])]).ok();
+    let id = text(&restored["id"]);
+    bench.run(["destroy", &text(&made["id"])]).ok();
+    let (was, record) = (there(host, &id), told(&bench.get(&id)));
+    tag("rmi $2");
+    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("operation_failed");
+    assert!(text(&error["message"]).contains(&image), "{error:#}");
+    assert_eq!((there(host, &id), told(&bench.get(&id))), (was.clone(), record));
+    tag("tag localhost/sbx-lab:1 $2");
+    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_ne!(there(host, &id), was, "it was made again");
+    bench.run(["destroy", &id]).ok();
+    bench.run(["snapshots", "delete", &text(&taken["id"])]).ok();
+    tag("rmi $2");
+    bench.assert_unchanged(host, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing_on_docker() {
+    a_restored_one_costs_nothing(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing_on_podman() {
+    a_restored_one_costs_nothing(PODMAN);
+}

@@ -27,6 +27,7 @@ mod paths;
 mod policy;
 mod ports;
 mod pulls;
+mod rendered;
 mod resources;
 mod services;
 #[cfg(test)]
@@ -47,6 +48,7 @@ pub use findings::{Place, Refusal};
 pub use host::HostContext;
 pub use ports::ContainerPort;
 pub use pulls::{Pull, PullPolicy};
+pub use rendered::judge_rendered;
 pub use services::ServicePlan;
 pub use tree::{Entry, LocalTree, MemoryTree, Tree};
 
