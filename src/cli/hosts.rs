@@ -9,7 +9,7 @@ use super::interrupt::look_on;
 use super::output::{Face, Outcome, Stop, Tone};
 use super::table::{self, Line, age, size};
 use crate::client::{Client, Problem};
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::facts::{HostFacts, HostState, HostView, Runtime};
 use crate::domain::{Code, Time};
 
 /// How many are probed at a time.
@@ -93,6 +93,12 @@ fn show(face: &mut Face<'_>, views: &[HostView]) -> Result<(), Stop> {
     )
 }
 
+/// What a host that answers is, and what its engine is known for.
+fn remark(facts: &HostFacts) -> String {
+    let escape = facts.runtimes.first().and_then(Runtime::builds_escape);
+    facts.os.clone().into_iter().chain(escape).collect::<Vec<_>>().join("; ")
+}
+
 fn row(view: &HostView, now: Time) -> Line {
     let dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let facts = view.facts.as_ref();
@@ -111,7 +117,7 @@ fn row(view: &HostView, now: Time) -> Line {
         dash(facts.map(|facts| format!("{:.2}", facts.load1))),
         dash(facts.map(|facts| size(facts.mem_available_bytes))),
         dash(facts.and_then(|facts| facts.disk.as_ref()).map(|disk| size(disk.available_bytes))),
-        view.message.clone().or_else(|| facts.and_then(|facts| facts.os.clone())).unwrap_or_default(),
+        view.message.clone().unwrap_or_else(|| facts.map(remark).unwrap_or_default()),
     ];
     Line { tone, cells }
 }

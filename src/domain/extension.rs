@@ -62,10 +62,16 @@ pub trait SandboxExtension: Send + Sync {
         Ok(())
     }
 
-    /// Has what the sandbox is started from on its host, before the one that is there is removed for it.
+    /// Has what the sandbox is started from on its host, before the one that is there is removed for it. `restored`: it is made
+    /// again from its archive, and this is how it stands.
     ///
-    /// Errors: `operation_failed` with what is nowhere.
-    async fn pull(&self, _request: &ProvisionRequest, _reporter: &dyn Reporter) -> Result<(), ExtensionError> {
+    /// Errors: `operation_failed` with what is nowhere, `invalid_input` for what the host refuses.
+    async fn pull(
+        &self,
+        _request: &ProvisionRequest,
+        _restored: Option<&Target>,
+        _reporter: &dyn Reporter,
+    ) -> Result<(), ExtensionError> {
         Ok(())
     }
 

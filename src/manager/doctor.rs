@@ -245,7 +245,12 @@ fn judge_host(title: &str, view: &HostView) -> Check {
         check.hint = Some("deadlines are judged by this machine's clock; set the host's right".to_owned());
     }
     match facts.runtimes.first() {
-        Some(runtime) => check.message = format!("{}, {} {}", check.message, runtime.flavour, runtime.version),
+        Some(runtime) => {
+            check.message = format!("{}, {} {}", check.message, runtime.flavour, runtime.version);
+            if let Some(escape) = runtime.builds_escape() {
+                check.message = format!("{}; {escape}", check.message);
+            }
+        }
         None => check.message = format!("{}, no compose runtime", check.message),
     }
     check

@@ -92,9 +92,9 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let before = self.get(id.as_str()).await?;
-        // The archive is read or images are found, and what is there is removed.
-        let pulls = work.from.is_none() && work.provision.compose_host.is_some();
-        self.announce_steps(&work, 1 + u32::from(work.from.is_some() || pulls), &reporter).await;
+        // The archive is read, images are found, and what is there is removed.
+        let pulls = work.provision.compose_host.is_some();
+        self.announce_steps(&work, 1 + u32::from(work.from.is_some()) + u32::from(pulls), &reporter).await;
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
@@ -103,7 +103,7 @@ impl SandboxManager {
         if let Err(fault) = self.nobody_else(&before).await {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
         }
-        if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &reporter)).await {
+        if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
             // As it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
             return Err(untouched(error.fault));
@@ -181,8 +181,18 @@ impl SandboxManager {
         Box::pin(self.establish(operation, work, cancel, &reporter)).await.map(|_| ())
     }
 
-    async fn pulled(&self, work: &Establishment, reporter: &JobReporter) -> Result<(), ExtensionError> {
-        self.extension(&work.provision.profile.extension)?.pull(&work.provision, reporter).await
+    async fn pulled(
+        &self,
+        work: &Establishment,
+        before: &SandboxRecord,
+        reporter: &JobReporter,
+    ) -> Result<(), ExtensionError> {
+        let restored = match work.from {
+            Some(_) => Some(self.target(before).await?),
+            None => None,
+        };
+        let extension = self.extension(&work.provision.profile.extension)?;
+        extension.pull(&work.provision, restored.as_ref(), reporter).await
     }
 
     /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way

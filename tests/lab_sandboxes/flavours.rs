@@ -108,6 +108,7 @@ fn each_podman_compose_is_certified() {
         assert_certified(&old, ["podman-compose", "1.0.", "podman", "detected"], false, "none");
         assert_eq!(old["runtime"]["rootless"], rootless);
         assert!(old["findings"].to_string().contains("network"), "{old:#}");
+        assert!(old["findings"].to_string().contains("CVE-2024-1753"), "{old:#}");
     }
     bench.assert_unchanged(NEW, &before);
 }

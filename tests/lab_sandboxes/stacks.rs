@@ -124,7 +124,10 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
         ],
     );
     symlink("out", repo.join("through")).unwrap();
-    let profile = bench.profile("rich", "sync: {exclude: [node_modules, skip]}\nready_timeout: 120s");
+    let profile = bench.profile(
+        "rich",
+        "sync: {exclude: [node_modules, skip]}\nready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}",
+    );
     let plan = bench.run(stack_args(&profile, host, &repo, &["--dry-run"])).ok();
     let made = bench.run(stack_args(&profile, host, &repo, &[])).ok();
     let id = text(&made["id"]);

@@ -93,7 +93,7 @@ fn meaning_is_checked_with_its_place() {
         ),
         (
             "compose: {allow: [privilegd]}\n",
-            "x.yaml:4:19: 'privilegd' is not one of privileged, host-network, bind-mounts, external, devices, did you mean 'privileged'?",
+            "x.yaml:4:19: 'privilegd' is not one of privileged, host-network, bind-mounts, external, devices, builds, did you mean 'privileged'?",
         ),
         ("inputs: {a-b: {}}\n", "x.yaml:4:15: the input name 'a-b' is not a-z, 0-9 and '_', beginning with a letter"),
         (

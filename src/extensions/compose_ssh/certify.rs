@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::{OwnerId, SandboxId};
+use crate::domain::profile::Allowance;
 use crate::extensions::workspace::failed;
 use crate::extensions::workspace::said::Said;
 use crate::transport::{Command, Transport};
@@ -59,6 +60,9 @@ pub(super) async fn certify(
     });
     if said.value("network_left").is_some() {
         findings.push("`down -v` left the project's network".to_owned());
+    }
+    if let Some(escape) = runtime.builds_escape() {
+        findings.push(format!("{escape}: a build is refused unless the profile allows `{}`", Allowance::Builds));
     }
     Ok(Certificate {
         at: facts.at,

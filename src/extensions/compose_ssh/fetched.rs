@@ -67,7 +67,7 @@ pub(super) async fn render(
     let mut tree = Fetched::default();
     for _ in 0..ROUNDS {
         let (rendered, asked) = tokio::task::block_in_place(|| {
-            let rendered = source::render_tree(&tree, request, workspace, host);
+            let rendered = source::render_tree(&tree, request, workspace, host, &mut Vec::new());
             (rendered, tree.wanted.take())
         });
         if asked.is_empty() {

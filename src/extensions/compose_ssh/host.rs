@@ -8,6 +8,7 @@ use crate::domain::facts::Runtime;
 use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
+use crate::extensions::compose_ssh::source::Rendering;
 use crate::extensions::compose_ssh::{ComposeSsh, provision, source};
 use crate::extensions::workspace::repo;
 use crate::transport::probe::{self, parse_runtimes};
@@ -49,10 +50,10 @@ pub(super) async fn preview(
 ) -> Result<(), ExtensionError> {
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
     let transport = extension.open(&request.host).await?;
-    let (rendered, host) = render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
+    let (rendering, host) = render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
     request.compose_host = Some(host);
     preview.refusals.retain(|refusal| refusal.path == repo::REPO);
-    source::note(rendered, preview);
+    source::note(rendering, preview);
     Ok(())
 }
 
@@ -63,14 +64,14 @@ pub(super) async fn render(
     workdir: &str,
     mut host: ComposeHost,
     transport: &dyn Transport,
-) -> Result<(Result<Rendered, RenderError>, ComposeHost), Fault> {
-    let rendered = source::render(request, workdir, &HostContext::from(&host)).await?;
-    if !wants_addresses(&rendered, &host) {
-        return Ok((rendered, host));
+) -> Result<(Rendering, ComposeHost), Fault> {
+    let rendering = source::render(request, workdir, &HostContext::from(&host)).await?;
+    if !wants_addresses(&rendering.result, &host) {
+        return Ok((rendering, host));
     }
     host.taken = Some(taken(transport, &host.runtime, request).await?);
-    let rendered = source::render(request, workdir, &HostContext::from(&host)).await?;
-    Ok((rendered, host))
+    let rendering = source::render(request, workdir, &HostContext::from(&host)).await?;
+    Ok((rendering, host))
 }
 
 /// Whether a rendering says nothing yet of addresses that it should say something of.

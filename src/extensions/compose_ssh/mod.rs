@@ -105,8 +105,13 @@ impl SandboxExtension for ComposeSsh {
         host::preview(self, request, preview).await
     }
 
-    async fn pull(&self, request: &ProvisionRequest, reporter: &dyn Reporter) -> Result<(), ExtensionError> {
-        pull::pull(self, request, reporter).await
+    async fn pull(
+        &self,
+        request: &ProvisionRequest,
+        restored: Option<&Target>,
+        reporter: &dyn Reporter,
+    ) -> Result<(), ExtensionError> {
+        pull::pull(self, request, restored, reporter).await
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {

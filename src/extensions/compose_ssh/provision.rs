@@ -91,10 +91,10 @@ async fn finish(
         let runtime = runtime_of(&prepared, request)?;
         let workspace = workspace::workspace(&prepared.workdir);
         // Once more, with the host that is there now: nothing is started that was not judged.
-        let (rendered, _) = host::render(request, &workspace, host_of(request, &runtime), transport).await?;
-        let rendered = rendered.map_err(|error| refused(&error))?;
+        let (rendering, _) = host::render(request, &workspace, host_of(request, &runtime), transport).await?;
+        let rendered = rendering.result.map_err(|error| refused_by(&error, request, &runtime))?;
         let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
-        made.rewrites = source::rewrites(&rendered);
+        made.rewrites = rendered.rewrites;
         stack
     };
     made.handle = stack.to_handle()?;
@@ -126,7 +126,7 @@ pub(super) async fn prepare(
     match (runtime, &prepared.runtime) {
         (Detect::Known(before), None) => {
             let runtime = host::find(extension, transport).await?.runtime;
-            let message = format!("the host has {} by now, and had {before}: it is judged again", runtime);
+            let message = format!("the host has {runtime} by now, and had {before}: it is judged again");
             tracing::warn!(sandbox = %request.id, host = %spec.name, message);
             steps.reporter.report(Report { stage: "prepare", message: Some(message), ..Report::default() });
             Ok(prepared.on(runtime))
@@ -174,6 +174,18 @@ pub(super) fn refused(error: &RenderError) -> Fault {
     let list = source::refusals(error);
     let words: Vec<String> = list.iter().map(|r| format!("{}: {}", r.path, r.message)).collect();
     Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
+}
+
+/// As [`refused`], by a host that is perhaps another one than the one that was asked.
+pub(super) fn refused_by(error: &RenderError, request: &ProvisionRequest, runtime: &Runtime) -> Fault {
+    let fault = refused(error);
+    match &request.compose_host {
+        Some(before) if before.runtime != *runtime => {
+            let before = &before.runtime;
+            fault.hint(format!("{} has {runtime} by now, and had {before} when it was asked first", request.host))
+        }
+        _ => fault,
+    }
 }
 
 /// Writes the rendered file and starts it.

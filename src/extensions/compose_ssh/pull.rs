@@ -3,22 +3,25 @@
 
 use std::time::Duration;
 
-use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter};
+use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, Target};
 use crate::domain::fault::{Code, Fault};
-use crate::extensions::compose_ssh::render::Pull;
+use crate::extensions::compose_ssh::render::{HostContext, Pull, judge_rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, host, provision, source};
-use crate::extensions::workspace::failed;
 use crate::extensions::workspace::said::Said;
-use crate::transport::{Command, Source};
+use crate::extensions::workspace::{failed, step};
+use crate::transport::{Command, Source, Transport};
 
 const PULL_SH: &str = include_str!("scripts/pull.sh");
+const RENDERED_SH: &str = include_str!("scripts/rendered.sh");
 
-/// Has every image on the host that the stack is started or built from.
+/// Has every image on the host that the stack is started or built from. One that is made again from its archive (`restored`: as
+/// it stands) is judged by the file that came of that archive before.
 ///
 /// Errors: `operation_failed` naming each one that is not there and cannot be pulled. Nothing else was changed.
 pub(super) async fn pull(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
+    restored: Option<&Target>,
     reporter: &dyn Reporter,
 ) -> Result<(), ExtensionError> {
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
@@ -26,8 +29,20 @@ pub(super) async fn pull(
     reporter.report(report.clone());
     let transport = extension.open(&request.host).await?;
     let engine = found.runtime.engine.clone();
-    let (rendered, _) = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
-    let pulls = rendered.map_err(|error| provision::refused(&error))?.pulls;
+    let pulls = match restored {
+        None => {
+            let rendering = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?.0;
+            rendering.result.map(|rendered| rendered.pulls)
+        }
+        Some(target) => {
+            let text = rendered(transport.as_ref(), target).await?;
+            text.map_or_else(
+                || Ok(Vec::new()),
+                |text| judge_rendered(&text, &request.profile.compose, &HostContext::from(&found)),
+            )
+        }
+    };
+    let pulls = pulls.map_err(|error| provision::refused(&error))?;
     if pulls.is_empty() {
         return Ok(());
     }
@@ -53,6 +68,13 @@ pub(super) async fn pull(
     };
     let error = failed("images", message, &output);
     Err(ExtensionError { untouched: true, ..error })
+}
+
+/// What a sandbox was started from; none where it came to no start.
+async fn rendered(transport: &dyn Transport, target: &Target) -> Result<Option<String>, ExtensionError> {
+    let Some(workdir) = &target.workdir else { return Ok(None) };
+    let output = step(transport, "images", &Command::script(RENDERED_SH).arg(workdir)).await?;
+    Ok(Some(output.text()).filter(|text| !text.is_empty()))
 }
 
 /// An image that is lacking, with who wants it and why it is not pulled.

@@ -27,6 +27,7 @@ mod paths;
 mod policy;
 mod ports;
 mod pulls;
+mod rendered;
 mod resources;
 mod services;
 mod shapes;
@@ -49,6 +50,7 @@ pub use findings::{Place, Refusal};
 pub use host::HostContext;
 pub use ports::ContainerPort;
 pub use pulls::{Pull, PullPolicy};
+pub use rendered::judge_rendered;
 pub use services::ServicePlan;
 pub use tree::{Entry, LocalTree, MemoryTree, Tree};
 
@@ -232,6 +234,18 @@ impl Pass<'_> {
 /// # Errors
 /// [`RenderError`]: the file cannot be read or understood, or it asks for what the profile does not permit.
 pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
+    render_telling(tree, input, &mut Vec::new())
+}
+
+/// As [`render`]; what was changed is told in `rewrites` also where the file is refused.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_telling(
+    tree: &dyn Tree,
+    input: &RenderInput<'_>,
+    rewrites: &mut Vec<Rewrite>,
+) -> Result<Rendered, RenderError> {
     let mut findings = Findings::default();
     let workspace = Workspace::new(tree, input.workdir);
     let mut loader = Loader::new(&workspace, &mut findings, input.compose.allow.contains(&Allowance::BindMounts));
@@ -254,6 +268,7 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     shapes::judge(&mut project, &paths::normalize(input.workdir), input.host.dialect, &mut findings);
     findings.locate(&documents);
     findings.mask(&Masker::of_variables(&variables));
+    rewrites.clone_from(&findings.rewrites);
     if !findings.refusals.is_empty() {
         return Err(RenderError::Refused(findings.refusals));
     }

@@ -10,7 +10,7 @@ use crate::domain::profile::Profile;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
-use crate::extensions::compose_ssh::{ComposeSsh, fetched, host, provision, source, workspace_only};
+use crate::extensions::compose_ssh::{ComposeSsh, fetched, host, provision, workspace_only};
 use crate::extensions::workspace::archive::restore;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
 use crate::failpoint;
@@ -48,11 +48,11 @@ pub(super) async fn restore(
             found.taken = Some(host::taken(transport, &runtime, request).await?);
             rendered = fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         }
-        let rendered = rendered.map_err(|error| provision::refused(&error))?;
+        let rendered = rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
         restore::enough(from, request, &not_preserved)?;
         let stack = provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps).await?;
-        made.rewrites = source::rewrites(&rendered);
+        made.rewrites = rendered.rewrites;
         stack
     };
     failpoint::reached("restore.up");

@@ -27,12 +27,10 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
 }
 
 /// What a rendering for [`PREVIEW_WORKDIR`] says, as the preview tells it.
-pub(super) fn note(rendered: Result<Rendered, RenderError>, preview: &mut Preview) {
-    match rendered {
-        Ok(rendered) => {
-            preview.services = rendered.services.iter().map(|service| service.name.clone()).collect();
-            preview.rewrites = rewrites(&rendered);
-        }
+pub(super) fn note(rendering: Rendering, preview: &mut Preview) {
+    preview.rewrites = rendering.rewrites;
+    match rendering.result {
+        Ok(rendered) => preview.services = rendered.services.iter().map(|service| service.name.clone()).collect(),
         Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }
 }
@@ -44,18 +42,27 @@ fn as_written(refusal: Refusal) -> Refusal {
     Refusal { message, ..refusal }
 }
 
-/// Renders the repository's compose file for a workspace at `workdir` on the host. The inner error is the file's.
-pub(super) async fn render(
-    request: &ProvisionRequest,
-    workdir: &str,
-    host: &HostContext,
-) -> Result<Result<Rendered, RenderError>, Fault> {
+/// A repository's compose file, rendered or refused.
+pub(super) struct Rendering {
+    /// The rendered file, or what is wrong with it.
+    pub(super) result: Result<Rendered, RenderError>,
+    /// What was changed, also where it is refused.
+    pub(super) rewrites: Vec<Rewrite>,
+}
+
+/// Renders the repository's compose file for a workspace at `workdir` on the host.
+pub(super) async fn render(request: &ProvisionRequest, workdir: &str, host: &HostContext) -> Result<Rendering, Fault> {
     let Some(source) = repo::repository(&request.inputs) else {
         return Err(Fault::invalid_input(repo::REPO, "this profile needs the input `repo`"));
     };
     let (request, workdir, host) = (request.clone(), workdir.to_owned(), host.clone());
     // A tree on a slow disk must not hold a runtime's thread.
-    tokio::task::spawn_blocking(move || render_tree(&LocalTree::new(source), &request, &workdir, &host))
+    let work = move || {
+        let mut rewrites = Vec::new();
+        let result = render_tree(&LocalTree::new(source), &request, &workdir, &host, &mut rewrites);
+        Rendering { result, rewrites }
+    };
+    tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Fault::internal("the compose file's renderer ended by a fault").because(error))
 }
@@ -66,8 +73,9 @@ pub(super) fn render_tree(
     request: &ProvisionRequest,
     workdir: &str,
     host: &HostContext,
+    rewrites: &mut Vec<Rewrite>,
 ) -> Result<Rendered, RenderError> {
-    render::render(
+    render::render_telling(
         tree,
         &RenderInput {
             sandbox_id: request.id.as_str(),
@@ -79,12 +87,8 @@ pub(super) fn render_tree(
             variables: &variables(&request.profile),
             host,
         },
+        rewrites,
     )
-}
-
-/// What the renderer changed, as the record keeps it.
-pub(super) fn rewrites(rendered: &Rendered) -> Vec<Rewrite> {
-    rendered.rewrites.iter().map(|r| Rewrite { path: r.path.clone(), what: r.what.clone() }).collect()
 }
 
 /// A renderer's error as refusals: all of them, each with its place.

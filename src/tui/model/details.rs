@@ -293,6 +293,9 @@ fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
     }
     for runtime in &facts.runtimes {
         paper.pair("runtime", Role::Plain, &format!("{} {} ({})", runtime.flavour, runtime.version, runtime.engine));
+        if let Some(escape) = runtime.builds_escape() {
+            paper.pair("builds", Role::Warn, &escape);
+        }
     }
     if !facts.tools.is_empty() {
         paper.pair("tools", Role::Plain, &facts.tools.keys().cloned().collect::<Vec<_>>().join(", "));

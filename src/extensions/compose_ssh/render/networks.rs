@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use crate::domain::compose_host::Subnet;
 use crate::domain::profile::Allowance;
 
-use super::Pass;
 use super::document::child;
 use super::keys;
 use super::merge::scalar;
 use super::resources::{definition, external, own};
+use super::{Dialect, Pass};
 
 /// Subnets that are nobody's: RFC 1918 and the local half of RFC 4193. Not 100.64.0.0/10 (RFC 6598): it is the carrier's, and
 /// mesh VPNs put their hosts there.
@@ -75,6 +75,7 @@ pub(super) fn render(
             driver(&network, &path, pass);
             switches(&network, &path, pass);
             ipam(&mut network, &name, &path, &mut subnets, pass);
+            narrow(&mut network, &path, pass);
         }
         if used.contains(&name) {
             rendered.insert(name, Value::Object(network));
@@ -112,6 +113,18 @@ fn driver(network: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
         if !fine {
             let why = format!("`{key}` with this value may change how the network meets the host; remove it");
             pass.guard(Allowance::HostNetwork, &format!("{path}.driver_opts.{key}"), why);
+        }
+    }
+}
+
+/// podman-compose 1.0 gives a network labels and `internal`, and passes over the rest.
+fn narrow(network: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+    if pass.input.host.dialect != Dialect::Narrow {
+        return;
+    }
+    for key in ["driver", "driver_opts", "enable_ipv4", "enable_ipv6", "ipam"] {
+        if network.shift_remove(key).is_some_and(|value| keys::is_on(&value)) {
+            pass.findings().rewrite(&child(path, key), "is left out: podman-compose 1.0 does not know it");
         }
     }
 }

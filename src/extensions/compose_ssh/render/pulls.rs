@@ -88,29 +88,29 @@ pub(super) fn of(project: &Value, workspace: &Workspace<'_>) -> Result<Vec<Pull>
 }
 
 fn bases(build: &Map<String, Value>, workspace: &Workspace<'_>) -> Result<Vec<String>, RenderError> {
-    let text = |key: &str| build.get(key).map(scalar);
-    let dockerfile = match text("dockerfile_inline") {
-        Some(inline) => inline,
-        None => {
-            let file = text("dockerfile").unwrap_or_else(|| "Dockerfile".to_owned());
-            let context = text("context").unwrap_or_default();
-            let anchored = if file.starts_with('/') { file } else { normalize(&format!("{context}/{file}")) };
-            let unreadable = |source| RenderError::Unreadable { file: anchored.clone(), source };
-            match workspace.locate(&anchored).map_err(unreadable)? {
-                Target::Inside(path, Entry::File) => {
-                    String::from_utf8_lossy(&workspace.tree.read(&path).map_err(unreadable)?).into_owned()
-                }
-                _ => return Ok(Vec::new()),
-            }
-        }
-    };
     let none = Map::new();
     let mapping = |key: &str| build.get(key).and_then(Value::as_object).unwrap_or(&none);
     let arguments: BTreeMap<&str, String> =
         mapping("args").iter().map(|(name, value)| (name.as_str(), scalar(value))).collect();
     let contexts = mapping("additional_contexts");
-    let images = base_images(&dockerfile, &arguments, text("target").as_deref());
+    let Some(dockerfile) = dockerfile(build, workspace)? else { return Ok(Vec::new()) };
+    let images = base_images(&dockerfile, &arguments, build.get("target").map(scalar).as_deref());
     Ok(images.into_iter().filter(|image| !contexts.contains_key(image)).collect())
+}
+
+/// The text of a build's Dockerfile; none where it is not in the workspace.
+fn dockerfile(build: &Map<String, Value>, workspace: &Workspace<'_>) -> Result<Option<String>, RenderError> {
+    let text = |key: &str| build.get(key).map(scalar);
+    if let Some(inline) = text("dockerfile_inline") {
+        return Ok(Some(inline));
+    }
+    let (file, context) = (text("dockerfile"), text("context").unwrap_or_default());
+    let file = file.unwrap_or_else(|| "Dockerfile".to_owned());
+    let anchored = if file.starts_with('/') { file } else { normalize(&format!("{context}/{file}")) };
+    let unreadable = |source| RenderError::Unreadable { file: anchored.clone(), source };
+    let Target::Inside(path, Entry::File) = workspace.locate(&anchored).map_err(unreadable)? else { return Ok(None) };
+    let bytes = workspace.tree.read(&path).map_err(unreadable)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// A stage of a Dockerfile: its name, and what it takes from where.

@@ -177,3 +177,24 @@ fn a_build_needs_a_word_where_the_builder_lets_it_out() {
         case.allow(&[Allowance::Builds]).render();
     }
 }
+
+#[test]
+fn what_podman_compose_1_0_does_not_give_a_network_is_said() {
+    let mut case =
+        network("driver: bridge, internal: true, driver_opts: {mtu: 1400}, ipam: {config: [{subnet: 10.5.0.0/24}]}");
+    case.dialect = Dialect::Narrow;
+    let (file, rendered) = case.render();
+    assert!(!rendered.fixed_addresses && file["networks"]["n"]["internal"] == true);
+    let said = case.rewrites();
+    for key in ["driver", "driver_opts", "ipam"] {
+        assert!(
+            said.contains(&format!("networks.n.{key}: is left out: podman-compose 1.0 does not know it")),
+            "{said:?}"
+        );
+        assert!(file["networks"]["n"].get(key).is_none());
+    }
+    // What would be refused elsewhere is refused there as well.
+    let mut case = network("driver: macvlan");
+    case.dialect = Dialect::Narrow;
+    assert_eq!(case.refusals().len(), 1);
+}
