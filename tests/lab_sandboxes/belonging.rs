@@ -320,7 +320,7 @@ fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
     for (id, owner, project, name, want) in cases {
         let rows = format!("handle\u{1f}\"{id}\"\u{1f}\"{owner}\"\u{1f}\"{project}\"\u{1f}\"{name}\"\u{1f}Up");
         let script = format!(
-            ". {0}/transport/scripts/runtime.sh; . {0}/extensions/workspace/scripts/belonging.sh\nrows=$1; sbx_rows() {{ printf 'a warning\\n%s\\n' \"$rows\"; }}\nsbx_belonging docker container a 'o1 o2' | cut -d \"$sbx_cut\" -f 1",
+            ". {0}/transport/scripts/runtime.sh; . {0}/extensions/workspace/scripts/belonging.sh\nrows=$1; sbx_rows() {{ printf '%s\\n' \"$rows\"; }}\nsbx_belonging docker container a 'o1 o2' | cut -d \"$sbx_cut\" -f 1",
             scripts.display()
         );
         let ran = Command::new("sh").args(["-c", &script, "sh", &rows]).output().unwrap();
