@@ -37,16 +37,16 @@ impl Lookalikes {
         made.run(
             owner,
             r#"
-$engine volume create $other "hand-$id-volume" >/dev/null || exit
-$engine network create $other "hand-$id-net" >/dev/null || exit
+$engine volume create $other "hand-sbx-$id-volume" >/dev/null || exit
+$engine network create $other "hand-sbx-$id-net" >/dev/null || exit
 run() { $engine run -d --stop-signal KILL --network none "$@" >/dev/null || exit; }
-run --name "aa-$id-other" $other -v "hand-$id-volume:/data" "$image" sh -c 'echo precious >/data/x; echo another speaks; exec sleep 100000'
-run --name "aa-$id-mine" $mine "$image" sh -c 'echo another speaks; exec sleep 100000'
+run --name "aa-sbx-$id-other" $other -v "hand-sbx-$id-volume:/data" "$image" sh -c 'echo precious >/data/x; echo another speaks; exec sleep 100000'
+run --name "aa-sbx-$id-mine" $mine "$image" sh -c 'echo another speaks; exec sleep 100000'
 run --name "sbx-$id-other-1" $other "$image" sleep 100000
-run --name "aa-$id-project" --label "com.docker.compose.project=sbx-$id" "$image" sleep 100000
+run --name "aa-sbx-$id-project" --label "com.docker.compose.project=sbx-$id" "$image" sleep 100000
 own=$($engine ps -q --filter "label=sandboxer.id=$id" --filter "label=com.docker.compose.service=web" --filter "volume=sbx-${id}_data")
-$engine commit "$own" "hand-$id-image" >/dev/null || exit
-run --name "aa-$id-commit" "hand-$id-image"
+$engine commit "$own" "hand-sbx-$id-image" >/dev/null || exit
+run --name "aa-sbx-$id-commit" "hand-sbx-$id-image"
 "#,
         );
         made
@@ -62,11 +62,11 @@ run --name "aa-$id-commit" "hand-$id-image"
         self.run(
             "",
             r#"
-for one in aa-$id-other aa-$id-mine sbx-$id-other-1 aa-$id-project aa-$id-commit; do
+for one in aa-sbx-$id-other aa-sbx-$id-mine sbx-$id-other-1 aa-sbx-$id-project aa-sbx-$id-commit; do
   $engine inspect --type container -f '{{.Name}} {{.State.Status}} {{.State.StartedAt}}' "$one" || echo "$one is gone"
 done
-$engine exec "aa-$id-other" cat /data/x || echo "the volume is gone"
-$engine network ls --format '{{.Name}}' | grep -Fx "hand-$id-net" || echo "the network is gone"
+$engine exec "aa-sbx-$id-other" cat /data/x || echo "the volume is gone"
+$engine network ls --format '{{.Name}}' | grep -Fx "hand-sbx-$id-net" || echo "the network is gone"
 "#,
         )
     }
@@ -77,10 +77,10 @@ impl Drop for Lookalikes {
         self.run(
             "",
             r#"
-for one in aa-$id-other aa-$id-mine sbx-$id-other-1 aa-$id-project aa-$id-commit; do $engine rm -f -v "$one"; done >/dev/null 2>&1
-$engine volume rm "hand-$id-volume" >/dev/null 2>&1
-$engine network rm "hand-$id-net" >/dev/null 2>&1
-$engine rmi -f "hand-$id-image" >/dev/null 2>&1
+for one in aa-sbx-$id-other aa-sbx-$id-mine sbx-$id-other-1 aa-sbx-$id-project aa-sbx-$id-commit; do $engine rm -f -v "$one"; done >/dev/null 2>&1
+$engine volume rm "hand-sbx-$id-volume" >/dev/null 2>&1
+$engine network rm "hand-sbx-$id-net" >/dev/null 2>&1
+$engine rmi -f "hand-sbx-$id-image" >/dev/null 2>&1
 :
 "#,
         );
@@ -133,7 +133,7 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     let record = bench.get(&id);
     bench.run(["wake", &id]).ok();
     let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("conflict");
-    assert!(error.to_string().contains(&format!("aa-{id}-other")), "{error:#}");
+    assert!(error.to_string().contains(&format!("aa-sbx-{id}-other")), "{error:#}");
     assert_eq!(bench.get(&id)["state"], json!("ready"), "{record:#}");
 
     bench.run(["destroy", &id, "--yes"]).ok();
@@ -148,12 +148,12 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     let mut foreign = of("foreign");
     foreign.sort();
     let named = [
-        "aa-ID-commit",
-        "aa-ID-mine",
-        "aa-ID-other",
-        "aa-ID-project",
-        "hand-ID-net",
-        "hand-ID-volume",
+        "aa-sbx-ID-commit",
+        "aa-sbx-ID-mine",
+        "aa-sbx-ID-other",
+        "aa-sbx-ID-project",
+        "hand-sbx-ID-net",
+        "hand-sbx-ID-volume",
         "sbx-ID-other-1",
     ];
     assert_eq!(foreign, named.map(|name| name.replace("ID", &id)), "{lines:#?}");
@@ -163,7 +163,7 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     // And whoever wants the id again is told what is in the way. Nothing is made.
     let other = Bench::new();
     let error = other.run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id])).error_with_hint("conflict");
-    assert!(error.to_string().contains(&format!("aa-{id}-other")), "{error:#}");
+    assert!(error.to_string().contains(&format!("aa-sbx-{id}-other")), "{error:#}");
     assert!(!other.directory(host, &id).exists());
     drop(theirs);
     bench.run(["snapshots", "delete", &format!("stopped-{id}"), "--yes"]).ok();
@@ -320,7 +320,7 @@ fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
     for (id, owner, project, name, want) in cases {
         let rows = format!("handle\u{1f}\"{id}\"\u{1f}\"{owner}\"\u{1f}\"{project}\"\u{1f}\"{name}\"\u{1f}Up");
         let script = format!(
-            ". {0}/transport/scripts/runtime.sh; . {0}/extensions/workspace/scripts/belonging.sh\nrows=$1; sbx_rows() {{ printf 'a warning\\n%s\\n' \"$rows\"; }}\nsbx_belonging docker container a 'o1 o2' | cut -d \"$sbx_cut\" -f 1",
+            ". {0}/transport/scripts/runtime.sh; . {0}/extensions/workspace/scripts/belonging.sh\nrows=$1; sbx_rows() {{ printf '%s\\n' \"$rows\"; }}\nsbx_belonging docker container a 'o1 o2' | cut -d \"$sbx_cut\" -f 1",
             scripts.display()
         );
         let ran = Command::new("sh").args(["-c", &script, "sh", &rows]).output().unwrap();

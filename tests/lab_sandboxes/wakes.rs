@@ -1,5 +1,10 @@
 //! What a start or a stop that was killed half-way leaves of containers: a wake brings all of it to running.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::json;
 
 use crate::kills::{killed, recovered, words as words_of};
@@ -88,4 +93,63 @@ fn a_wake_brings_every_state_of_a_container_to_running(host: &str) {
     }
     bench.run(["destroy", &id, "--yes"]).ok();
     bench.assert_unchanged(host, &before);
+}
+
+/// An engine with containers as files, of which each says how it stands. `LAG` is how long a start or a stop takes.
+const ENGINE: &str = r#"#!/bin/sh
+verb=$1
+for one; do :; done
+case $verb in
+  inspect) cat "$one" ;;
+  start) : >"begun-$one"; sleep "${LAG:-0}"; echo running >"$one" ;;
+  stop) : >"begun-$one"; sleep "${LAG:-0}"; echo exited >"$one" ;;
+esac
+"#;
+
+/// Runs lines of shell among the scripts' definitions, in a folder with two containers that are stopped. What they say.
+fn shell(lines: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = folder.path().join("docker");
+    fs::write(&engine, ENGINE).unwrap();
+    fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/extensions");
+    let script = format!(
+        "PATH=$PWD:$PATH; echo exited >aa; echo exited >bb\nsbx_letting_go=$(cat {0}/workspace/archive/scripts/let_go.sh); eval \"$sbx_letting_go\"\n. {0}/compose_ssh/scripts/turn.sh\nstart() {{ set -- \"$PWD\" docker 1 \"$@\"; . {0}/compose_ssh/scripts/start.sh; }}\n{lines}\n",
+        scripts.display()
+    );
+    let ran = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[test]
+fn a_start_whose_script_is_killed_comes_to_its_end_and_is_waited_for() {
+    let said = shell(
+        r#"export LAG=2
+(start aa bb) & pid=$!
+until [ -f begun-aa ]; do sleep 0.05; done
+kill -KILL "$pid"
+client=$(sed -n 2p .turning | cut -d ' ' -f 1)
+[ "$(cut -d ' ' -f 6 "/proc/$client/stat")" != "$client" ] || echo 'in a session of its own'
+sbx_token=next; sbx_take_turn 30; cat aa bb"#,
+    );
+    assert_eq!(said, "in a session of its own\nrunning\nexited\n", "and the second was never begun");
+}
+
+#[test]
+fn a_turn_that_was_taken_over_begins_nothing_more() {
+    let said = shell(
+        r#"export LAG=1
+(start aa bb 2>words; cat words) & pid=$!
+until [ -f begun-aa ]; do sleep 0.05; done
+sbx_token=next; sbx_take_turn 30; wait "$pid"; cat aa bb; cat .turning"#,
+    );
+    assert_eq!(said, "something else was begun meanwhile\nrunning\nexited\nnext\n");
+}
+
+#[test]
+fn what_a_turn_left_that_nobody_ends_is_said() {
+    let said =
+        shell(r#"sleep 60 & echo x >.turning; echo "$! $(sbx_started $!)" >>.turning; sbx_take_turn 1; kill $!"#);
+    assert!(said.starts_with("process ") && said.ends_with(" still starts or stops its containers\n"), "{said}");
 }

@@ -76,8 +76,8 @@ fn services_that_need_each_other_end_somewhere() {
 /// An engine with two containers, the older of which runs until it is stopped.
 const ENGINE: &str = r#"#!/bin/sh
 case $1 in
-  ps) echo "a b" ;;
-  inspect) [ ! -e mute ] || { echo "no answer" >&2; exit 1; }; printf '1|%s|/sbx-1-web-1|\n2|exited|/sbx-1-init-1|\n' "$(cat state)" ;;
+  ps) for one in a:web b:init; do printf '%s\037"1"\037"ours"\037"sbx-1"\037"sbx-1-%s-1"\037Up\n' "${one%:*}" "${one#*:}"; done ;;
+  inspect) [ ! -e mute ] || { echo "no answer" >&2; exit 1; }; printf '1|%s|a|/sbx-1-web-1|\n2|exited|b|/sbx-1-init-1|\n' "$(cat state)" ;;
   stop) echo exited >state ;;
 esac
 "#;

@@ -10,7 +10,7 @@ sbx_cut=$(printf '\037')
 
 # sbx_rows ENGINE KIND WORDS...: each container, network, volume or pod as a line of its handle (an id, which no other one gets;
 # a volume has nothing but its name), then as JSON the labels sandboxer.id, sandboxer.owner and com.docker.compose.project and
-# the name, then what else is needed of the kind. WORDS are filters. The engine's words where it fails.
+# the name, then what else is needed of the kind. WORDS are filters.
 sbx_rows() {
   sbx_program=$1 sbx_kind=$2
   shift 2
@@ -36,7 +36,17 @@ sbx_rows() {
       ;;
     */network) sbx_again 30 "$sbx_program" network ls --no-trunc --format "{{.ID}}$sbx_row$sbx_cut{{json .Name}}" "$@" ;;
     podman/pod) sbx_again 30 podman pod ls --no-trunc --format "{{.Id}}$sbx_row$sbx_cut{{json .Name}}$sbx_cut{{.ContainerIds}},{{.InfraId}}" "$@" ;;
-  esac 2>&1 </dev/null
+  esac </dev/null
+}
+
+# sbx_rows_of ENGINE KIND WORDS...: the same; the engine's words where it fails. What cannot be read is no answer.
+sbx_rows_of() {
+  sbx_rows_are=$(sbx_rows "$@" 2>/dev/null) || {
+    sbx_rows "$@" 2>&1 >/dev/null | tail -n 3 | grep . || echo "$1 does not tell of its ${2}s"
+    return 1
+  }
+  if printf '%s\n' "$sbx_rows_are" | grep -v -e "$sbx_cut" -e '^$'; then return 1; fi
+  printf '%s\n' "$sbx_rows_are"
 }
 
 # sbx_fields: a row's name, as JSON, becomes the name. Docker tells the names that links gave a container beside its own
@@ -87,10 +97,9 @@ sbx_judge() {
 sbx_belonging() {
   sbx_with=$1 sbx_what=$2 sbx_of_id=$3 sbx_of_owners=$4
   shift 4
-  sbx_rows_are=$(sbx_rows "$sbx_with" "$sbx_what" "$@") || { printf '%s\n' "$sbx_rows_are"; return 1; }
+  sbx_rows_are=$(sbx_rows_of "$sbx_with" "$sbx_what" "$@") || { printf '%s\n' "$sbx_rows_are"; return 1; }
   printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
-    # What else an engine says, as a warning, has no such fields.
-    case $sbx_name in '"'*'"') ;; *) continue ;; esac
+    [ -n "$sbx_handle" ] || continue
     sbx_fields
     sbx_judge "$sbx_of_id" "$sbx_of_owners"
     [ "$sbx_what" != pod ] || sbx_judge_pod
@@ -124,9 +133,8 @@ sbx_ours() {
 
 # sbx_ours_of_all ENGINE OWNERS: the containers of all sandboxes of these owners, by handle. The engine's words where it fails.
 sbx_ours_of_all() {
-  sbx_rows_are=$(sbx_rows "$1" container --filter label=sandboxer.id) || { printf '%s\n' "$sbx_rows_are"; return 1; }
+  sbx_rows_are=$(sbx_rows_of "$1" container --filter label=sandboxer.id) || { printf '%s\n' "$sbx_rows_are"; return 1; }
   printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
-    case $sbx_name in '"'*'"') ;; *) continue ;; esac
     sbx_own=${sbx_own#\"} sbx_own=${sbx_own%\"}
     case $sbx_own in '' | *[!a-z0-9-]*) continue ;; esac
     sbx_fields

@@ -129,7 +129,8 @@ if [ -n "$sbx_engine" ]; then
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" rm -f -v $sbx_c 2>&1 </dev/null >/dev/null)
   fi
-  # Nothing but its own container is in it by now, which may run.
+  # Nothing but its own container is in it by now, which may run. That it is ours is proved, whatever is left of it.
+  [ -z "$sbx_p" ] || sbx_proved=yes
   # shellcheck disable=SC2086
   [ -z "$sbx_p" ] || sbx_pod_words=$({ podman pod stop -t "$sbx_grace" $sbx_p; podman pod rm $sbx_p; } 2>&1 </dev/null >/dev/null)
   # shellcheck disable=SC2086
