@@ -149,7 +149,8 @@ impl Judge<'_> {
             self.find(Promise::HostFiles, word, "an image that is read from the host's files");
         }
         let last = image.rsplit('/').next().unwrap_or(image);
-        if last.starts_with("sbx-") && !last.starts_with("sbx-lab") && !last.starts_with(&format!("sbx-{ID}")) {
+        let repository = last.split([':', '@']).next().unwrap_or(last);
+        if repository.starts_with("sbx-") && repository.ends_with("-built") && repository != format!("sbx-{ID}-built") {
             self.find(Promise::Others, word, "an image that another sandbox built");
         }
     }
@@ -160,7 +161,7 @@ impl Judge<'_> {
             self.find(Promise::Others, word, "a build that takes a name which is not the sandbox's");
             return;
         };
-        if rest.starts_with(|c: char| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit()) {
+        if !rest.starts_with("-built:") {
             self.find(Promise::Names, word, "an image's name that another id can have too");
         }
     }

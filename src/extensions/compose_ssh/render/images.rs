@@ -1,5 +1,7 @@
 //! Images of services: names, and nothing that reads files of the host.
 
+use crate::domain::profile::Allowance;
+
 use super::Pass;
 
 impl Pass<'_> {
@@ -19,6 +21,12 @@ impl Pass<'_> {
                 None,
                 format!("`{image}` reads an image from the host's files or another store; write `name:tag`"),
             );
+        } else if plain && is_built_for_a_sandbox(image) {
+            return self.guard(
+                Allowance::External,
+                path,
+                format!("`{image}` is an image that a sandbox built for itself; build it here, or name one of a registry"),
+            );
         } else if plain {
             return true;
         } else if image.is_empty() {
@@ -37,6 +45,13 @@ impl Pass<'_> {
 fn is_plain(image: &str) -> bool {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
     image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal)
+}
+
+/// Is it called as [`Pass::image_of`] calls what a sandbox builds, whichever registry stands before it?
+fn is_built_for_a_sandbox(image: &str) -> bool {
+    let last = image.rsplit('/').next().unwrap_or(image);
+    let repository = last.split([':', '@']).next().unwrap_or(last);
+    repository.strip_prefix("sbx-").is_some_and(|rest| rest.ends_with("-built"))
 }
 
 /// Is it the name of an image, and nothing else that an engine would read?

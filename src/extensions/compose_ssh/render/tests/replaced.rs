@@ -70,6 +70,8 @@ fn an_image_is_a_name_and_no_file_of_the_host() {
         "ostree:x",
         "docker://registry/x",
         "tarball:x",
+        "sbx-other-built:web",
+        "localhost/sbx-other-built:web",
         "x:a/b",
     ] {
         let case = Case::new(&format!("services: {{a: {{image: '{image}'}}}}\n"));
