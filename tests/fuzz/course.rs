@@ -1,6 +1,7 @@
 //! One run: cases, what a reader found in each, and the smallest file of each fault.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::grammar::{self, Case};
 use super::hostile;
@@ -60,7 +61,7 @@ impl Tally {
             let (small, found) = shrink::smallest(case.clone(), finding, &mut again);
             let mut report = format!("{host:?} seed {seed} case {number}\n  {found}\n");
             for (path, content) in small.files() {
-                report.push_str(&format!("  --- {path}\n{}\n", world.fill(&content)));
+                let _ = writeln!(report, "  --- {path}\n{}", world.fill(&content));
             }
             self.reports.insert(key, report);
         }

@@ -312,7 +312,7 @@ fn behind_a_variable(case: &mut Case, rng: &mut Rng) {
     let text = texts.swap_remove(index);
     if !text.contains(['\'', '\\', '\0', '$']) {
         case.beside.insert(".env".to_owned(), format!("V='{text}'\n"));
-        *text = "${V}".to_owned();
+        "${V}".clone_into(text);
     }
 }
 

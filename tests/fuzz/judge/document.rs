@@ -44,7 +44,7 @@ fn says(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(map) => !map.is_empty(),
-        _ => true,
+        Value::Bool(true) => true,
     }
 }
 

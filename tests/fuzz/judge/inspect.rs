@@ -151,7 +151,7 @@ impl Judge<'_> {
             }
             "PortBindings" => {
                 for binding in
-                    value.as_object().into_iter().flatten().flat_map(|(_, value)| value.as_array().cloned()).flatten()
+                    value.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_array().cloned()).flatten()
                 {
                     let (ip, port) = (text(&binding["HostIp"]), text(&binding["HostPort"]));
                     if ip != "127.0.0.1" || !matches!(port.as_str(), "" | "0" | "null") {
