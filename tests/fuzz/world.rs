@@ -149,7 +149,11 @@ impl Host {
             subnet: Subnet::new(address.parse().unwrap(), *prefix).unwrap(),
             why: "the host has a route to it".to_owned(),
         });
-        HostContext { dialect: Dialect::of(&runtime), builds_escape: runtime.builds_escape(), taken: Some(taken.collect()) }
+        HostContext {
+            dialect: Dialect::of(&runtime),
+            builds_escape: runtime.builds_escape(),
+            taken: Some(taken.collect()),
+        }
     }
 }
 

@@ -25,7 +25,9 @@ impl Pass<'_> {
             return self.guard(
                 Allowance::External,
                 path,
-                format!("`{image}` is an image that a sandbox built for itself; build it here, or name one of a registry"),
+                format!(
+                    "`{image}` is an image that a sandbox built for itself; build it here, or name one of a registry"
+                ),
             );
         } else if plain {
             return true;

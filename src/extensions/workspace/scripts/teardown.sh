@@ -173,7 +173,7 @@ sbx_mounts() {
   return 1
 }
 
-sbx_ours() { # the manifest in this folder is ours, with this id and one of our owners
+sbx_proves_it() { # the manifest in this folder is ours, with this id and one of our owners
   [ -f manifest.json ] && [ ! -L manifest.json ] || return 1
   grep -Fqx "  \"id\": \"$sbx_id\"," manifest.json || return 1
   for sbx_owner in $sbx_owners; do
@@ -343,7 +343,7 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
   elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
     # A removal that was cut off before its last step; nobody loses an empty folder.
     sbx_done directory "$sbx_where" removed
-  elif ! sbx_ours; then
+  elif ! sbx_proves_it; then
     sbx_done directory "$sbx_where" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
   elif sbx_mount=$(sbx_mounts "$sbx_where"); then
     sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
