@@ -133,7 +133,7 @@ fn an_image_without_rm_gets_the_hosts() {
     let id = text(&made["id"]);
     let file = bench.directory(DEV, &id).join("workspace/out/written");
     wait_until("it has written", || file.exists());
-    assert!(on_host(DEV, &["\"$1\" images", engine(DEV)]).contains(&format!("sbx-{id}-bare")));
+    assert!(on_host(DEV, &["\"$1\" images", engine(DEV)]).contains(&format!("sbx-{id}-built")));
     bench.run(["destroy", &id, "--yes"]).ok();
     let reason = text(&removal(&bench, &id)["reason"]);
     assert!(reason.ends_with("a container"), "{reason}");
