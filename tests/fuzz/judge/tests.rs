@@ -84,7 +84,7 @@ fn words_of_honest_files_break_none() {
 
 #[test]
 fn builds_networks_and_volumes_are_read_too() {
-    let build = "build -f WS/app/Dockerfile -t sbx-a1b2c3d4_web";
+    let build = "build -f WS/app/Dockerfile -t sbx-a1b2c3d4-built:web";
     for (words, promise) in [
         (format!("{build} --secret id=a,src=WS/tok.txt,src=/etc/x WS/app"), Promise::HostFiles),
         (format!("{build} --cache-from TYPE=local,src=/o WS/app"), Promise::HostFiles),
@@ -92,8 +92,8 @@ fn builds_networks_and_volumes_are_read_too() {
         (format!("{build} --label com.docker.stack.namespace=v WS/app"), Promise::Labels),
         (format!("{build} /o"), Promise::HostFiles),
         (format!("{build} https://example.com/x.git"), Promise::Others),
-        ("build -f /o/D -t sbx-a1b2c3d4_web WS/app".into(), Promise::HostFiles),
-        ("build -f WS/D -t sbx-victim_web WS/app".into(), Promise::Others),
+        ("build -f /o/D -t sbx-a1b2c3d4-built:web WS/app".into(), Promise::HostFiles),
+        ("build -f WS/D -t sbx-victim-built:web WS/app".into(), Promise::Others),
         ("build -f WS/D -t sbx-a1b2c3d4-web WS/app".into(), Promise::Names),
         ("network create --label sandboxer.id=a1b2c3d4 --subnet 0.0.0.0/1 sbx-a1b2c3d4_x".into(), Promise::Networks),
         ("network create --label sandboxer.id=a1b2c3d4 --opt mtu=1,parent=eth0 sbx-a1b2c3d4_x".into(), Promise::Networks),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::profile::Allowance;
 
 use super::document::child;
-use super::keys::{self, is_on};
+use super::keys;
 use super::merge::{assignments, list, scalar};
 use super::paths::{Target, normalize};
 use super::services::Declared;
@@ -41,7 +41,7 @@ pub(super) fn apply(
     }
     contexts(&mut build, path, &declared.services, pass)?;
     secrets(&build, path, &declared.secrets, pass);
-    switches(&build, path, pass);
+    switches(&mut build, path, pass);
     for key in LISTS {
         if let Some(value) = build.get_mut(*key).filter(|value| !value.is_array() && !value.is_object()) {
             *value = Value::Array(list(value.take()));
@@ -174,8 +174,7 @@ fn secrets(build: &Map<String, Value>, path: &str, declared: &BTreeSet<String>, 
     }
 }
 
-fn switches(build: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
-    let on = |key: &str| build.get(key).is_some_and(is_on);
+fn switches(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     for (key, allow, why) in [
         ("privileged", Allowance::Privileged, "a privileged build is root on the host; remove it"),
         ("entitlements", Allowance::Privileged, "entitlements free the build from its confinement; remove them"),
@@ -186,7 +185,7 @@ fn switches(build: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
         ),
         ("cache_to", Allowance::External, "this writes the cache out of the sandbox; remove it"),
     ] {
-        if on(key) {
+        if keys::is_on_or_drop(build, key) {
             pass.guard(allow, &child(path, key), why);
         }
     }

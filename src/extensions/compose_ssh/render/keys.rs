@@ -215,6 +215,17 @@ pub(super) fn is_on(value: &Value) -> bool {
     }
 }
 
+/// Is the switch `key` on? One that is off in a word that a tool may read as something (`devices: 0` as a list of one) leaves
+/// the mapping.
+pub(super) fn is_on_or_drop(map: &mut Map<String, Value>, key: &str) -> bool {
+    let Some(value) = map.get(key) else { return false };
+    let on = is_on(value);
+    if !on && !value.is_boolean() {
+        map.shift_remove(key);
+    }
+    on
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,7 +56,7 @@ const NOTES: &str = "org.opencontainers.image.";
 pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTreeSet<String>, pass: &mut Pass<'_>) {
     keys::want_mappings(service, MAPPINGS, path, pass.findings());
     for (key, allow, why) in WHOLE {
-        if service.get(*key).is_some_and(is_on) {
+        if keys::is_on_or_drop(service, key) {
             pass.guard(allow.clone(), &child(path, key), *why);
         }
     }
@@ -208,16 +208,17 @@ fn logging(service: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     }
 }
 
-fn deploy(service: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+fn deploy(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let Some(reservations) = service
-        .get("deploy")
-        .and_then(|deploy| deploy.get("resources"))
-        .and_then(|resources| resources.get("reservations"))
+        .get_mut("deploy")
+        .and_then(|deploy| deploy.get_mut("resources"))
+        .and_then(|resources| resources.get_mut("reservations"))
+        .and_then(Value::as_object_mut)
     else {
         return;
     };
     for key in ["devices", "generic_resources"] {
-        if reservations.get(key).is_some_and(is_on) {
+        if keys::is_on_or_drop(reservations, key) {
             pass.guard(
                 Allowance::Devices,
                 &format!("{path}.deploy.resources.reservations.{key}"),

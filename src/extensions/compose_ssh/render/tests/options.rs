@@ -325,7 +325,7 @@ fn what_honest_files_say_keeps_working() {
         for dialect in DIALECTS {
             let case = case(
                 body,
-                "secrets: {s: {file: ./ok/f}}\nvolumes: {m: {driver_opts: {type: tmpfs, device: tmpfs, o: 'size=100m,uid=1000'}}}\n",
+                "secrets: {s: {file: ./ok/f}}\nnetworks: {default: {ipam: {config: [{subnet: 172.28.0.0/16}]}}}\nvolumes: {m: {driver_opts: {type: tmpfs, device: tmpfs, o: 'size=100m,uid=1000'}}}\n",
                 dialect,
             );
             if let Err(error) = case.try_render() {
