@@ -58,10 +58,11 @@ pub struct Runtime {
     pub podman_behind: bool,
 }
 
-/// The first podman whose builder keeps a build in: from then on it has buildah 1.35.1 or what was carried back of it
-/// (CVE-2024-1753). Podman brings its own buildah along, so its version decides; a distribution that mended an older one
-/// cannot be told from one that did not.
-const BUILDS_STAY_IN: [u64; 3] = [4, 9, 4];
+/// The first podman whose builder is not known to let a build out. Before 4.9.4 a link led a bind mount to the host's root
+/// (CVE-2024-1753); before 5.2.4 a mount's propagation (CVE-2024-9407), before 5.2.5 the id of a cache (CVE-2024-9675), before
+/// 5.3.2 two stages at once (CVE-2024-11218) led to the host's files. Podman brings its own buildah along, so its version
+/// decides; a distribution that mended an older one cannot be told from one that did not.
+const BUILDS_STAY_IN: [u64; 3] = [5, 3, 2];
 
 impl fmt::Display for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +84,7 @@ impl Runtime {
         let known = std::array::from_fn(|_| parts.next().unwrap_or(0));
         (known < BUILDS_STAY_IN).then(|| {
             format!(
-                "podman {version} lets a build read and write the host's files (CVE-2024-1753; mended in podman 4.9.4)"
+                "podman {version} lets a build reach the host's files (CVE-2024-1753, CVE-2024-9407, CVE-2024-9675, CVE-2024-11218; mended in podman 5.3.2)"
             )
         })
     }

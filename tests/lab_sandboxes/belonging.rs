@@ -298,7 +298,7 @@ fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
         // Docker tells by which names links reach it.
         ("a", "o1", "sbx-a", "sbx-x-web-1/db,sbx-a-db-1,other/db", "ours"),
         // Our own, which versions before this one gave no owner.
-        ("a", "", "", "sbx-a-archive", "ours"),
+        ("a", "", "", "sbx-a-archive", "foreign"),
         ("a", "", "", "sbx-a-web-1", "foreign"),
         ("a", "o3", "sbx-a", "sbx-a-web-1", "foreign"),
         ("a", "o1 o2", "sbx-a", "sbx-a-web-1", "foreign"),

@@ -18,7 +18,7 @@ use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::{Command, Transport};
 
 /// Removes volumes that were filled and that nobody wants. Parameters: the engine's program, their names.
-const DROP_SH: &str = "sbx_engine=$1\nshift\nexec \"$sbx_engine\" volume rm -f \"$@\" >/dev/null";
+const DROP_SH: &str = "sbx_engine=$1\nshift\nexec \"$sbx_engine\" volume rm \"$@\" >/dev/null";
 
 pub(super) async fn restore(
     extension: &ComposeSsh,

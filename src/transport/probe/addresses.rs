@@ -55,6 +55,7 @@ fn read(text: &str, id: &SandboxId, owner: &OwnerId) -> Vec<TakenSubnet> {
         let found = match entry.key {
             "route" => route(entry.value),
             "route4" => route4(entry.value),
+            "route6" => route6(entry.value),
             "resolver" => Subnet::parse(entry.value.trim())
                 .map(|subnet| (subnet, String::new(), format!("{subnet} is a resolver of the host"))),
             "peer" => Subnet::parse(entry.value.trim())
@@ -63,7 +64,8 @@ fn read(text: &str, id: &SandboxId, owner: &OwnerId) -> Vec<TakenSubnet> {
         };
         let Some((subnet, device, why)) = found else { continue };
         let is_own = !device.is_empty() && own.contains(&device.as_str());
-        if subnet.prefix() > 0 && !is_own && !taken.iter().any(|known| known.subnet == subnet) {
+        // A VPN that takes everything has its default route in two halves.
+        if subnet.prefix() > 1 && !is_own && !taken.iter().any(|known| known.subnet == subnet) {
             taken.push(TakenSubnet { subnet, why });
         }
     }
@@ -93,6 +95,15 @@ fn route4(line: &str) -> Option<(Subnet, String, String)> {
     let number = |word: &str| u32::from_str_radix(word, 16).ok().map(u32::swap_bytes);
     let prefix = u8::try_from(number(mask)?.leading_ones()).ok()?;
     let subnet = Subnet::new(std::net::Ipv4Addr::from_bits(number(destination)?).into(), prefix)?;
+    Some((subnet, device.to_owned(), leads(&subnet, device)))
+}
+
+/// A line of `/proc/net/ipv6_route`: addresses as 32 hexadecimal digits, prefix lengths as two.
+fn route6(line: &str) -> Option<(Subnet, String, String)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (destination, prefix, device) = (*words.first()?, *words.get(1)?, *words.get(9)?);
+    let address = std::net::Ipv6Addr::from_bits(u128::from_str_radix(destination, 16).ok()?);
+    let subnet = Subnet::new(address.into(), u8::from_str_radix(prefix, 16).ok()?)?;
     Some((subnet, device.to_owned(), leads(&subnet, device)))
 }
 
@@ -152,7 +163,7 @@ impl Network {
 mod tests {
     use super::*;
 
-    const HOST: &str = "Welcome\nroute=default via 192.0.2.1 dev eth0\nroute=192.168.7.0/24 dev eth0 proto kernel scope link src 192.168.7.2\nroute=local 192.168.7.2 dev eth0 table local\nroute=broadcast 10.255.255.255 dev eth0 table local\nroute=unreachable default dev lo\nroute=10.9.0.0/16 dev tun0 table 52\nroute=10.77.0.0/16 dev br-0123456789ab\nroute=10.78.0.1 dev podman9\nroute=fd00:1::/64 dev eth0\nroute4=eth1\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\nroute4=eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\nresolver=10.1.2.3\npeer=10.4.4.4\n";
+    const HOST: &str = "Welcome\nroute=default via 192.0.2.1 dev eth0\nroute=192.168.7.0/24 dev eth0 proto kernel scope link src 192.168.7.2\nroute=local 192.168.7.2 dev eth0 table local\nroute=broadcast 10.255.255.255 dev eth0 table local\nroute=unreachable default dev lo\nroute=10.9.0.0/16 dev tun0 table 52\nroute=10.77.0.0/16 dev br-0123456789ab\nroute=10.78.0.1 dev podman9\nroute=fd00:1::/64 dev eth0\nroute4=eth1\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\nroute4=eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\nroute4=tun1\t00000000\t00000000\t0001\t0\t0\t0\t00000080\t0\t0\t0\nroute6=fd000002000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth2\nresolver=10.1.2.3\npeer=10.4.4.4\n";
 
     const NETWORKS: &str = r#"networks=
  [{"Name":"sbx-mine_n","Id":"0123456789abcdef","Labels":{"sandboxer.id":"mine","sandboxer.owner":"own-1"},
@@ -178,6 +189,7 @@ addresses=yes
             "10.78.0.1/32: the host has a route to 10.78.0.1/32 (podman9)",
             "fd00:1::/64: the host has a route to fd00:1::/64 (eth0)",
             "192.168.0.0/24: the host has a route to 192.168.0.0/24 (eth1)",
+            "fd00:2::/64: the host has a route to fd00:2::/64 (eth2)",
             "10.1.2.3/32: 10.1.2.3/32 is a resolver of the host",
             "10.4.4.4/32: 10.4.4.4/32 is where sandboxer reaches the host from",
         ];
@@ -188,9 +200,12 @@ addresses=yes
 
     #[test]
     fn what_cannot_be_read_is_everywhere() {
-        for text in
-            [HOST.to_owned(), format!("{HOST}networks=\n [{{]\naddresses=yes\n"), format!("failed=routes\n{NETWORKS}")]
-        {
+        for text in [
+            HOST.to_owned(),
+            format!("{HOST}networks=\n [{{]\naddresses=yes\n"),
+            format!("failed=routes\n{NETWORKS}"),
+            format!("{HOST}failed=tables\n{NETWORKS}"),
+        ] {
             let all = taken(&text, "own-1");
             assert!(all.len() == 2 && all[0].starts_with("0.0.0.0/0: ") && all[1].starts_with("::/0: "), "{all:?}");
         }

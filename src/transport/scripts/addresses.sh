@@ -8,9 +8,21 @@ sbx_bounded 1 true
 
 # All tables: a VPN has its routes in one of its own. An `ip` that knows no tables leaves those of /proc.
 for sbx_family in -4 -6; do
-  if sbx_has ip; then sbx_bounded 5 ip "$sbx_family" route show table all 2>/dev/null </dev/null | sed 's/^/route=/'; fi
+  sbx_has ip || continue
+  # A kernel without IPv6 has no such routes, and `ip` an error.
+  [ "$sbx_family" = -4 ] || [ -e /proc/net/ipv6_route ] || continue
+  if sbx_routes=$(sbx_bounded 5 ip "$sbx_family" route show table all 2>/dev/null </dev/null); then
+    printf '%s\n' "$sbx_routes" | sed -n 's/^./route=&/p'
+  else
+    echo 'failed=tables'
+  fi
 done
 if [ -r /proc/net/route ]; then sed -n '2,$s/^/route4=/p' /proc/net/route; else echo 'failed=routes'; fi
+if [ -r /proc/net/ipv6_route ]; then
+  sed 's/^/route6=/' /proc/net/ipv6_route
+elif [ -e /proc/net/ipv6_route ]; then
+  echo 'failed=routes'
+fi
 for sbx_file in /etc/resolv.conf /run/systemd/resolve/resolv.conf; do
   [ ! -r "$sbx_file" ] || sed -n 's/^nameserver[[:blank:]]*/resolver=/p' "$sbx_file"
 done

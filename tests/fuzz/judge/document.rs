@@ -312,7 +312,7 @@ impl Judge<'_> {
 
     fn build_entry(&mut self, build: &Value, word: &str) {
         if builds_lead_out(self.engine) && self.engine.starts_with('4') {
-            self.find(Promise::Builds, word, "a build before podman 4.9.4");
+            self.find(Promise::Builds, word, "a build before podman 5.3.2");
         }
         let Value::Object(map) = build else {
             self.context(&text(build), word);

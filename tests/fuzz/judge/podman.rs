@@ -369,7 +369,7 @@ impl Judge<'_> {
 
     fn build(&mut self, words: &[&str]) {
         if builds_lead_out(self.engine) {
-            self.find(Promise::Builds, format!("podman {} build", self.engine), "a build before podman 4.9.4");
+            self.find(Promise::Builds, format!("podman {} build", self.engine), "a build before podman 5.3.2");
         }
         let mut labels = Vec::new();
         let context = self.each_option(words, &["--no-cache"], |judge, name, value, word| match name {

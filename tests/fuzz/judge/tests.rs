@@ -13,7 +13,7 @@ const WS: &str = "/w/sandboxes/sbx-a1b2c3d4/workspace";
 
 fn of_words(words: &str) -> Vec<Promise> {
     let world = world();
-    let mut judge = Judge::new(&world, "4.9.4");
+    let mut judge = Judge::new(&world, "5.3.2");
     let words: Vec<String> = words.replace("WS", WS).split(' ').map(|word| word.replace('~', " ")).collect();
     judge.podman(&words);
     let mut promises: Vec<Promise> = judge.close().iter().map(|finding| finding.promise).collect();

@@ -75,8 +75,8 @@ fn is_unique_local(v6: Ipv6Addr) -> bool {
     v6.segments()[0] & 0xfe00 == 0xfc00
 }
 
-/// Is `version` below 4.9.4, the first podman whose builds stay inside?
+/// Is `version` below 5.3.2, the first podman whose builds stay inside?
 pub(crate) fn builds_lead_out(version: &str) -> bool {
     let numbers: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
-    numbers.as_slice() < [4, 9, 4].as_slice()
+    numbers.as_slice() < [5, 3, 2].as_slice()
 }

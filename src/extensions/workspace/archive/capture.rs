@@ -342,7 +342,8 @@ pub(crate) async fn list(
     excludes: &[String],
 ) -> Result<Vec<TreeEntry>, ExtensionError> {
     let engine = target.host_identity.as_ref().and_then(|identity| identity.engine.as_deref()).unwrap_or_default();
-    let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).args(excludes);
+    let owner = target.owners.first().map_or("", AsRef::as_ref);
+    let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).arg(owner).args(excludes);
     let mut listing = Listing::default();
     let asked = tokio::time::timeout(LIST_LIMIT, transport.attach(&command, &mut listing)).await;
     let late = |_| Fault::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name));

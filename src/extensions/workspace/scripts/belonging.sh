@@ -69,8 +69,6 @@ sbx_judge() {
     for sbx_one in $2; do
       [ "$sbx_owned" != "\"$sbx_one\"" ] || sbx_is=ours
     done
-    # Those that we start ourselves for a moment, in whichever version.
-    case $sbx_owned$sbx_name in '""'"sbx-$1-archive" | '""'"sbx-$1-remove") sbx_is=ours ;; esac
     if [ "$sbx_is" = foreign ]; then
       case $sbx_owned in
         '""') sbx_why='it has the id of this sandbox, and no owner' ;;

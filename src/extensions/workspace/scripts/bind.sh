@@ -51,6 +51,13 @@ sbx_drop_left() {
     done
 }
 
+# sbx_drop_run NAME: the container of this name that somebody left who was killed, if its labels say that it was one of ours.
+sbx_drop_run() {
+  sbx_found=$("$sbx_engine" ps -aq --no-trunc --filter "name=^/\{0,1\}$1\$" --filter "label=sandboxer.id=$sbx_id" --filter "label=sandboxer.owner=$sbx_owner" 2>/dev/null </dev/null)
+  # shellcheck disable=SC2086 # ids
+  [ -z "$sbx_found" ] || "$sbx_engine" rm -f $sbx_found >/dev/null 2>&1 </dev/null
+}
+
 # sbx_in_empty NAME WORDS...: a container of this name; the words are options for the engine, then "$sbx_image" $sbx_bare and a
 # program of this host with its words. Whatever the engine's client puts into each container's environment (the proxies of
 # Docker's config.json, `env` of containers.conf) is taken out again before the program begins.

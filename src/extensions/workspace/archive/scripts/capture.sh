@@ -92,7 +92,7 @@ sbx_clear() {
   trap '' HUP INT TERM PIPE
   sbx_ended=yes
   cd -P -- "$sbx_here" && { sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"; }
-  [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  [ -z "$sbx_contained" ] || sbx_drop_run "$sbx_project-archive"
   sbx_drop_empty
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
   [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_shelf" 2>/dev/null; }
@@ -176,7 +176,7 @@ for sbx_name in $sbx_captured; do printf 'captured=%s\n' "$sbx_name"; done
 if [ -n "$sbx_mounts" ] || [ "$sbx_rung" = container ]; then
   sbx_contained=yes
   # One that somebody left who was killed stands in the way.
-  "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  sbx_drop_run "$sbx_project-archive"
 fi
 
 # ---- the stream ----------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ sbx_clear() {
   trap '' HUP INT TERM PIPE
   sbx_ended=yes
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
-  [ -z "$sbx_contained" ] || "$sbx_engine" rm -f "$sbx_project-archive" >/dev/null 2>&1 </dev/null
+  [ -z "$sbx_contained" ] || sbx_drop_run "$sbx_project-archive"
   sbx_drop_empty
   rm -f sha sum words words.v words.z words.a .passwd .group
   # Whatever is mounted below it is so for others alone: only empty folders go.
