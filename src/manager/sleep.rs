@@ -165,7 +165,8 @@ impl SandboxManager {
         // What neither this nor the look has settled, `recover` looks at again: over a dead one, where nobody could look, and after
         // a wake that left it in between.
         let known = seen.as_ref().is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
-        let between = seen.is_none() || work.operation.kind == OperationKind::Wake;
+        let woken = work.operation.kind == OperationKind::Wake;
+        let between = seen.as_ref().is_none_or(|seen| woken && seen.halfway);
         let dead = work.dead.clone().or_else(|| between.then(|| running(work.operation))).filter(|_| !known);
         let write = self.transition(&before.id, work.mine(), news, move |record| {
             record.operation = dead;

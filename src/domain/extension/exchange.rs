@@ -205,6 +205,8 @@ pub struct Inspection {
     pub ready: bool,
     /// Whether it was put to sleep: what ran then is stopped and there.
     pub asleep: bool,
+    /// Whether a sleep or a wake was cut off: some of what ran runs and some does not.
+    pub halfway: bool,
     /// Its services as the backend reports them.
     pub services: Vec<Service>,
     /// How to get there, where it is ready.

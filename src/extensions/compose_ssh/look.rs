@@ -24,6 +24,7 @@ pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<I
     let rest = rest(target, &found, &containers);
     seen.ready = rest == Rest::Awake && is_ready(target, &stack, &found, &containers);
     seen.asleep = rest == Rest::Asleep;
+    seen.halfway = rest == Rest::Between;
     if seen.ready {
         seen.reachability = Some(reach(transport.spec(), &workspace(workdir(target)?), &containers));
     }
@@ -37,8 +38,10 @@ enum Rest {
     Awake,
     /// What ran then is there and stopped.
     Asleep,
-    /// A sleep or a wake was cut off, or something of it is gone.
+    /// A sleep or a wake was cut off: some of it runs and some does not, or it is not known.
     Between,
+    /// Nothing of it runs, and something of it is gone.
+    Lacking,
 }
 
 fn rest(target: &Target, found: &Found, containers: &[Container]) -> Rest {
@@ -53,6 +56,7 @@ fn rest(target: &Target, found: &Found, containers: &[Container]) -> Rest {
     match (there.len() == names.len() && found.inspected.is_some() && !half, run) {
         (true, 0) => Rest::Asleep,
         (true, run) if run == names.len() => Rest::Awake,
+        (false, 0) if found.inspected.is_some() && !half => Rest::Lacking,
         _ => Rest::Between,
     }
 }
