@@ -123,7 +123,11 @@ pub(crate) fn login_line(words: &[Vec<u8>]) -> Result<Vec<u8>, Fault> {
 
 /// Names that the prelude takes out of the environment, for programs that are started without a shell.
 pub(crate) fn scrubbed_names() -> impl Iterator<Item = &'static str> {
-    PRELUDE.lines().filter_map(|line| line.trim_start().strip_prefix("unset -v ")).flat_map(str::split_whitespace)
+    PRELUDE
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("unset -v "))
+        .flat_map(str::split_whitespace)
+        .filter(|name| !name.contains('$'))
 }
 
 fn words(command: &Command, text: &mut Vec<u8>) -> Result<(), Fault> {
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_shell_forgets_what_the_environment_says_to_our_programs_and_not_for_a_users() {
-        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat)""#;
+        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat) ${COMPOSE_PROJECT_DIR-none} ${PODMAN_COMPOSE_IN_POD-none}""#;
         for shell in SHELLS {
             for (kept, script) in
                 [(false, Command::script(TELL)), (true, Command::script(TELL).with_account_environment())]
@@ -208,6 +212,8 @@ mod tests {
                 program.args(&shell[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 program.env("TAR_OPTIONS", "--exclude=x").env("CDPATH", "/usr").env("DOCKER_HOST", "unix:///x");
                 program
+                    .env("COMPOSE_PROJECT_DIR", "/evil")
+                    .env("PODMAN_COMPOSE_IN_POD", "evil")
                     .env("LC_ALL", "C.UTF-8")
                     .env("BASH_FUNC_umask%%", "() { echo 7; }")
                     .env("SHELLOPTS", "noglob:noclobber");
@@ -217,7 +223,7 @@ mod tests {
                 let (out, _) = read_to_end(child);
                 let bash = shell[0] == "bash";
                 let expected = match kept {
-                    false => "none none unix:///x C 0022 cat",
+                    false => "none none unix:///x C 0022 cat none none",
                     true if bash => "--exclude=x /usr unix:///x C.UTF-8 7 cat",
                     true => "--exclude=x /usr unix:///x C.UTF-8 ",
                 };

@@ -190,23 +190,15 @@ fn a_bare_host_says_what_it_lacks() {
     let bench = Bench::new();
     let repo = bench.web_stack("x");
     let _no_tar = Host::start(&bench, "no-tar", &["=tar", "docker", "podman"]);
-    let (error, record) = fails(
-        &bench,
-        &bench.run(stack_args("profile.compose-e2e", "no-tar", &repo, &[])),
-        "missing_dependency",
-        "prepare",
-    );
+    let (error, record) = fails(&bench, &bench.run(["create", "--host", "no-tar"]), "missing_dependency", "prepare");
     assert_eq!(error["details"]["missing"], json!(["tar"]));
     assert!(text(&error["hint"]).contains("tar"), "{error:#}");
     assert_eq!(record["teardown"][0]["outcome"], "absent");
     let _bare = Host::start(&bench, "bare", &["docker", "podman", "rsync", "zstd"]);
-    let (error, _) = fails(
-        &bench,
-        &bench.run(stack_args("profile.compose-e2e", "bare", &repo, &[])),
-        "missing_dependency",
-        "prepare",
-    );
+    let error = bench.run(stack_args("profile.compose-e2e", "bare", &repo, &[])).error_with_hint("missing_dependency");
     assert!(text(&error["hint"]).contains("compose"), "{error:#}");
+    // The host is asked before anything is written down.
+    assert_eq!(bench.run(["list"]).ok(), json!([]));
     // The canary needs none, and says that there is none.
     let canary = bench.run(["create", "--host", "bare"]).ok();
     assert_eq!(canary["certificate"]["runtime"], Value::Null, "{canary:#}");

@@ -266,8 +266,9 @@ fn an_id_that_begins_with_another_one_is_another_sandbox() {
         let long = format!("{short}-b");
         // On Docker the containers of `a-b` with `c` and of `a` with `b-c` have one name: the second create is refused by the engine.
         let c = if host == PODMAN { "c" } else { "d" };
-        bench.create_stack(host, &repo("long", &[c]), &["--id", &long]);
-        bench.create_stack(host, &repo("short", &["b-c", "c", "C"]), &["--id", &short]);
+        let profile = bench.profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
+        bench.run(stack_args(&profile, host, &repo("long", &[c]), &["--id", &long])).ok();
+        bench.run(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short])).ok();
         let images = |id: &str| {
             let all = "$1 images --format '{{.Repository}}:{{.Tag}}' | sed 's,^localhost/,,' | grep \"^sbx-$2-built:\" | sort | tr '\\n' ' '";
             on_host(host, &[all, engine(host), id])

@@ -22,7 +22,11 @@ use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::transfer::Plan;
 use crate::transport::{Command, Output, Source, Transport};
 
-const UP_SH: &str = include_str!("scripts/up.sh");
+const UP_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/up.sh")
+);
 const WRITE_SH: &str = include_str!("scripts/write.sh");
 
 /// A rendered file up to this size travels as an argument of `up`; a larger one in a call before it. An exec
@@ -211,6 +215,7 @@ pub(super) async fn up(
         .arg(if small { rendered.yaml.as_str() } else { "" })
         .arg(&runtime.engine)
         .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
+        .arg(request.owner.owner.as_str())
         .args(&runtime.command);
     let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
         .ok_or_else(|| Fault::internal("the rendered file cannot be read again"))?;

@@ -21,6 +21,13 @@ sbx_prelude() {
   unset -v PERL5LIB PERL5OPT PERL5DB PERL_UNICODE PERLIO PYTHONINSPECT PYTHONSTARTUP
   unset -v COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR
   unset -v COMPOSE_DISABLE_ENV_FILE COMPOSE_REMOVE_ORPHANS COMPOSE_IGNORE_ORPHANS COMPOSE_CONVERT_WINDOWS_PATHS
+  case $(export -p) in
+    *COMPOSE_* | *BUILDX_BAKE_*)
+      for sbx_one in $(env | sed -n -e 's/^\(PODMAN_\)\{0,1\}\(COMPOSE_[A-Za-z0-9_]*\)=.*/\1\2/p' -e 's/^\(BUILDX_BAKE_[A-Za-z0-9_]*\)=.*/\1/p'); do
+        unset -v "$sbx_one"
+      done
+      ;;
+  esac
   sbx_locale=${LC_ALL-}
   LC_ALL=C
   export LC_ALL

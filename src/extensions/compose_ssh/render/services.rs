@@ -96,6 +96,10 @@ pub(super) fn render(
     hooks(&mut service, &path, pass);
     let mut labels = environment::labels(&mut service, &path, &mut pass.loader, &pass.variables)?;
     labels.extend(pass.labels());
+    if matches!(pass.input.host.dialect, Dialect::Podman | Dialect::Narrow) {
+        // Docker's compose says it of each container. Where nobody does, an image's own label would.
+        labels.insert("com.docker.compose.oneoff".to_owned(), "False".into());
+    }
     if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut)
         && let Some(written) = deploy.shift_remove("labels")
     {

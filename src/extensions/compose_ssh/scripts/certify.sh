@@ -10,6 +10,7 @@ shift 4
 sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner"
 echo "0 $sbx_engine" >.up || exit 73
 mkdir -p .certify && cd .certify || exit 73
+sbx_file=$(env pwd -P)/compose.yaml
 # An image that no registry has; nothing is ever pulled for this.
 cat >compose.yaml <<END
 services:
@@ -21,11 +22,11 @@ networks:
   default:
     labels: {sandboxer.id: "$sbx_id", sandboxer.owner: "$sbx_owner"}
 END
-printf 'up=%s\n' "$(sbx_bounded 30 "$@" -p "$sbx_project" -f compose.yaml up -d >up.log 2>&1 </dev/null; echo $?)"
-printf 'ps=%s\n' "$(sbx_bounded 30 "$@" -p "$sbx_project" -f compose.yaml ps --format json >ps.log 2>/dev/null </dev/null; echo $?)"
+printf 'up=%s\n' "$(sbx_bounded 30 "$@" -p "$sbx_project" -f "$sbx_file" up -d >up.log 2>&1 </dev/null; echo $?)"
+printf 'ps=%s\n' "$(sbx_bounded 30 "$@" -p "$sbx_project" -f "$sbx_file" ps --format json >ps.log 2>/dev/null </dev/null; echo $?)"
 sbx_say ps_text "$(head -c 200 ps.log)"
 sbx_say up_text "$(tail -n 3 up.log)"
-sbx_bounded 30 "$@" -p "$sbx_project" -f compose.yaml down -v >/dev/null 2>&1 </dev/null
+sbx_bounded 30 "$@" -p "$sbx_project" -f "$sbx_file" down -v >/dev/null 2>&1 </dev/null
 for sbx_pod in $([ "$sbx_engine" != podman ] || sbx_belonging podman pod "$sbx_id" "$sbx_owner" | sed -n "s/^ours$sbx_cut\([^$sbx_cut]*\).*/\1/p"); do
   podman pod rm "$sbx_pod" >/dev/null 2>&1 </dev/null
 done

@@ -7,7 +7,7 @@ sbx_prove_machine "$4"
 sbx_stand "$(sbx_absolute "$1")" "$2" "$3"
 
 # Each of its containers as `STATE|ID|NAME|` and whether it is one of `compose run`, which nobody starts again.
-sbx_stands() {
+sbx_all_stand() {
   # One that goes away meanwhile is an error of `inspect`, and is not listed the next time. One that is listed and of which
   # nothing is said may run.
   sbx_tries=3
@@ -15,7 +15,7 @@ sbx_stands() {
     sbx_ids=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=sbx-$sbx_id") || { printf '%s\n' "$sbx_ids"; return 1; }
     [ -n "$sbx_ids" ] || return 0
     # shellcheck disable=SC2086
-    sbx_said=$("$sbx_engine" inspect --type container -f '{{.Created}}|{{.State.Status}}|{{.Id}}|{{.Name}}|{{index .Config.Labels "com.docker.compose.oneoff"}}' $sbx_ids 2>/dev/null </dev/null)
+    sbx_said=$("$sbx_engine" inspect --type container -f '{{.Created}}|{{.State.Status}}|{{.Id}}|{{.Name}}|{{json (index .Config.Labels "com.docker.compose.oneoff")}}' $sbx_ids 2>/dev/null </dev/null)
     # shellcheck disable=SC2086
     [ "$(printf '%s\n' "$sbx_said" | grep -c '|')" != "$(set -- $sbx_ids; echo $#)" ] || break
     sbx_tries=$((sbx_tries - 1))
@@ -39,7 +39,7 @@ if [ -n "$sbx_engine" ]; then
   sbx_said=$(sbx_let_go) || sbx_fail engine "$sbx_said"
   sbx_said=$(sbx_take_turn 60) || sbx_fail engine "$sbx_said"
   exec 9>>.turning
-  sbx_all=$(sbx_stands) || sbx_fail engine "$sbx_all"
+  sbx_all=$(sbx_all_stand) || sbx_fail engine "$sbx_all"
   sbx_running=$(sbx_those "$sbx_awake")
 fi
 
@@ -55,7 +55,7 @@ sbx_list=$({
   [ -z "$sbx_listed" ] || printf '%s\n' "$sbx_listed"
   [ -z "$sbx_engine" ] || printf '%s\n' "$sbx_all" | while IFS='|' read -r sbx_state sbx_one sbx_name sbx_once; do
     case " $sbx_awake " in *" $sbx_state "*) ;; *) continue ;; esac
-    case $sbx_once in [Tt]rue) continue ;; esac
+    case $sbx_once in \"[Tt]rue\") continue ;; esac
     printf '%s\n' "$sbx_listed" | grep -Fxq -e "$sbx_name" || printf '%s\n' "$sbx_name"
   done
 })
@@ -75,7 +75,7 @@ if [ -n "$sbx_running" ]; then
   [ -z "$sbx_paused" ] || sbx_turn "$sbx_engine" unpause $sbx_paused >/dev/null
   # shellcheck disable=SC2046
   sbx_said=$(sbx_turn "$sbx_engine" stop -t "$sbx_grace" $(sbx_ids_of "$sbx_running"))
-  sbx_all=$(sbx_stands) || sbx_fail engine "$sbx_all"
+  sbx_all=$(sbx_all_stand) || sbx_fail engine "$sbx_all"
   sbx_running=$(sbx_those "$sbx_awake")
   # shellcheck disable=SC2046
   [ -z "$sbx_running" ] || sbx_fail engine "still there: $(echo $(sbx_names_of "$sbx_running")); $sbx_said"

@@ -1,13 +1,19 @@
 # Writes the rendered file and starts it. Parameters: the sandbox's directory, the project, the file's text (empty: it is
-# there already), the engine's program, `apart` where containers are made and started by two calls, then the words of the
-# compose command.
+# there already), the engine's program, `apart` where containers are made and started by two calls, our owner, then the words of
+# the compose command. belonging.sh stands before it.
 umask 077
 cd -P -- "$1" || exit 72
-sbx_project=$2 sbx_engine=$4 sbx_calls=$5
+sbx_project=$2 sbx_engine=$4 sbx_calls=$5 sbx_owner=$6
 if [ -n "$3" ]; then
   { printf '%s' "$3" >.compose.yaml.new && mv .compose.yaml.new compose.yaml; } || exit 73
 fi
-shift 5
+shift 6
+# Somebody may have taken this id while the workspace came: compose would take what bears it for its own.
+# shellcheck disable=SC2034 # for the pod
+sbx_proved=yes
+sbx_met=$(sbx_lists "$sbx_engine" "${sbx_project#sbx-}" "$sbx_owner" |
+  sed -n -e 's/^failed //p' -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /p" | head -n 10)
+[ -z "$sbx_met" ] || { printf 'nothing is started beside %s\n' "$sbx_met" >&2; exit 75; }
 # An old Python reads files as the locale says.
 LC_ALL=${sbx_locale-}
 # Whoever tears this sandbox down must know which engine to ask, though nobody lived to write it down elsewhere, and must
@@ -17,5 +23,7 @@ sh -c 'read -r sbx_stat </proc/$PPID/stat; set -- "$1" ${sbx_stat##*) }; echo "$
 umask 022
 # podman-compose since 1.1 makes a container with `--requires` of those it depends on, and podman starts all of them again
 # with it, one-shots that have ended too. Made without that it is started behind them all the same.
-[ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" -f compose.yaml up --no-start --no-deps || exit
-exec "$@" -p "$sbx_project" -f compose.yaml up -d
+# By its whole path: a tool that is told of another folder would find another file.
+sbx_file=$(env pwd -P)/compose.yaml
+[ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" -f "$sbx_file" up --no-start --no-deps || exit
+exec "$@" -p "$sbx_project" -f "$sbx_file" up -d

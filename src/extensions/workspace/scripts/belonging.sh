@@ -49,10 +49,11 @@ sbx_rows_of() {
   printf '%s\n' "$sbx_rows_are"
 }
 
-# sbx_fields: a row's name, as JSON, becomes the name. Docker tells the names that links gave a container beside its own
+# sbx_fields KIND: a row's name, as JSON, becomes the name. Docker tells the names that links gave a container beside its own
 # (`web/db,db`).
 sbx_fields() {
   sbx_name=${sbx_name#\"} sbx_name=${sbx_name%\"}
+  [ "$1" = container ] || return 0
   while case $sbx_name in *,*) ;; *) false ;; esac && case ${sbx_name%%,*} in */*) ;; *) false ;; esac; do sbx_name=${sbx_name#*,}; done
   sbx_name=${sbx_name%%,*}
 }
@@ -98,7 +99,7 @@ sbx_belonging() {
   sbx_rows_are=$(sbx_rows_of "$sbx_with" "$sbx_what" "$@") || { printf '%s\n' "$sbx_rows_are"; return 1; }
   printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
     [ -n "$sbx_handle" ] || continue
-    sbx_fields
+    sbx_fields "$sbx_what"
     sbx_judge "$sbx_of_id" "$sbx_of_owners"
     [ "$sbx_what" != pod ] || sbx_judge_pod
     case $sbx_is in
@@ -135,7 +136,7 @@ sbx_ours_of_all() {
   printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
     sbx_own=${sbx_own#\"} sbx_own=${sbx_own%\"}
     case $sbx_own in '' | *[!a-z0-9-]*) continue ;; esac
-    sbx_fields
+    sbx_fields container
     set -- "$1" "$2" "$sbx_own"
     sbx_own=\"$sbx_own\"
     sbx_judge "$3" "$2"

@@ -18,3 +18,17 @@ sbx_describe() {
   shift
   [ $# = 0 ] || "$sbx_program" inspect --type container --format '{"Id":{{json .ID}},"Name":{{json .Name}},"RestartCount":{{json .RestartCount}},"State":{{json .State}},"Config":{"Labels":{{json .Config.Labels}}},"NetworkSettings":{"Ports":{{json .NetworkSettings.Ports}}}}' "$@"
 }
+
+# sbx_described ENGINE CONTAINER...: the same. One that goes away meanwhile is passed over; where the engine does not tell of
+# another one, its words instead.
+sbx_described() {
+  sbx_told=$(sbx_describe "$@" 2>/dev/null </dev/null) && { printf '%s\n' "$sbx_told"; return; }
+  sbx_with=$1
+  shift
+  for sbx_one; do
+    sbx_told=$(sbx_describe "$sbx_with" "$sbx_one" 2>/dev/null </dev/null) && { printf '%s\n' "$sbx_told"; continue; }
+    # What it says on stdout is somebody's labels.
+    ! sbx_told=$(sbx_describe "$sbx_with" "$sbx_one" 2>&1 >/dev/null </dev/null) || sbx_told="$sbx_with does not tell how its containers stand"
+    case $sbx_told in *"o such "*) ;; *) printf '%s\n' "$sbx_told"; return 1 ;; esac
+  done
+}

@@ -62,11 +62,7 @@ if [ -n "$sbx_engine" ]; then
   done
   sbx_found=$(sbx_of container "$sbx_lists_are")
   # shellcheck disable=SC2086
-  sbx_words=$(sbx_describe "$sbx_engine" $sbx_found 2>&1 </dev/null) || {
-    # One that goes away meanwhile is no reason to know nothing of the others.
-    case $sbx_words in *"o such "*) ;; *) sbx_fail engine "$sbx_words" ;; esac
-    sbx_words=$(for sbx_handle in $sbx_found; do sbx_describe "$sbx_engine" "$sbx_handle" 2>/dev/null </dev/null; done)
-  }
+  sbx_words=$(sbx_described "$sbx_engine" $sbx_found) || sbx_fail engine "$sbx_words"
   echo inspected=
   printf '%s\n' "$sbx_words" | sed 's/^/ /'
 fi

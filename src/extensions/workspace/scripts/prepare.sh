@@ -63,4 +63,9 @@ sbx_words=$( {
   rm -rf -- "$sbx_new" 2>/dev/null
   sbx_fail directory "$sbx_words"
 }
+# `mv` goes into a folder that appeared meanwhile.
+if [ -d "sbx-$sbx_id/$sbx_new" ]; then
+  rm -rf -- "sbx-$sbx_id/$sbx_new"
+  sbx_fail taken "$sbx_root/sbx-$sbx_id exists"
+fi
 echo prepared=yes

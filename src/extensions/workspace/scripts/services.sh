@@ -15,9 +15,8 @@ while [ $# -ge 2 ]; do
   sbx_has "$sbx_engine" || continue
   [ -z "$sbx_want" ] || [ "$(sbx_engine_id "$sbx_engine" "$sbx_want")" = "$sbx_want" ] || continue
   sbx_ids=$(sbx_ours_of_all "$sbx_engine" "$sbx_owners") || continue
-  # One that goes away meanwhile is an error of `inspect`, and says nothing of the others.
   # shellcheck disable=SC2086
-  sbx_words=$(sbx_describe "$sbx_engine" $sbx_ids 2>/dev/null </dev/null)
+  sbx_words=$(sbx_described "$sbx_engine" $sbx_ids) || continue
   sbx_say engine "$sbx_engine $sbx_want"
   echo inspected=
   printf '%s\n' "$sbx_words" | sed 's/^/ /'

@@ -96,10 +96,13 @@ sbx_built_by() {
     -e '/^    },\{0,1\}$/{' -e x -e '/\n *"build": /s/.*\n *"image": "\([A-Za-z0-9._:@/-]*\)",\{0,1\}.*/\1/p' -e 's/.*//' -e x -e '}' "$1" 2>/dev/null
 }
 
+# sbx_is_image NAME: whether there is one; the engine's words in sbx_said where it does not tell, and then there may be one.
+sbx_is_image() {
+  ! sbx_said=$("$sbx_engine" image inspect "$1" 2>&1 >/dev/null </dev/null) || { sbx_said=''; return 0; }
+  case $sbx_said in *"o such "* | *"not known"*) sbx_said=''; return 1 ;; esac
+}
 sbx_images() { # by name: those that were built for this sandbox
-  for sbx_name; do
-    ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null || printf '%s\n' "$sbx_name"
-  done
+  for sbx_name; do ! sbx_is_image "$sbx_name" || printf '%s\n' "$sbx_name"; done
 }
 
 if [ -n "$sbx_engine" ]; then
@@ -331,7 +334,8 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
   # The program and not the shell's own: the shell remembers what it was told.
   sbx_root=$(env pwd -P)
   sbx_where=${sbx_root%/}/$sbx_dir
-  sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || rm -rf -- ".sbx-$sbx_id.new"
+  # One whose manifest was not written yet is a create of ours that was cut off: nobody else's has been anywhere for long.
+  sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || [ "$(sbx_whose ".sbx-$sbx_id.new" "$sbx_id" "$sbx_owners")" = theirs ] || rm -rf -- ".sbx-$sbx_id.new"
   if [ -L "$sbx_dir" ]; then
     sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
   elif [ ! -e "$sbx_dir" ]; then
@@ -384,12 +388,12 @@ if [ -n "$sbx_engine" ]; then
   sbx_i=$(sbx_images "$@")
   for sbx_name in $sbx_i; do
     sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
-    if ! "$sbx_engine" image inspect "$sbx_name" >/dev/null 2>&1 </dev/null; then
+    if ! sbx_is_image "$sbx_name"; then
       sbx_done image "$sbx_name" removed
     elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
       sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
     else
-      sbx_done image "$sbx_name" failed "$sbx_img_words"
+      sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
       sbx_left image "$sbx_name"
     fi
   done
