@@ -86,12 +86,12 @@ fn a_build_that_reads_the_host_needs_a_word_on_podman() {
     let checked = bench.run(["hosts", "check", PODMAN]).ok();
     assert_eq!(checked[0]["facts"]["runtimes"][0]["engine_version"], "4.3.1");
     bench.assert_unchanged(PODMAN, &before);
-    // What the word permits is what it says.
+    // With the word it is built. Whether it gets out depends on what the distribution mended; Debian's did not when this was
+    // written, and the service said `of the host`.
     let profile = bench.profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
     let made = bench.run(stack_args(&profile, PODMAN, &repo, &[])).ok();
-    let logs = bench.run(["logs", &text(&made["id"])]);
+    assert_eq!(made["state"], "ready", "{made:#}");
     bench.run(["destroy", &text(&made["id"])]).ok();
-    assert!(logs.stdout.contains("of the host"), "{logs:#?}");
     bench.assert_unchanged(PODMAN, &before);
 }
 
