@@ -45,8 +45,13 @@ fn the_number_of_steps_is_right_from_the_first_on() {
     assert_eq!(read(&bench, "first", "marks"), "one\n");
     assert_eq!(
         steps(&bench.run_telling(["recreate", "first", "--yes"])),
-        8,
-        "verify, teardown, and a restore with its patches"
+        9,
+        "verify, images, teardown, and a restore with its patches"
+    );
+    assert_eq!(
+        steps(&bench.run_telling(["recreate", "source", "--yes"])),
+        6,
+        "images, teardown, prepare, transfer, up, ready"
     );
 
     let there = ["restore", "base", "--name", "there", "--host", PODMAN];

@@ -192,8 +192,12 @@ fn what_is_left_is_told_and_what_others_make_is_theirs() {
 $1 volume create "kept-sbx-$2" && $1 volume create "sbx-theirs-$2" || exit
 echo x >"$3/.sbx-$2.left"
 cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
+nohup unshare -m sh -c 'while :; do sleep 1; done' contained "sbx-$2" </dev/null >/dev/null 2>&1 &
+echo $!
 "#;
-        on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
+        let said = on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
+        // As a container's is: it has mounts of its own.
+        let contained = said.trim_end().lines().next_back().unwrap().to_owned();
         gate.open();
         let ran = running.finish_within(LONG);
         ran.error_with_hint("operation_failed");
@@ -216,11 +220,12 @@ cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
         on_host(
             host,
             &[
-                "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\"",
+                "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\" \"$5\"",
                 engine(host),
                 &id,
                 root.to_str().unwrap(),
                 pid,
+                &contained,
             ],
         );
         assert_over(&bench);

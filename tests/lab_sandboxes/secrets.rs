@@ -2,6 +2,7 @@
 //! prints each value that it hands on, and a container prints what it likes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::json;
@@ -116,5 +117,28 @@ fn a_refusal_does_not_quote_a_secret() {
         assert_ne!(ran.status, Some(0), "{ran:#?}");
         assert!(ran.stderr.contains("***"), "{ran:#?}");
         assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("dotenv-hunter2"), "{ran:#?}");
+    }
+}
+
+/// The engine quotes what it cannot execute, and with it what was filled in there.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_wake_that_fails_is_explained_without_its_values() {
+    for host in [PODMAN, DOCKER] {
+        let bench = Bench::new();
+        let compose = "services:\n  web:\n    image: localhost/sbx-lab:1\n    pull_policy: never\n    stop_signal: SIGKILL\n    command: [\"/tools/${API_TOKEN}\"]\n    volumes: [\"./tools:/tools\"]\n";
+        let files = [("docker-compose.yml", compose), (".env", "API_TOKEN=tok-5e1f9a\n"), ("tools/readme", "")];
+        let repo = bench.repository("wakes", &files);
+        let tool = repo.join("tools/tok-5e1f9a");
+        fs::write(&tool, "#!/bin/sh\nwhile :; do sleep 1; done\n").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+        bench.run(["sleep", &id]).ok();
+        fs::remove_file(bench.directory(host, &id).join("workspace/tools/tok-5e1f9a")).unwrap();
+        let ran = bench.run_telling(["wake", &id]);
+        ran.error("operation_failed");
+        assert!(ran.stderr.contains("/tools/***"), "{host}: it says why: {ran:#?}");
+        assert_kept(&bench, host, &ran);
+        bench.run(["destroy", &id, "--yes"]).ok();
     }
 }

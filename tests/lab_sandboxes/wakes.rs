@@ -40,7 +40,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "podman",
         "a start that was killed before podman wrote down what it had made",
-        "tries=60; until runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; do podman stop -t 0 $web >/dev/null 2>&1; podman start $web >/dev/null 2>&1 & sleep 0.1$((tries % 10))$((tries % 7)); kill -KILL $! 2>/dev/null; wait $! 2>/dev/null; tries=$((tries - 1)); [ $tries -gt 0 ] || break; done; :",
+        "differs() { runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; }\ntries=100; until differs; do [ $tries -gt 0 ] || { echo 'podman wrote it down each time' >&2; exit 1; }; tries=$((tries - 1)); podman stop -t 0 $web >/dev/null 2>&1; podman start $web >/dev/null 2>&1 & until [ -e /run/runc/$web ] || ! kill -0 $! 2>/dev/null; do :; done; kill -KILL $! 2>/dev/null; wait $! 2>/dev/null; done",
     ),
     ("any", "somebody started and paused them", "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null"),
     ("any", "somebody made one of them anew", "$1 start $deaf >/dev/null"),
@@ -100,8 +100,8 @@ const ENGINE: &str = r#"#!/bin/sh
 verb=$1
 for one; do :; done
 case $verb in
-  inspect) cat "$one" ;;
-  start) : >"begun-$one"; sleep "${LAG:-0}"; echo running >"$one" ;;
+  inspect) case $* in *Name*) echo "/sbx-$one" ;; *) cat "$one" ;; esac ;;
+  start) [ ! -e "broken-$one" ] || { echo "no such file: /$one"; echo "Error: failed to start containers: $one"; exit 1; } >&2; : >"begun-$one"; sleep "${LAG:-0}"; echo running >"$one" ;;
   stop) : >"begun-$one"; sleep "${LAG:-0}"; echo exited >"$one" ;;
 esac
 "#;
@@ -134,6 +134,18 @@ client=$(sed -n 2p .turning | cut -d ' ' -f 1)
 sbx_token=next; sbx_take_turn 30; cat aa bb"#,
     );
     assert_eq!(said, "in a session of its own\nrunning\nexited\n", "and the second was never begun");
+}
+
+#[test]
+fn the_first_that_cannot_be_started_is_named_with_its_state_and_why() {
+    let said = shell(
+        r#": >broken-bb; echo exited >cc
+(start aa bb cc 2>words); echo "status $?"; cat words aa bb cc
+[ ! -e begun-cc ] && [ ! -e .turning ] && echo 'it stopped there, and gave its turn back'"#,
+    );
+    let words = "sbx-bb cannot be started from the state exited: no such file: /bb";
+    let after = "it stopped there, and gave its turn back";
+    assert_eq!(said, format!("status 1\n{words}\nrunning\nexited\nexited\n{after}\n"));
 }
 
 #[test]

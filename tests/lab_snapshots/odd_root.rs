@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -91,6 +92,25 @@ fn an_odd_root_is_in_nobodys_way_for_any_kind_of_account() {
         bench.run(["snapshots", "delete", "base"]).ok();
         fs::remove_dir(&root).unwrap();
         bench.assert_unchanged(host, &before);
+    }
+}
+
+/// A device in a volume is told, whatever the folder is called that the volumes are filled in.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_device_in_a_volume_is_seen_below_an_odd_root() {
+    for odd in [ODD, "a,[b", r"a\1&", "^a*$"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, top) = (folder.path().join("from"), folder.path().join(odd));
+        fs::create_dir_all(from.join("volumes/kept")).unwrap();
+        fs::create_dir_all(top.join("volumes/kept")).unwrap();
+        let device = from.join("volumes/kept/null");
+        assert!(Command::new("mknod").arg(device).args(["c", "1", "3"]).status().unwrap().success());
+        let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/src/extensions/workspace/archive/scripts/as.sh");
+        let script = ". \"$1\"; tar -C \"$2\" -cf - volumes | sh -c \"$sbx_filling\" sh \"$3\" 1 kept - tar";
+        let ran = Command::new("sh").args(["-c", script, "sh", scripts]).args([&from, &top]).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(said, "status: 0\ndevice: volumes/kept/null\n", "{odd}");
     }
 }
 

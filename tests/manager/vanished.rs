@@ -32,13 +32,13 @@ async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
     *house.script.nothing_there.lock().unwrap() = true;
     *house.script.seen.lock().unwrap() = Inspection::default();
     let before = writes(&house);
-    house.manager.refresh_services("local").await.unwrap();
+    house.manager.doctor(false).await.unwrap();
     let lost = JsonStores::open(house.folder.path()).unwrap().sandboxes.list().await.unwrap();
     assert_eq!(lost.iter().filter(|record| record.state == State::Lost).count(), 60);
     assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(), 60);
     let written = writes(&house) - before;
-    assert!(written <= 2, "one write for what was seen, and one for the events that are told: {written}");
+    assert_eq!(written, 1, "one write for all that was seen");
     assert!(lost.iter().all(|record| record.observed_at.is_some() && record.services.is_empty()));
-    house.manager.refresh_services("local").await.unwrap();
+    house.manager.doctor(false).await.unwrap();
     assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(), 60, "each is told once");
 }

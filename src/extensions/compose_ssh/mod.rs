@@ -7,6 +7,7 @@
 mod certify;
 mod exec;
 mod fetched;
+mod given;
 mod handle;
 mod host;
 mod logs;
@@ -111,7 +112,7 @@ impl SandboxExtension for ComposeSsh {
         restored: Option<&Target>,
         reporter: &dyn Reporter,
     ) -> Result<(), ExtensionError> {
-        pull::pull(self, request, restored, reporter).await
+        given::told_of(&request.profile, pull::pull(self, request, restored, reporter).await)
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {
@@ -127,7 +128,7 @@ impl SandboxExtension for ComposeSsh {
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, ExtensionError> {
-        provision::provision(self, request, reporter).await
+        given::told_of(&request.profile, provision::provision(self, request, reporter).await)
     }
 
     async fn wait_ready(
@@ -136,7 +137,7 @@ impl SandboxExtension for ComposeSsh {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, ExtensionError> {
-        ready::wait_ready(self, target, limit, reporter).await
+        given::told(self, target, ready::wait_ready(self, target, limit, reporter).await).await
     }
 
     async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {
@@ -145,11 +146,13 @@ impl SandboxExtension for ComposeSsh {
 
     async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         let built = Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
-        teardown::teardown(self.transports.as_ref(), target, &built, reporter).await
+        let removed = teardown::teardown(self.transports.as_ref(), target, &built, reporter).await;
+        let report = given::told(self, target, removed).await?;
+        Ok(given::told_left(self, target, report).await)
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, ExtensionError> {
-        look::inspect(self, target).await
+        given::told(self, target, look::inspect(self, target).await).await
     }
 
     async fn services(
@@ -166,8 +169,8 @@ impl SandboxExtension for ComposeSsh {
         request: &CaptureRequest,
         reporter: &dyn Reporter,
     ) -> Result<Captured, ExtensionError> {
-        capture::capture(self.open(&target.host).await.map_err(before_anything)?.as_ref(), target, request, reporter)
-            .await
+        let transport = self.open(&target.host).await.map_err(before_anything)?;
+        given::told(self, target, capture::capture(transport.as_ref(), target, request, reporter).await).await
     }
 
     async fn suits(&self, profile: &Profile, archive: &ArchiveFacts, host: &HostName) -> Result<(), Fault> {
@@ -180,11 +183,12 @@ impl SandboxExtension for ComposeSsh {
         source: &RestoreSource,
         reporter: &dyn Reporter,
     ) -> Result<Restored, ExtensionError> {
-        snapshot::restore(self, request, source, reporter).await
+        given::told_of(&request.profile, snapshot::restore(self, request, source, reporter).await)
     }
 
     async fn resume(&self, target: &Target, called_off: Option<&SnapshotId>) -> Result<(), ExtensionError> {
-        capture::resume(self.open(&target.host).await?.as_ref(), target, called_off).await
+        let transport = self.open(&target.host).await?;
+        given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
@@ -196,7 +200,7 @@ impl SandboxExtension for ComposeSsh {
     }
 
     async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), ExtensionError> {
-        sleep::sleep(self, target, reporter).await
+        given::told(self, target, sleep::sleep(self, target, reporter).await).await
     }
 
     async fn wake(
@@ -205,7 +209,7 @@ impl SandboxExtension for ComposeSsh {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, ExtensionError> {
-        sleep::wake(self, target, limit, reporter).await
+        given::told(self, target, sleep::wake(self, target, limit, reporter).await).await
     }
 
     async fn run_patch(
@@ -214,7 +218,7 @@ impl SandboxExtension for ComposeSsh {
         run: &PatchRun,
         _reporter: &dyn Reporter,
     ) -> Result<PatchOutcome, ExtensionError> {
-        patch::run(self, target, run).await
+        given::told(self, target, patch::run(self, target, run).await).await
     }
 
     async fn exec(
@@ -239,7 +243,7 @@ impl SandboxExtension for ComposeSsh {
         follow: bool,
         sink: &mut dyn LogSink,
     ) -> Result<(), ExtensionError> {
-        logs::logs(self, target, service, tail, follow, sink).await
+        given::told(self, target, logs::logs(self, target, service, tail, follow, sink).await).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, Target};
 use crate::domain::fault::{Code, Fault};
+use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{HostContext, Pull, judge_rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, host, provision, source};
 use crate::extensions::workspace::said::Said;
@@ -29,27 +30,28 @@ pub(super) async fn pull(
     reporter.report(report.clone());
     let transport = extension.open(&request.host).await?;
     let engine = found.runtime.engine.clone();
-    let pulls = match restored {
+    let variables = source::variables(&request.profile);
+    let (pulls, masker) = match restored {
         None => {
             let rendering = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?.0;
-            rendering.result.map(|rendered| rendered.pulls)
+            let rendered = rendering.result.map_err(|error| provision::refused(&error))?;
+            let masker = Masker::of_file(&rendered.yaml, &rendered.variables);
+            (rendered.pulls, masker)
         }
         Some(target) => {
-            let text = rendered(transport.as_ref(), target).await?;
-            text.map_or_else(
-                || Ok(Vec::new()),
-                |text| judge_rendered(&text, &request.profile.compose, &HostContext::from(&found)),
-            )
+            let Some(text) = rendered(transport.as_ref(), target).await? else { return Ok(()) };
+            let pulls = judge_rendered(&text, &request.profile.compose, &HostContext::from(&found));
+            (pulls.map_err(|error| provision::refused(&error))?, Masker::of_file(&text, &variables))
         }
     };
-    let pulls = pulls.map_err(|error| provision::refused(&error))?;
     if pulls.is_empty() {
         return Ok(());
     }
+    let masker = masker.unwrap_or_else(|| Masker::of_variables(&variables));
     let words = pulls.iter().flat_map(|pull| [pull.policy.as_str(), &pull.image, &pull.platform]);
     let command = Command::script(PULL_SH).arg(&engine).args(words);
     let mut on_line = |_: Source, line: &[u8]| {
-        let message = Some(String::from_utf8_lossy(line).into_owned());
+        let message = Some(masker.line(line));
         reporter.report(Report { message, ..report.clone() });
     };
     let limit: Duration = request.profile.ready_timeout.duration();
@@ -66,7 +68,7 @@ pub(super) async fn pull(
         [] => format!("{engine} of {host} cannot say which images it has"),
         names => format!("{host} lacks {}", names.join(", ")),
     };
-    let error = failed("images", message, &output);
+    let error = failed("images", message, &masker.output(&output));
     Err(ExtensionError { untouched: true, ..error })
 }
 

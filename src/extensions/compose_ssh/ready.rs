@@ -9,17 +9,14 @@ use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Targ
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{Failure, Reachability, Service};
-use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::mask::{self, Masker};
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
-use crate::extensions::compose_ssh::source;
+use crate::extensions::compose_ssh::{ComposeSsh, given};
 use crate::extensions::workspace::reachability::{Door, reachability};
 use crate::extensions::workspace::{self, step};
 use crate::transport::{Command, Transport};
 
 const WORKSPACE_SH: &str = "cd -P -- \"$1\"";
-const GIVEN_SH: &str = include_str!("scripts/given.sh");
 
 /// Between two questions to the engine.
 const ASK_AGAIN: Duration = Duration::from_millis(300);
@@ -51,24 +48,13 @@ impl Asked<'_> {
         if words.trim().is_empty() {
             return words;
         }
-        match self.masker().await {
+        match given::masker(self.transport, self.target).await {
             Some(masker) => masker.cut(&words),
             None => format!(
                 "what {container} wrote is not kept, since nobody can tell the secrets in it; `sandboxer logs {}` shows it",
                 self.target.id
             ),
         }
-    }
-
-    /// What its containers were given, as the host has it: nothing of it is kept on this side.
-    async fn masker(&self) -> Option<Masker> {
-        let command = Command::script(GIVEN_SH).arg(workspace::workdir(self.target).ok()?);
-        let output = step(self.transport, "ready", &command).await.ok().filter(|output| !output.truncated)?;
-        let text = output.text();
-        let (file, variables) = text.split_once("\n# .env\n")?;
-        let mut variables = mask::assignments(variables);
-        variables.extend(source::variables(&self.target.profile));
-        Masker::of_file(file, &variables)
     }
 
     fn late(&self, why: &str, found: &[Container]) -> ExtensionError {

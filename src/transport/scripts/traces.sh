@@ -63,20 +63,28 @@ for sbx_word in $sbx_ids; do
   done </proc/mounts
 done 2>/dev/null
 
-# A process names one by its words, or works in its directory. The grep that looks has the patterns among its own words, and
-# is gone when its hits are read again.
+# sbx_is_contained PROCESS: it sees other mounts than we do. Of another user's only its numbers can be read: one for each
+# namespace that it is in.
+sbx_is_contained() {
+  # shellcheck disable=SC3013 # dash, bash and busybox have it
+  if [ -e "$1/ns/mnt" ]; then
+    ! [ "$1/ns/mnt" -ef /proc/self/ns/mnt ]
+  else
+    grep -q '^NSpid:.*[0-9][[:blank:]][[:blank:]]*[0-9]' "$1/status" 2>/dev/null
+  fi
+}
+# A process names one by its words, or works in its directory. One of a container has words and paths of its own. The grep that
+# looks has the patterns among its own words, and is gone when its hits are read again.
 # shellcheck disable=SC2086 # each is a word
 sbx_hits=$(grep -l -s -F $sbx_patterns /proc/[0-9]*/cmdline 2>/dev/null)
-# A container's process has paths of its own.
 for sbx_at in /proc/[0-9]*; do
-  # shellcheck disable=SC3013 # dash, bash and busybox have it
-  [ "$sbx_at/ns/mnt" -ef /proc/self/ns/mnt ] || continue
   sbx_where=$(readlink "$sbx_at/cwd")
   for sbx_word in $sbx_operation $sbx_ids; do
     case $sbx_where in *"$sbx_word"*) sbx_hits="$sbx_hits $sbx_at/cmdline" ;; esac
   done
 done 2>/dev/null
 for sbx_path in $sbx_hits; do
+  ! sbx_is_contained "${sbx_path%/cmdline}" || continue
   sbx_words=$(tr '\0' ' ' <"$sbx_path" 2>/dev/null | head -c 200)
   sbx_pid=${sbx_path#/proc/}
   [ -z "$sbx_words" ] || sbx_tell process "${sbx_pid%/cmdline} $sbx_words"

@@ -39,7 +39,8 @@ sbx_bring() {
     sleep 0.5 2>/dev/null || sleep 1
   done
   sbx_name=$("$sbx_with" inspect --type container -f '{{.Name}}' "$1" 2>/dev/null </dev/null)
-  printf '%s cannot be started from the state %s: %s\n' "${sbx_name#/}" "$(sbx_stands "$1" 2>/dev/null)" "$(printf '%s\n' "$sbx_said" | tail -n 1)"
+  # Docker says why in a line, and names the container in a second one.
+  printf '%s cannot be started from the state %s: %s\n' "${sbx_name#/}" "$(sbx_stands "$1" 2>/dev/null)" "$(printf '%s\n' "$sbx_said" | grep -v 'ailed to start containers: ' | tail -n 1)"
   return 1
 }
 

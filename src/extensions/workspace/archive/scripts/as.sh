@@ -188,7 +188,7 @@ done
 # Not by -C: GNU tar takes a backslash in its word for an escape.
 (cd "$sbx_top" && exec "$@" -xf - volumes)
 echo "status: $?" >&2
-find "$sbx_top/volumes" \( -type b -o -type c \) -print | sed "s,^$sbx_top/,device: ," >&2
+(cd "$sbx_top" && find volumes \( -type b -o -type c \) -print) | sed "s/^/device: /" >&2
 cat >/dev/null
 '
 

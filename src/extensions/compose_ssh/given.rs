@@ -1,0 +1,115 @@
+//! What a sandbox's containers were given, as its host has it: engines quote it where they fail, and it is told to nobody.
+//! Nothing of it is kept on this side.
+
+use crate::domain::extension::{ExtensionError, Target, TeardownReport};
+use crate::domain::fault::{Code, Fault};
+use crate::domain::profile::Profile;
+use crate::domain::sandbox::Failure;
+use crate::extensions::compose_ssh::mask::{self, Masker};
+use crate::extensions::compose_ssh::{ComposeSsh, source};
+use crate::extensions::workspace::{EVIDENCE_LINES, step, workdir};
+use crate::transport::{Command, Transport};
+
+const GIVEN_SH: &str = include_str!("scripts/given.sh");
+
+/// So much of an engine's words comes from a script at most (says.sh); the rest was cut off. Bytes.
+const WORDS: usize = 4000;
+
+/// `None`: there is no rendered file on the host, or it cannot be read.
+pub(super) async fn masker(transport: &dyn Transport, target: &Target) -> Option<Masker> {
+    let command = Command::script(GIVEN_SH).arg(workdir(target).ok()?);
+    let output = step(transport, "ready", &command).await.ok().filter(|output| !output.truncated)?;
+    let text = output.text();
+    let (file, variables) = text.split_once("\n# .env\n")?;
+    let mut variables = mask::assignments(variables);
+    variables.extend(source::variables(&target.profile));
+    Masker::of_file(file, &variables)
+}
+
+/// An answer of which the error quotes nothing that the containers were given.
+pub(super) async fn told<T>(
+    extension: &ComposeSsh,
+    target: &Target,
+    answer: Result<T, ExtensionError>,
+) -> Result<T, ExtensionError> {
+    match answer {
+        Err(error) if quotes(&error) => {
+            let silent = matches!(error.fault.code, Code::HostUnreachable | Code::HostChanged | Code::Timeout);
+            let masker = if silent { known(&target.profile) } else { of(extension, target).await };
+            Err(without(error, &masker))
+        }
+        answer => answer,
+    }
+}
+
+/// The same before there is a rendered file on the host.
+pub(super) fn told_of<T>(profile: &Profile, answer: Result<T, ExtensionError>) -> Result<T, ExtensionError> {
+    answer.map_err(|error| if quotes(&error) { without(error, &known(profile)) } else { error })
+}
+
+/// A removal's report without what the containers were given. Where the file went with the folder, the engine's words are
+/// about what is left, and what is named like a secret is masked in them.
+pub(super) async fn told_left(extension: &ComposeSsh, target: &Target, mut report: TeardownReport) -> TeardownReport {
+    if report.lines.iter().any(|line| line.reason.is_some()) {
+        let masker = of(extension, target).await;
+        for reason in report.lines.iter_mut().filter_map(|line| line.reason.as_mut()) {
+            *reason = masked(&masker, reason);
+        }
+    }
+    report
+}
+
+async fn of(extension: &ComposeSsh, target: &Target) -> Masker {
+    let found = match extension.open(&target.host).await {
+        Ok(transport) => masker(transport.as_ref(), target).await,
+        Err(_) => None,
+    };
+    found.unwrap_or_else(|| known(&target.profile))
+}
+
+fn known(profile: &Profile) -> Masker {
+    Masker::of_variables(&source::variables(profile))
+}
+
+fn quotes(error: &ExtensionError) -> bool {
+    error.failure.is_some() || std::error::Error::source(&error.fault).is_some()
+}
+
+/// The sentence itself is ours; what a tool said is its cause, and the evidence.
+fn without(error: ExtensionError, masker: &Masker) -> ExtensionError {
+    let causes = error.fault.causes();
+    let told: Vec<String> = causes.iter().map(|cause| masked(masker, cause)).collect();
+    let fault: Fault = if told == causes { error.fault } else { error.fault.because(told.join(": ")) };
+    let failure = error.failure.map(|failure| Failure { output: masked(masker, &failure.output), ..failure });
+    ExtensionError { fault, failure, ..error }
+}
+
+fn masked(masker: &Masker, words: &str) -> String {
+    let may_be_cut = words.len() + 4 > WORDS || words.lines().count() >= EVIDENCE_LINES;
+    if may_be_cut { masker.cut(words) } else { masker.text(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_sentence_and_loses_what_was_given() {
+        let file = "# ours\n{\"services\": {\"web\": {\"image\": \"app:1\", \"environment\": {\"API_TOKEN\": \"tok-5e1f9a\"}}}}";
+        let masker = Masker::of_file(file, &BTreeMap::new()).unwrap();
+        let said = "sbx-1-web-1 cannot be started: exec: \"/tools/tok-5e1f9a\": no such file";
+        let fault = Fault::new(Code::OperationFailed, "sandbox 1 could not be started").detail("step", "start");
+        let failure = Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
+        let error =
+            without(ExtensionError { fault: fault.because(said), failure: Some(failure), untouched: false }, &masker);
+        let told = "sbx-1-web-1 cannot be started: exec: \"/tools/***\": no such file";
+        assert_eq!(error.fault.message, "sandbox 1 could not be started");
+        assert_eq!(error.fault.details["step"], "start");
+        assert_eq!(error.fault.causes(), [told]);
+        assert_eq!(error.failure.unwrap().output, format!("{told}\n"));
+        let long = format!("{}tok-5e1", "x ".repeat(WORDS / 2));
+        assert!(masked(&masker, &long).ends_with("x ***"), "its end was cut off within a value");
+    }
+}
