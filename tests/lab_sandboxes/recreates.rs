@@ -185,7 +185,7 @@ fn a_recreate_from_an_archive_whose_subnet_was_taken_costs_nothing() {
     let (was, record) = (there(DOCKER, &id), told(&bench.get(&id)));
     assert!(was.contains("running") && was.contains("first"), "{was}");
     let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("invalid_input");
-    assert!(error.to_string().contains(&format!("the network {other} of")), "{error:#}");
+    assert!(error.to_string().contains(&format!("the network {other} has {of}.128/25")), "{error:#}");
     assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
     assert_eq!((there(DOCKER, &id), told(&bench.get(&id))), (was.clone(), record));
     network(&format!("rm {other}"));
