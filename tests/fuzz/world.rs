@@ -171,6 +171,8 @@ pub(crate) fn rendered(files: &BTreeMap<String, String>, world: &World, host: Ho
 }
 
 /// What it says of a file that it wrote itself, without the workspace.
+// `lab_render` has the tools say that.
+#[allow(dead_code)]
 pub(crate) fn rendered_again(text: &str, world: &World, host: Host) -> Result<Rendered, RenderError> {
     with_input(world, host, |input| judge_rendered(text, input))
 }
