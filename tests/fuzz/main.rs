@@ -20,7 +20,33 @@ use course::Tally;
 use judge::Judge;
 use seed::Plan;
 use serde_json::Value;
-use world::{HOSTS, World, rendered};
+use world::{HOSTS, World, rendered, rendered_again};
+
+/// What is started once is started again: a restored sandbox is judged by its rendered file before it is removed.
+#[test]
+fn what_was_rendered_is_taken_once_more() {
+    let world = World::at("/srv/fuzz");
+    let plan = Plan::read(100);
+    let mut refused = std::collections::BTreeMap::<String, usize>::new();
+    for number in plan.cases() {
+        for spoiled in [false, true] {
+            let case = course::case(plan.seed, number, spoiled);
+            for host in HOSTS {
+                let Ok(first) = rendered(&case.files(), &world, host) else { continue };
+                match rendered_again(&first.yaml, &world, host) {
+                    Ok(second) => assert_eq!(
+                        (first.services, first.fixed_addresses),
+                        (second.services, second.fixed_addresses),
+                        "seed {} case {number}",
+                        plan.seed
+                    ),
+                    Err(error) => *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1,
+                }
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
 
 /// What Docker's tools would read, without a tool between.
 fn direct(world: &World, text: &str, engine: &str) -> Vec<judge::Finding> {

@@ -8,7 +8,7 @@ use sandboxer::domain::compose_host::{Subnet, TakenSubnet};
 use sandboxer::domain::facts::{Flavour, Runtime};
 use sandboxer::domain::profile::Compose;
 use sandboxer::extensions::compose_ssh::render::{
-    Dialect, Entry, HostContext, MemoryTree, RenderError, RenderInput, Rendered, render,
+    Dialect, Entry, HostContext, MemoryTree, RenderError, RenderInput, Rendered, judge_rendered, render,
 };
 
 /// The sandbox. Its id is also the beginning of other ids, since an id may hold `-`.
@@ -167,18 +167,25 @@ pub(crate) const HOSTS: [Host; 5] = [
 
 /// The only call of the renderer: no profile allows anything.
 pub(crate) fn rendered(files: &BTreeMap<String, String>, world: &World, host: Host) -> Result<Rendered, RenderError> {
-    let compose = Compose::default();
-    let variables = BTreeMap::new();
-    let context = host.context();
-    let input = RenderInput {
+    with_input(world, host, |input| render(&world.tree(files), input))
+}
+
+/// What it says of a file that it wrote itself, without the workspace.
+// `lab_render` has the tools say that.
+#[allow(dead_code)]
+pub(crate) fn rendered_again(text: &str, world: &World, host: Host) -> Result<Rendered, RenderError> {
+    with_input(world, host, |input| judge_rendered(text, input))
+}
+
+fn with_input<T>(world: &World, host: Host, with: impl FnOnce(&RenderInput<'_>) -> T) -> T {
+    with(&RenderInput {
         sandbox_id: ID,
         owner: OWNER,
         profile_id: PROFILE,
         workdir: &world.workspace,
         compose_file: FILE,
-        compose: &compose,
-        variables: &variables,
-        host: &context,
-    };
-    render(&world.tree(files), &input)
+        compose: &Compose::default(),
+        variables: &BTreeMap::new(),
+        host: &host.context(),
+    })
 }

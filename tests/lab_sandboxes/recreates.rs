@@ -1,10 +1,11 @@
 //! A recreate that cannot come to its end is refused while the sandbox that is there still runs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, engine, on_host, stack_args, text};
 
 const V1: &str = "sandboxer01-v1";
 const NEW: &str = "coulombcore-new";
@@ -155,4 +156,99 @@ fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing_on_docker() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing_on_podman() {
     a_restored_one_costs_nothing(PODMAN);
+}
+
+/// A sandbox with a volume and a subnet, from an archive; its subnet is somebody else's by the time that it is made again.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_recreate_from_an_archive_whose_subnet_was_taken_costs_nothing() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let of = format!("10.205.{}", std::process::id() % 250);
+    let network = |words: &str| on_host(DOCKER, &[&format!("docker network {words}")]);
+    let compose = format!("{KEEPER}networks: {{default: {{ipam: {{config: [{{subnet: {of}.0/24}}]}}}}}}\n");
+    let repo = bench.stack("fixed", &compose);
+    let made = bench.create_stack(DOCKER, &repo, &[]);
+    let taken = bench.run(["snapshot", &text(&made["id"]), "--mode", "stop"]).ok();
+    bench.run(["destroy", &text(&made["id"])]).ok();
+    let id = text(&bench.run(["restore", &text(&taken["id"])]).ok()["id"]);
+    // The engine gives no subnet twice: the sandbox's own network goes first.
+    let other = format!("sbx-test-taken-{}", std::process::id());
+    on_host(
+        DOCKER,
+        &[
+            "docker network disconnect -f \"sbx-$1_default\" \"$(docker ps -q --filter label=sandboxer.id=$1)\"; docker network rm \"sbx-$1_default\"",
+            &id,
+        ],
+    );
+    network(&format!("create --subnet {of}.128/25 {other}"));
+    let (was, record) = (there(DOCKER, &id), told(&bench.get(&id)));
+    assert!(was.contains("running") && was.contains("first"), "{was}");
+    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("invalid_input");
+    assert!(error.to_string().contains(&format!("the network {other} has {of}.128/25")), "{error:#}");
+    assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+    assert_eq!((there(DOCKER, &id), told(&bench.get(&id))), (was.clone(), record));
+    network(&format!("rm {other}"));
+    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_ne!(there(DOCKER, &id), was, "it was made again");
+    bench.run(["destroy", &id]).ok();
+    bench.run(["snapshots", "delete", &text(&taken["id"])]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+/// `sbx-a-b-c-1` is the service `c` of `a-b`, and would be `b-c` of `a`.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_recreate_whose_new_service_would_have_anothers_name_costs_nothing() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let id = format!("n{}", std::process::id());
+    let other = format!("{id}-b");
+    let first = bench.stack("first", KEEPER);
+    bench.run(stack_args("profile.compose-e2e", DOCKER, &first, &["--id", &id])).ok();
+    let second = bench.stack("second", &KEEPER.replace("keeper:", "c:"));
+    bench.run(stack_args("profile.compose-e2e", DOCKER, &second, &["--id", &other])).ok();
+    let (was, record) = (there(DOCKER, &id), told(&bench.get(&id)));
+    fs::write(first.join("docker-compose.yml"), KEEPER.replace("keeper:", "b-c:")).unwrap();
+    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("conflict");
+    assert!(text(&error["message"]).contains(&format!("sbx-{id}-b-c-1")), "{error:#}");
+    assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+    assert_eq!((there(DOCKER, &id), told(&bench.get(&id))), (was, record));
+    bench.run(["destroy", &other]).ok();
+    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    bench.run(["destroy", &id]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+/// The other engine has no word in it: here one whose lists cannot be had, which would be asked when everything is gone.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_recreate_asks_the_engine_that_is_used_and_no_other() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let bin = bench.path("engines");
+    fs::create_dir(&bin).unwrap();
+    let (docker, podman) = (bin.join("docker"), bin.join("podman"));
+    let real = on_host(DOCKER, &["command -v docker"]);
+    fs::write(&docker, format!("#!/bin/sh\nexec {} \"$@\"\n", real.trim())).unwrap();
+    let script = "#!/bin/sh\ncase \"$*\" in *debug*'ps -q') echo 'msg=\"Using graph root /\"' ;; --version) echo 'podman version 4.3.1' ;; *) echo out of order >&2; exit 1 ;; esac\n";
+    fs::write(&podman, script).unwrap();
+    for file in [&docker, &podman] {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let engine = on_host(DOCKER, &["printf '%s\\n%s\\n' \"$DOCKER_HOST\" \"$DOCKER_CONFIG\""]);
+    let engine: Vec<&str> = engine.lines().collect();
+    let repo = bench.stack("plain", KEEPER);
+    let run = |args: Vec<String>| {
+        let mut command = bench.command(args);
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("DOCKER_HOST", engine[0]).env("DOCKER_CONFIG", engine[1]);
+        Started::spawn(command).finish().ok()
+    };
+    let id = text(&run(stack_args("profile.compose-e2e", "local", &repo, &[]))["id"]);
+    let was = there(DOCKER, &id);
+    assert_eq!(run(["recreate", &id, "--yes"].map(str::to_owned).to_vec())["state"], "ready");
+    assert_ne!(there(DOCKER, &id), was, "it was made again");
+    run(["destroy", &id].map(str::to_owned).to_vec());
+    bench.assert_unchanged(DOCKER, &before);
 }

@@ -287,14 +287,16 @@ fn a_kill_at_any_point_loses_no_record_and_no_event() {
         remove(point, &id);
     }
     // A rollback that is killed is taken up by the destroy, too.
-    let repo = bench.stack("none", "services: {a: {image: x}}\n");
+    let repo = bench.stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
     for (n, point) in ["rollback.begin", "rollback.torn_down"].into_iter().enumerate() {
         let id = format!("back-{n}");
-        let input = format!("repo={}", repo.display());
-        killed(
-            point,
-            &["create", "--id", &id, "--host", "local", "--profile", "profile.compose-e2e", "--input", &input],
-        );
-        remove(point, &id);
+        let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]);
+        let ran = bench.run_failing(&format!("{point}=return"), &args);
+        assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
+        destroy(&bench, &id);
+        assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
+        assert_eq!(std::fs::read_dir(bench.workspace_root(DOCKER)).map_or(0, Iterator::count), 0, "{point}");
+        let kinds = bench.event_kinds(&id);
+        assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{point}: {kinds:?}");
     }
 }

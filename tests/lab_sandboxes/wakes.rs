@@ -40,7 +40,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "podman",
         "a start that was killed before podman wrote down what it had made",
-        "differs() { runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; }\ntries=100; until differs; do [ $tries -gt 0 ] || { echo 'podman wrote it down each time' >&2; exit 1; }; tries=$((tries - 1)); podman stop -t 0 $web >/dev/null 2>&1; podman start $web >/dev/null 2>&1 & until [ -e /run/runc/$web ] || ! kill -0 $! 2>/dev/null; do :; done; kill -KILL $! 2>/dev/null; wait $! 2>/dev/null; done",
+        "differs() { runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; }\ntries=100; until differs; do [ $tries -gt 0 ] || { echo 'podman wrote it down each time' >&2; exit 1; }; tries=$((tries - 1)); podman stop -t 0 $web >/dev/null 2>&1 || :; podman start $web >/dev/null 2>&1 & until [ -e /run/runc/$web ] || ! kill -0 $! 2>/dev/null; do :; done; kill -KILL $! 2>/dev/null || :; wait $! 2>/dev/null || :; done",
     ),
     ("any", "somebody started and paused them", "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null"),
     ("any", "somebody made one of them anew", "$1 start $deaf >/dev/null"),

@@ -3,22 +3,25 @@
 
 use std::time::Duration;
 
+use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::extensions::compose_ssh::mask::Masker;
-use crate::extensions::compose_ssh::render::{HostContext, Pull, judge_rendered};
+use crate::extensions::compose_ssh::render::{Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan};
 use crate::extensions::compose_ssh::{ComposeSsh, host, provision, source};
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{failed, step};
+use crate::extensions::workspace::{self, before_anything, failed, step};
 use crate::transport::{Command, Source, Transport};
 
 const PULL_SH: &str = include_str!("scripts/pull.sh");
+const NAMES_SH: &str = include_str!("scripts/names.sh");
 const RENDERED_SH: &str = include_str!("scripts/rendered.sh");
 
 /// Has every image on the host that the stack is started or built from. One that is made again from its archive (`restored`: as
 /// it stands) is judged by the file that came of that archive before.
 ///
-/// Errors: `operation_failed` naming each one that is not there and cannot be pulled. Nothing else was changed.
+/// Errors: `invalid_input` for a file that is refused, `conflict` for a container's name that is somebody's, `operation_failed`
+/// naming each one that is not there and cannot be pulled. Nothing else was changed.
 pub(super) async fn pull(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
@@ -30,20 +33,19 @@ pub(super) async fn pull(
     reporter.report(report.clone());
     let transport = extension.open(&request.host).await?;
     let engine = found.runtime.engine.clone();
-    let variables = source::variables(&request.profile);
-    let (pulls, masker) = match restored {
-        None => {
-            let rendering = host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?.0;
-            let rendered = rendering.result.map_err(|error| provision::refused(&error))?;
-            let masker = Masker::of_file(&rendered.yaml, &rendered.variables);
-            (rendered.pulls, masker)
-        }
-        Some(target) => {
-            let Some(text) = rendered(transport.as_ref(), target).await? else { return Ok(()) };
-            let pulls = judge_rendered(&text, &request.profile.compose, &HostContext::from(&found));
-            (pulls.map_err(|error| provision::refused(&error))?, Masker::of_file(&text, &variables))
-        }
+    let dialect = Dialect::of(&found.runtime);
+    let rendered = match restored {
+        None => host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?.0.result,
+        Some(target) => match again(transport.as_ref(), request, target, found).await? {
+            Some(judged) => judged,
+            None => return Ok(()),
+        },
     };
+    let rendered = rendered.map_err(|error| provision::refused(&error))?;
+    names_are_free(transport.as_ref(), request, &engine, &rendered, dialect).await?;
+    let variables = source::variables(&request.profile);
+    let masker = Masker::of_file(&rendered.yaml, &rendered.variables);
+    let pulls = rendered.pulls;
     if pulls.is_empty() {
         return Ok(());
     }
@@ -72,11 +74,84 @@ pub(super) async fn pull(
     Err(ExtensionError { untouched: true, ..error })
 }
 
-/// What a sandbox was started from; none where it came to no start.
-async fn rendered(transport: &dyn Transport, target: &Target) -> Result<Option<String>, ExtensionError> {
+/// What a restored sandbox was started from, judged for the host as it is now; none where it came to no start.
+async fn again(
+    transport: &dyn Transport,
+    request: &ProvisionRequest,
+    target: &Target,
+    mut found: ComposeHost,
+) -> Result<Option<Result<Rendered, RenderError>>, ExtensionError> {
     let Some(workdir) = &target.workdir else { return Ok(None) };
     let output = step(transport, "images", &Command::script(RENDERED_SH).arg(workdir)).await?;
-    Ok(Some(output.text()).filter(|text| !text.is_empty()))
+    if output.truncated {
+        let message = format!("the file that it was started from cannot be read whole on {}", transport.spec().name);
+        return Err(failed("images", message, &output));
+    }
+    let text = output.text();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let workspace = workspace::workspace(workdir);
+    let judge = |host: &ComposeHost| source::judge_rendered(&text, request, &workspace, &HostContext::from(host));
+    let judged = judge(&found);
+    if !host::wants_addresses(&judged, &found) {
+        return Ok(Some(judged));
+    }
+    found.taken = Some(host::taken(transport, &found.runtime, request).await?);
+    Ok(Some(judge(&found)))
+}
+
+/// Docker's compose calls a container `sbx-ID-SERVICE-N`: `b-c` of `a` has the names that `c` of `a-b` has, and would be found
+/// out when this sandbox is gone. Other composes part them by `_`, which no id has.
+///
+/// Errors: `conflict` with whose it is.
+async fn names_are_free(
+    transport: &dyn Transport,
+    request: &ProvisionRequest,
+    engine: &str,
+    rendered: &Rendered,
+    dialect: Dialect,
+) -> Result<(), ExtensionError> {
+    if dialect != Dialect::Full || engine != "docker" {
+        return Ok(());
+    }
+    let project = request.id.project();
+    let output = step(transport, "images", &Command::script(NAMES_SH).arg(engine).arg(&project)).await?;
+    let host = &transport.spec().name;
+    let text = output.text();
+    if !output.ok() || output.truncated {
+        return Err(failed("images", format!("{engine} of {host} cannot say which containers it has"), &output));
+    }
+    match clash(&text, &project, &rendered.services) {
+        None => Ok(()),
+        Some((name, service)) => {
+            let message = format!(
+                "the service `{service}` of sandbox {} would be the container {name} on {host}, which is somebody else's",
+                request.id
+            );
+            let fault = Fault::new(Code::Conflict, message)
+                .hint("give the service another name, or remove that container")
+                .detail("step", "images");
+            Err(before_anything(fault))
+        }
+    }
+}
+
+/// The first name that a service gets and that a container of another project has; lines are `NAMES PROJECT`.
+fn clash<'a>(text: &'a str, project: &str, services: &'a [ServicePlan]) -> Option<(&'a str, &'a str)> {
+    text.lines().find_map(|line| {
+        let (names, of) = line.split_once(' ')?;
+        names.split(',').filter(|_| of != project).find_map(|name| {
+            let service = services.iter().find(|service| {
+                let number = name.strip_prefix(project).and_then(|rest| rest.strip_prefix('-'));
+                let number = number.and_then(|rest| rest.strip_prefix(&service.name)?.strip_prefix('-'));
+                number
+                    .and_then(|number| number.parse::<u32>().ok())
+                    .is_some_and(|n| (1..=service.replicas).contains(&n))
+            })?;
+            Some((name, service.name.as_str()))
+        })
+    })
 }
 
 /// An image that is lacking, with who wants it and why it is not pulled.
@@ -93,4 +168,37 @@ fn late(fault: Fault, request: &ProvisionRequest) -> Fault {
     Fault::new(Code::Timeout, format!("the images were not there within the profile's ready_timeout of {limit}"))
         .detail("step", "images")
         .because(fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_container_of_another_project_is_in_the_way_of_the_service_that_gets_its_name() {
+        let service = |name: &str, replicas| ServicePlan {
+            name: name.to_owned(),
+            image: String::new(),
+            built: false,
+            replicas,
+            ports: Vec::new(),
+            has_healthcheck: false,
+            restart: String::new(),
+            one_shot: false,
+            needs: BTreeMap::new(),
+        };
+        let services = [service("web", 1), service("b-c", 2)];
+        for (line, met) in [
+            ("sbx-a-b-c-1 sbx-a-b", Some(("sbx-a-b-c-1", "b-c"))),
+            ("other,sbx-a-b-c-2 ", Some(("sbx-a-b-c-2", "b-c"))),
+            ("sbx-a-b-c-3 sbx-a-b", None),
+            ("sbx-a-b-c-1 sbx-a", None),
+            ("sbx-a-b-c sbx-a-b", None),
+            ("sbx-ab-c-1 sbx-ab", None),
+        ] {
+            assert_eq!(clash(line, "sbx-a", &services), met, "{line}");
+        }
+    }
 }

@@ -192,7 +192,19 @@ struct Pass<'a> {
     writable: Vec<(String, String)>,
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    fn new(input: &'a RenderInput<'a>, loader: Loader<'a>, variables: Variables) -> Self {
+        Self {
+            input,
+            loader,
+            variables,
+            images: BTreeSet::new(),
+            sources: BTreeSet::new(),
+            mounted: BTreeSet::new(),
+            writable: Vec::new(),
+        }
+    }
+
     fn findings(&mut self) -> &mut Findings {
         self.loader.findings
     }
@@ -252,19 +264,20 @@ pub fn render_telling(
     let variables = variables(&mut loader, input)?;
     let project = loader.main(input.compose_file, &variables)?;
     loader.mention_override(input.compose_file);
-    let mut pass = Pass {
-        input,
-        loader,
-        variables,
-        images: BTreeSet::new(),
-        sources: BTreeSet::new(),
-        mounted: BTreeSet::new(),
-        writable: Vec::new(),
-    };
+    settle(project, Pass::new(input, loader, variables), rewrites)
+}
+
+/// What stands in the project's files becomes the file that is started, or is refused.
+fn settle(
+    project: Map<String, Value>,
+    mut pass: Pass<'_>,
+    rewrites: &mut Vec<Rewrite>,
+) -> Result<Rendered, RenderError> {
     let (mut project, services) = assemble(project, &mut pass)?;
     pass.refuse_replaceable();
-    let Pass { loader, images, sources, variables, .. } = pass;
-    let documents = loader.documents;
+    let Pass { input, loader, images, sources, variables, .. } = pass;
+    let Loader { workspace, documents, findings, .. } = loader;
+    let mut findings = std::mem::take(findings);
     shapes::judge(&mut project, &paths::normalize(input.workdir), input.host.dialect, &mut findings);
     findings.locate(&documents);
     findings.mask(&Masker::of_variables(&variables));
@@ -276,7 +289,7 @@ pub fn render_telling(
         project.get("volumes").and_then(Value::as_object).map(|map| map.keys().cloned().collect()).unwrap_or_default();
     volumes.sort();
     let fixed_addresses = networks::fixed(&project);
-    let pulls = pulls::of(&project, &workspace)?;
+    let pulls = pulls::of(&project, workspace)?;
     let yaml = print(project);
     Ok(Rendered {
         fixed_addresses,

@@ -75,20 +75,36 @@ pub(super) fn render_tree(
     host: &HostContext,
     rewrites: &mut Vec<Rewrite>,
 ) -> Result<Rendered, RenderError> {
-    render::render_telling(
-        tree,
-        &RenderInput {
-            sandbox_id: request.id.as_str(),
-            owner: request.owner.owner.as_str(),
-            profile_id: request.profile.id.as_str(),
-            workdir,
-            compose_file: request.inputs.get(COMPOSE_FILE).map_or("docker-compose.yml", String::as_str),
-            compose: &request.profile.compose,
-            variables: &variables(&request.profile),
-            host,
-        },
-        rewrites,
-    )
+    let variables = variables(&request.profile);
+    render::render_telling(tree, &input(request, workdir, &variables, host), rewrites)
+}
+
+/// Judges a file that was rendered for this request before, for a workspace at `workdir` on the host.
+pub(super) fn judge_rendered(
+    text: &str,
+    request: &ProvisionRequest,
+    workdir: &str,
+    host: &HostContext,
+) -> Result<Rendered, RenderError> {
+    render::judge_rendered(text, &input(request, workdir, &BTreeMap::new(), host))
+}
+
+fn input<'a>(
+    request: &'a ProvisionRequest,
+    workdir: &'a str,
+    variables: &'a BTreeMap<String, String>,
+    host: &'a HostContext,
+) -> RenderInput<'a> {
+    RenderInput {
+        sandbox_id: request.id.as_str(),
+        owner: request.owner.owner.as_str(),
+        profile_id: request.profile.id.as_str(),
+        workdir,
+        compose_file: request.inputs.get(COMPOSE_FILE).map_or("docker-compose.yml", String::as_str),
+        compose: &request.profile.compose,
+        variables,
+        host,
+    }
 }
 
 /// A renderer's error as refusals: all of them, each with its place.

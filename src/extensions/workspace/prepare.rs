@@ -113,7 +113,11 @@ pub(crate) async fn prepare(
             Detect::First(_) => "first",
             Detect::Known(_) => "engines",
         })
-        .args(if let Detect::First(words) = wanted.runtime { words } else { &[] });
+        .args(match wanted.runtime {
+            Detect::No => &[],
+            Detect::First(words) => words,
+            Detect::Known(known) => std::slice::from_ref(&known.engine),
+        });
     let output = step(transport, "prepare", &command).await?;
     let text = output.text();
     let said = Said::read(&text);

@@ -145,12 +145,6 @@ impl Dialect {
     }
 }
 
-/// What a rendered service asks for and a tool does not give, with what is said to that.
-pub(super) fn lacking(dialect: Dialect, service: &Map<String, Value>) -> impl Iterator<Item = (&'static str, String)> {
-    let needed = NEEDED.iter().filter(move |(key, _)| !dialect.reads(key) && service.get(*key).is_some_and(is_on));
-    needed.map(move |(key, what)| (*key, format!("{} {what}", dialect.tool())))
-}
-
 /// A service in the tool's words.
 pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let dialect = pass.input.host.dialect;
