@@ -91,7 +91,9 @@ impl Host {
         }
         let archive = scripts.join("extensions/workspace/archive/scripts");
         let letting_go = fs::read_to_string(archive.join("let_go.sh")).unwrap();
-        text += &format!("sbx_letting_go='{letting_go}'\neval \"$sbx_letting_go\"\n");
+        for part in ["sbx_letting_go='", &letting_go, "'\neval \"$sbx_letting_go\"\n"] {
+            text += part;
+        }
         for name in last.split(' ') {
             text += &fs::read_to_string(archive.join(name)).unwrap();
         }
