@@ -116,6 +116,8 @@ fn describe(kind: &str, host: &str, root: &str) -> Fault {
             Fault::new(Code::OperationFailed, format!("nothing can be written into the sandbox's directory on {host}"))
                 .hint(format!("is the disk of {host} full?"))
         }
+        "unread" => Fault::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be read"))
+            .hint(format!("look at it on {host}, then try again")),
         "identity" => Fault::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
             .hint("nothing was touched; check what the host's name points to"),
         "theirs" => Fault::new(

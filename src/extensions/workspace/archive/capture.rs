@@ -162,6 +162,8 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
             Fault::new(fault, format!("the containers of sandbox {id} cannot be held still"))
                 .hint("--mode stop stops them meanwhile; --mode live takes files as they change")
         }
+        Some("busy") => Fault::new(Code::Conflict, format!("an earlier snapshot of sandbox {id} is still at work on {host}"))
+            .hint("it ends by itself once its console is gone; then try again"),
         Some("exclude") => {
             let message =
                 format!("tar on {host} cannot leave anything out, and the profile's snapshot.exclude asks for that");

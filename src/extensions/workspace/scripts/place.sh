@@ -62,3 +62,15 @@ sbx_whose() {
     echo theirs
   fi
 }
+
+# sbx_hidden PATH: why it cannot be looked at, though nothing says that it is not there. 1 where it is there and can be read,
+# or is not there.
+sbx_hidden() {
+  sbx_tried=$(LC_ALL=C ls -d -- "$1" 2>&1) || case $sbx_tried in
+    *'No such file'* | *'Not a directory'*) return 1 ;;
+    *) printf '%s\n' "$sbx_tried"; return ;;
+  esac
+  [ -f "$1" ] || return 1
+  sbx_tried=$(head -c 1 "$1" 2>&1 >/dev/null) && return 1
+  printf '%s\n' "$sbx_tried"
+}

@@ -130,10 +130,9 @@ sbx_cutting='
 sbx_cut() {
   mkfifo "$1.end" || return
   tail -c 11264 <"$1.end" >"$1.rest" &
-  tee "$1.end" | head -c -11264
-  wait $!
+  { tee "$1.end" || echo "status: 3" >&2; } | head -c -11264 && wait $! || return
   sbx_blocks=$(od -An -v -tx1 -w512 "$1.rest" | grep -n "[1-9a-f]" | tail -n 1 | cut -d : -f 1)
-  head -c "$((${sbx_blocks:-0} * 512))" "$1.rest"
+  [ -n "$sbx_blocks" ] && head -c "$((sbx_blocks * 512))" "$1.rest" || return
   rm -f "$1.end" "$1.rest"
 }
 '
@@ -158,7 +157,7 @@ while [ $# -gt 0 ]; do
   { eval "set -- $(sed -n "s/^q //p" "$sbx_notes.told" | tr "\n" " ")"
     tar --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime" --numeric-owner --xattrs "--xattrs-include=*" --sparse \
     --quoting-style=escape "--quote-chars= " -vv --full-time --index-file="$sbx_notes.index" --anchored --no-wildcards \
-    -X "$sbx_notes.special" "$@" "--transform=flags=rh;s,^\.,volumes/$sbx_name," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes"
+    -X "$sbx_notes.special" "$@" "--transform=flags=rh;s,^\.,volumes/$sbx_name," -cf - . --no-recursion .; echo "status: $?" >&2; } | sbx_cut "$sbx_notes" || echo "status: 3" >&2
   echo "entries: $(wc -l <"$sbx_notes.index")" >&2
   # The folder itself is in it twice.
   sbx_lacking "$(($(wc -l <"$sbx_notes.index") - 1))" "$(($(sbx_names_of . | tr -cd "\0" | wc -c)))" . "$sbx_notes.begun" "of the volume $sbx_name" >&2
@@ -188,21 +187,10 @@ done
 # Not by -C: GNU tar takes a backslash in its word for an escape.
 (cd "$sbx_top" && exec "$@" -xf - volumes)
 echo "status: $?" >&2
-(cd "$sbx_top" && find volumes \( -type b -o -type c \) -print) | sed "s/^/device: /" >&2
+{ (cd "$sbx_top" && find volumes \( -type b -o -type c \) -print) || echo "status: 3" >&2; } | sed "s/^/device: /" >&2
 cat >/dev/null
 '
 
-# sbx_hidden PATH: why it cannot be looked at, though nothing says that it is not there. 1 where it is there and can be read,
-# or is not there.
-sbx_hidden() {
-  sbx_tried=$(LC_ALL=C ls -d -- "$1" 2>&1) || case $sbx_tried in
-    *'No such file'* | *'Not a directory'*) return 1 ;;
-    *) printf '%s\n' "$sbx_tried"; return ;;
-  esac
-  [ -f "$1" ] || return 1
-  sbx_tried=$(head -c 1 "$1" 2>&1 >/dev/null) && return 1
-  printf '%s\n' "$sbx_tried"
-}
 # sbx_number TEXT, sbx_hash TEXT: whether it is one. A file that was written on a full disk is there, and empty.
 sbx_number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 sbx_hash() { case $1 in *[!0-9a-f]*) return 1 ;; esac; [ ${#1} = 64 ]; }

@@ -22,7 +22,36 @@ sbx_here=${sbx_root%/}/$sbx_project
 [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "its manifest.json does not name this sandbox and this installation"
 [ -d workspace ] && [ ! -L workspace ] || sbx_fail gone "$sbx_here/workspace is not there"
 [ $# = 0 ] || tar -X /dev/null -cf /dev/null manifest.json 2>/dev/null || sbx_fail exclude "$(tar -X /dev/null -cf /dev/null manifest.json 2>&1 | head -n 1)"
-sbx_volumes=
+sbx_volumes='' sbx_running='' sbx_then=''
+sbx_nl='
+'
+# sbx_inspected FORMAT CONTAINER...: what the engine says of each; its words where it fails. One that went away meanwhile is
+# not there, and that is no failure.
+sbx_inspected() {
+  sbx_form=$1 sbx_answers=''
+  shift
+  [ $# != 0 ] || return 0
+  sbx_answer=$("$sbx_engine" inspect --type container -f "$sbx_form" "$@" 2>/dev/null </dev/null) && { printf '%s\n' "$sbx_answer"; return; }
+  for sbx_one; do
+    if sbx_answer=$("$sbx_engine" inspect --type container -f "$sbx_form" "$sbx_one" 2>/dev/null </dev/null); then
+      sbx_answers=$sbx_answers$sbx_answer$sbx_nl
+    else
+      sbx_answer=$("$sbx_engine" inspect --type container -f '' "$sbx_one" 2>&1 >/dev/null </dev/null)
+      case $sbx_answer in *"o such container"*) ;; *) printf '%s\n' "${sbx_answer:-"$sbx_engine does not tell of its containers"}"; return 1 ;; esac
+    fi
+  done
+  printf '%s' "$sbx_answers"
+}
+# sbx_standing: each of its containers as `CREATED STATE ID STARTED NAME`, the oldest first: that is the order in which compose
+# made them. The engine's words where it fails.
+sbx_standing() {
+  sbx_ids=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=$sbx_project") || { printf '%s\n' "$sbx_ids"; return 1; }
+  # shellcheck disable=SC2086
+  sbx_answer=$(sbx_inspected '{{json .Created}} {{.State.Status}} {{.Id}} {{json .State.StartedAt}} {{.Name}}' $sbx_ids) || { printf '%s\n' "$sbx_answer"; return 1; }
+  printf '%s\n' "$sbx_answer" | sort
+}
+# sbx_in_state STATES: the ids of those.
+sbx_in_state() { printf '%s\n' "$sbx_then" | sed -nE "s/^[^ ]* ($1) ([^ ]*) .*/\\2/p"; }
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   if [ -n "$sbx_want_engine" ]; then
@@ -31,7 +60,16 @@ if [ -n "$sbx_engine" ]; then
     [ "$sbx_now" = "$sbx_want_engine" ] || sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
   fi
   sbx_volumes=$(sbx_ours "$sbx_engine" volume "$sbx_id" "$sbx_owners") || sbx_fail engine "$sbx_volumes"
-  sbx_running=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=$sbx_project" --filter status=running) || sbx_fail engine "$sbx_running"
+  # What an earlier one left held has to be let go before this one writes down what it holds, and by nobody else's script.
+  if [ -f .packing ] && read -r sbx_pid sbx_since <.packing; then
+    case $sbx_pid in '' | *[!0-9]*) sbx_since='' ;; esac
+    [ -z "$sbx_since" ] || [ "$(sbx_started "$sbx_pid")" != "$sbx_since" ] || sbx_fail busy "the script of an earlier snapshot is still at work, as process $sbx_pid"
+  fi
+  sbx_said=$(sbx_let_go) || sbx_fail engine "$sbx_said"
+  sbx_then=$(sbx_standing) || sbx_fail engine "$sbx_then"
+  sbx_running=$(sbx_in_state running)
+  # An engine can stop one that it is about to start again, and not pause it.
+  [ "$sbx_mode" != stop ] || sbx_running=$(sbx_in_state 'running|restarting')
 fi
 sbx_shelf=${sbx_root%/}/snapshots
 trap 'sbx_drop_empty; rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
@@ -108,37 +146,55 @@ sbx_stop() { # KIND WORDS
 }
 
 # Where nothing runs nothing is held.
+sbx_still=$sbx_mode
 [ -n "$sbx_running" ] || sbx_mode=live
 if [ "$sbx_mode" != live ]; then
   echo stage=pause
-  # The oldest first: that is the order in which compose made them.
-  # shellcheck disable=SC2086
-  sbx_running=$("$sbx_engine" inspect --type container -f '{{.Created}} {{.Id}}' $sbx_running </dev/null | sort | sed 's/.* //')
   sbx_guard "$sbx_snapshot"
   # shellcheck disable=SC2086
   sbx_words=$(sbx_hold "$sbx_mode" "$sbx_snapshot" "$sbx_engine" "$sbx_grace" $sbx_running) || sbx_stop pause "$sbx_words"
 fi
 printf 'mode=%s\n' "$sbx_mode"
+# Of what is to stand still, what does not: those that write, or are about to, and those that were started since. Whoever is
+# started by his engine, or by somebody, is in no list of what was to be held.
+# sbx_astir STANDING: a line each.
+sbx_astir() {
+  printf '%s\n' "$1" | while read -r sbx_made sbx_state sbx_one sbx_since sbx_name; do
+    case $sbx_state in
+      '') continue ;;
+      paused | exited | stopped | created | configured | initialized | dead) ;;
+      *) printf 'container %s was %s, and not held\n' "${sbx_name#/}" "$sbx_state"; continue ;;
+    esac
+    # The year 1 is of one that never was.
+    case "$sbx_since/$sbx_nl$sbx_then" in *" $sbx_one $sbx_since "* | '"0001-'*) ;; *) printf 'container %s was started meanwhile\n' "${sbx_name#/}" ;; esac
+  done
+}
+sbx_stirring_are=
+if [ "$sbx_still" != live ] && [ -n "$sbx_engine" ]; then
+  sbx_then=$(sbx_standing) || sbx_stop engine "$sbx_then"
+  sbx_stirring_are=$(sbx_astir "$sbx_then")
+fi
 
 # ---- the volumes ---------------------------------------------------------------------------------------------------
-# sbx_called VOLUME: what the compose file calls it.
-sbx_called() {
-  sbx_name=$("$sbx_engine" volume inspect -f '{{index .Labels "com.docker.compose.volume"}}' "$1" 2>/dev/null </dev/null)
-  case $sbx_name in '' | '<no value>') sbx_name=${1#"$sbx_project"_} ;; esac
-  printf '%s' "$sbx_name"
-}
 sbx_missed() { # NAME WHY
   sbx_say missed "$1"
   sbx_say because "$2"
 }
 sbx_mounts='' sbx_pairs='' sbx_captured=''
 for sbx_volume in $sbx_volumes; do
-  sbx_name=$(sbx_called "$sbx_volume")
+  sbx_form='{{json .Options}}{{"\n"}}{{.Mountpoint}}{{"\n"}}{{index .Labels "com.docker.compose.volume"}}'
+  sbx_words=$("$sbx_engine" volume inspect -f "$sbx_form" "$sbx_volume" 2>/dev/null </dev/null) ||
+    sbx_stop engine "$("$sbx_engine" volume inspect "$sbx_volume" 2>&1 >/dev/null </dev/null | grep . || echo "$sbx_engine does not tell of the volume $sbx_volume")"
+  sbx_options=${sbx_words%%"$sbx_nl"*} sbx_words=${sbx_words#*"$sbx_nl"}
+  sbx_folder=${sbx_words%%"$sbx_nl"*} sbx_name=
+  # What the compose file calls it.
+  case $sbx_words in *"$sbx_nl"*) sbx_name=${sbx_words#*"$sbx_nl"} ;; esac
+  case $sbx_name in '' | '<no value>') sbx_name=${sbx_volume#"$sbx_project"_} ;; esac
   case $sbx_name in
     *[!A-Za-z0-9_.-]* | -* | .*) sbx_missed "$sbx_name" "its name cannot be a folder's"; continue ;;
   esac
-  case $("$sbx_engine" volume inspect -f '{{json .Options}}' "$sbx_volume" 2>/dev/null </dev/null) in
-    null | '{}' | '') ;;
+  case $sbx_options in
+    null | '{}') ;;
     *bind*) sbx_missed "$sbx_name" "it is a folder that is mounted; what is in the workspace is captured there"; continue ;;
     *) sbx_missed "$sbx_name" "it is a mount of its own (driver_opts)"; continue ;;
   esac
@@ -147,9 +203,8 @@ for sbx_volume in $sbx_volumes; do
     sbx_mounts="$sbx_mounts -v $sbx_volume:/volumes/$sbx_name:ro,nocopy"
     sbx_folder=/volumes/$sbx_name
   else
-    sbx_folder=$("$sbx_engine" volume inspect -f '{{.Mountpoint}}' "$sbx_volume" 2>/dev/null </dev/null)
     case $sbx_folder in
-      /*[!A-Za-z0-9_./@:+-]* | '') sbx_missed "$sbx_name" "where the engine has it is not known"; continue ;;
+      /*[!A-Za-z0-9_./@:+-]* | [!/]* | '') sbx_missed "$sbx_name" "where the engine has it is not known"; continue ;;
     esac
   fi
   sbx_pairs="$sbx_pairs $sbx_name $sbx_folder"
@@ -157,10 +212,10 @@ for sbx_volume in $sbx_volumes; do
 done
 # What an image asked for, and what is not the sandbox's, is in nobody's list of volumes.
 if [ -n "$sbx_engine" ]; then
-  sbx_all=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners" --filter "label=com.docker.compose.project=$sbx_project") || sbx_all=
+  sbx_all=$(sbx_in_state '[a-z]*')
   # shellcheck disable=SC2086
-  [ -z "$sbx_all" ] || "$sbx_engine" inspect --type container -f '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' $sbx_all </dev/null |
-    sort -u | while read -r sbx_name sbx_where; do
+  sbx_words=$(sbx_inspected '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{.Destination}}{{"\n"}}{{end}}{{end}}' $sbx_all) || sbx_stop engine "$sbx_words"
+  printf '%s\n' "$sbx_words" | sort -u | while read -r sbx_name sbx_where; do
     case " $(echo $sbx_volumes) " in *" $sbx_name "*) continue ;; esac
     [ -n "$sbx_name" ] || continue
     case $sbx_name in
@@ -169,8 +224,8 @@ if [ -n "$sbx_engine" ]; then
     esac
   done
   # shellcheck disable=SC2086
-  [ -z "$sbx_all" ] || "$sbx_engine" inspect --type container -f '{{index .Config.Labels "com.docker.compose.service"}} {{.Image}}' $sbx_all </dev/null |
-    sort -u | while read -r sbx_name sbx_where; do [ -z "$sbx_where" ] || printf 'image=%s %s\n' "$sbx_name" "$sbx_where"; done
+  sbx_words=$(sbx_inspected '{{index .Config.Labels "com.docker.compose.service"}} {{.Image}}' $sbx_all) || sbx_stop engine "$sbx_words"
+  printf '%s\n' "$sbx_words" | sort -u | while read -r sbx_name sbx_where; do [ -z "$sbx_where" ] || printf 'image=%s %s\n' "$sbx_name" "$sbx_where"; done
 fi
 for sbx_name in $sbx_captured; do printf 'captured=%s\n' "$sbx_name"; done
 if [ -n "$sbx_mounts" ] || [ "$sbx_rung" = container ]; then
@@ -191,9 +246,6 @@ if sbx_gnu_tar; then
   sbx_as find workspace \( -type b -o -type c \) -exec sh -c "$sbx_telling" sh {} + >"$sbx_at/told" 2>/dev/null
   sed -n 's/^x //p' "$sbx_at/told" >"$sbx_at/devices"
   [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash --anchored -X "$sbx_at/out.top" --no-anchored -X "$sbx_at/out.any"
-  # shellcheck disable=SC2034 # the words have it
-  sbx_nl='
-'
   [ ! -s "$sbx_at/told" ] || eval "set -- --anchored --no-wildcards -X \"\$sbx_at/devices\" $(sed -n 's/^q //p' "$sbx_at/told" | tr '\n' ' ') \"\$@\""
   printf '+%s self:0\n' "$sbx_uid" >"$sbx_at/users"
   printf '+%s self:0\n' "$sbx_gid" >"$sbx_at/groups"
@@ -290,6 +342,14 @@ case $sbx_words in
 esac
 sbx_stirring=$(printf '%s\n' "$sbx_words" | sed -n 's/^lacks: //p; s/^stirred: //p')
 [ -z "$sbx_stirring" ] || sbx_fuzzy=yes
+if [ "$sbx_still" != live ] && [ -n "$sbx_engine" ]; then
+  if sbx_now=$(sbx_standing); then sbx_now=$(sbx_astir "$sbx_now"); else sbx_now="whether all stood still is not known: $(printf '%s\n' "$sbx_now" | tail -n 1)"; fi
+  sbx_stirring_are=$(printf '%s\n' "$sbx_stirring_are" "$sbx_now" | sed '/^$/d' | sort -u | head -n 20)
+  if [ -n "$sbx_stirring_are" ]; then
+    sbx_fuzzy=yes
+    printf '%s\n' "$sbx_stirring_are" | while IFS= read -r sbx_words; do sbx_say remark "$sbx_words: what was written while the snapshot was taken may be torn"; done
+  fi
+fi
 # They go on before anything else is done.
 sbx_said=$(sbx_let_go) || sbx_say still "$sbx_said"
 if [ -n "$sbx_gnu" ]; then
@@ -327,7 +387,9 @@ if [ -n "$sbx_gnu" ]; then
   # The second field is the owner; with xattrs the first has a place more.
   for sbx_more in $(sed -n 's/^entries: //p' "$sbx_at/words.v" 2>/dev/null); do sbx_count=$((sbx_count + sbx_more)); done
   printf 'files=%s\n' "$sbx_count"
-  printf 'foreign=%s\n' "$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")"
+  sbx_words=$(grep -Evc '^[^ ]* +self/self ' "$sbx_at/list")
+  sbx_number "$sbx_words" || sbx_unread "how many entries are not the account's own"
+  printf 'foreign=%s\n' "$sbx_words"
   echo gnu=yes
 else
   printf 'foreign=%s\n' "$(sbx_as find workspace ! -type s \( ! -user "$sbx_uid" -o ! -group "$sbx_gid" \) -exec sh -c 'for sbx_one; do echo; done' sh {} + 2>/dev/null | wc -l | tr -d ' ')"

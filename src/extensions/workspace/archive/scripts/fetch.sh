@@ -1,3 +1,6 @@
+# Only for a workspace in which nothing runs yet: between a look at a path and the reading of it, whoever writes there could
+# put a link to any file of the account in its place.
+#
 # Says what stands at paths of a workspace, the last part not followed. Parameters: the workspace, then paths in it; the
 # answers come in their order: `m` nothing, `d` a folder, `o` something else, `l` a link, `f` a file, with the link's text
 # or at most 1 MiB + 1 of the file behind it in base64.

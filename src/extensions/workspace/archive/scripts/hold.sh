@@ -8,6 +8,9 @@ sbx_hold() {
   trap '' HUP INT TERM PIPE
   sbx_how=$1 sbx_for=$2 sbx_with=$3 sbx_secs=$4
   shift 4
+  for sbx_held in .held .held.back; do
+    { [ ! -e $sbx_held ] && [ ! -L $sbx_held ]; } || { echo "what an earlier snapshot holds is not let go yet ($sbx_held)"; return 1; }
+  done
   exec 9>.held && printf '%s\n' "$sbx_how $sbx_with $*" "$sbx_for" >&9 || return 1
   case $sbx_how in
     pause) sbx_client 30 "$sbx_with" pause "$@" ;;

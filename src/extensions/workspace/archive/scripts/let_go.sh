@@ -2,19 +2,23 @@
 # sbx_let_go [SNAPSHOT]: takes back what `.held` says, in the sandbox folder; with a snapshot, only what was held for that
 # one. Whatever is not paused or stopped any more is fine; of what nobody could ask about, nothing is forgotten.
 sbx_let_go() {
-  for sbx_held in .held .held.back; do
-    [ -f $sbx_held ] && [ ! -L $sbx_held ] || continue
-    [ -z "$1" ] || [ "$(sed -n 2p $sbx_held)" = "$1" ] || return 0
-    break
-  done
+  # What somebody has begun to take back and has not done goes first: the next one would be written over it.
+  sbx_let_go_back || return 1
+  [ -f .held ] && [ ! -L .held ] || return 0
+  [ -z "$1" ] || [ "$(sed -n 2p .held)" = "$1" ] || return 0
   # From here on no client begins any more (see sbx_client); one that has begun is in it. Others who take it back go by the
   # same file, until the first of them is done.
-  [ -L .held ] || mv -f .held .held.back 2>/dev/null
+  sbx_said=$(mv -f .held .held.back 2>&1) || [ ! -e .held ] || { printf "%s\n" "$sbx_said"; return 1; }
+  sbx_let_go_back
+}
+sbx_let_go_back() {
   [ -f .held.back ] && [ ! -L .held.back ] || return 0
+  [ -r .held.back ] || { echo "what an earlier snapshot holds cannot be read (.held.back)"; return 1; }
   sbx_client="" sbx_left="" sbx_since=""
   # shellcheck disable=SC2034
-  { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held.back || return 0
-  case $sbx_with in docker | podman) ;; *) return 0 ;; esac
+  # A line without its end was written on a full disk: nothing was begun after it.
+  { read -r sbx_how sbx_with sbx_ids && { read -r sbx_for; read -r sbx_client sbx_left sbx_since; :; }; } <.held.back || sbx_ids=
+  case $sbx_with in docker | podman) ;; *) sbx_ids= ;; esac
   case $sbx_ids in "" | *[!0-9a-f\ ]*) rm -f .held.back; return 0 ;; esac
   # The engine goes on with what its client asked for: only when that one has ended is there nothing more to come.
   case $sbx_client in "" | *[!0-9]*) sbx_since="" ;; esac
@@ -35,7 +39,8 @@ sbx_let_go() {
 sbx_let_go_one() {
   sbx_is=$(sbx_stands "$1" 2>/dev/null) || {
     sbx_is=$(sbx_stands "$1" 2>&1 >/dev/null)
-    case $sbx_is in *"o such "*) return 0 ;; esac
+    # Of a container: of a socket that is not there an engine says that there is no such file.
+    case $sbx_is in *"o such container"*) return 0 ;; esac
     printf "%s\n" "$sbx_is"
     return 1
   }

@@ -95,7 +95,7 @@ for sbx_name; do
     sbx_pairs="$sbx_pairs $sbx_name -"
   else
     sbx_folder=$("$sbx_engine" volume inspect -f '{{.Mountpoint}}' "${sbx_project}_$sbx_name" 2>&1 </dev/null) || sbx_stop engine "$sbx_folder"
-    case $sbx_folder in /*[!A-Za-z0-9_./@:+-]*) sbx_stop engine "a volume is in $sbx_folder" ;; esac
+    case $sbx_folder in "" | [!/]* | /*[!A-Za-z0-9_./@:+-]*) sbx_stop engine "a volume is in $sbx_folder" ;; esac
     sbx_pairs="$sbx_pairs $sbx_name $sbx_folder"
   fi
 done
@@ -209,7 +209,10 @@ sbx_words=$(sed -n 's/^device: //p' words.v | head -n 3)
 [ -z "$sbx_words" ] || sbx_stop hostile "it has device nodes: $sbx_words"
 case ${sbx_status_v:-0}/$(sbx_wrong words.v) in 0/* | 2/) ;; *) sbx_stop volumes "$(sbx_wrong words.v | grep . || echo "a tar ended with status $sbx_status_v")" ;; esac
 case $sbx_status/$(sbx_wrong words) in 0/* | 2/ | 1/) ;; *) sbx_stop tar "$(sbx_wrong words | grep . || echo "tar ended with status $sbx_status")" ;; esac
-if [ "$sbx_uid" = 0 ] && [ -n "$(find workspace.partial \( -type b -o -type c \) -print | head -n 1)" ]; then sbx_stop hostile "it has device nodes"; fi
+if [ "$sbx_uid" = 0 ]; then
+  sbx_words=$(find workspace.partial \( -type b -o -type c \) -print 2>&1) || sbx_unread "whether it has device nodes: $(printf '%s\n' "$sbx_words" | head -n 3)"
+  [ -z "$sbx_words" ] || sbx_stop hostile "it has device nodes"
+fi
 [ -d workspace.partial/workspace ] && [ ! -L workspace.partial/workspace ] || sbx_stop altered "there is no workspace in it"
 # What belonged to the account there belongs to the account here.
 sbx_now=$sbx_uid:$sbx_gid
