@@ -29,6 +29,6 @@ sbx_described() {
     sbx_told=$(sbx_describe "$sbx_with" "$sbx_one" 2>/dev/null </dev/null) && { printf '%s\n' "$sbx_told"; continue; }
     # What it says on stdout is somebody's labels.
     ! sbx_told=$(sbx_describe "$sbx_with" "$sbx_one" 2>&1 >/dev/null </dev/null) || sbx_told="$sbx_with does not tell how its containers stand"
-    case $sbx_told in *"o such "*) ;; *) printf '%s\n' "$sbx_told"; return 1 ;; esac
+    case $sbx_told in *"o such container"*) ;; *) printf '%s\n' "$sbx_told"; return 1 ;; esac
   done
 }

@@ -99,7 +99,7 @@ sbx_built_by() {
 # sbx_is_image NAME: whether there is one; the engine's words in sbx_said where it does not tell, and then there may be one.
 sbx_is_image() {
   ! sbx_said=$("$sbx_engine" image inspect "$1" 2>&1 >/dev/null </dev/null) || { sbx_said=''; return 0; }
-  case $sbx_said in *"o such "* | *"not known"*) sbx_said=''; return 1 ;; esac
+  case $sbx_said in *"o such image"* | *"image not known"*) sbx_said=''; return 1 ;; esac
 }
 sbx_images() { # by name: those that were built for this sandbox
   for sbx_name; do ! sbx_is_image "$sbx_name" || printf '%s\n' "$sbx_name"; done
