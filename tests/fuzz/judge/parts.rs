@@ -56,7 +56,13 @@ impl Judge<'_> {
     pub(super) fn labels(&mut self, labels: &[(String, String)], must_be_ours: bool, project: &[(&str, &str)]) {
         for (index, (name, value)) in labels.iter().enumerate() {
             let last = !labels[index + 1..].iter().any(|(later, _)| later == name);
-            let ours = [("sandboxer.id", ID), ("sandboxer.owner", OWNER), ("sandboxer.profile", PROFILE)];
+            let ours = [
+                ("sandboxer.id", ID),
+                ("sandboxer.owner", OWNER),
+                ("sandboxer.profile", PROFILE),
+                // The renderer says it of each container, so that no image does.
+                ("com.docker.compose.oneoff", "False"),
+            ];
             let known = ours.iter().chain(project).find(|(known, _)| known == name);
             let word = format!("{name}={value}");
             match known {

@@ -11,9 +11,12 @@ shift 6
 # Somebody may have taken this id while the workspace came: compose would take what bears it for its own.
 # shellcheck disable=SC2034 # for the pod
 sbx_proved=yes
-sbx_met=$(sbx_lists "$sbx_engine" "${sbx_project#sbx-}" "$sbx_owner" |
-  sed -n -e 's/^failed //p' -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /p" | head -n 10)
-[ -z "$sbx_met" ] || { printf 'nothing is started beside %s\n' "$sbx_met" >&2; exit 75; }
+sbx_no_foreign() {
+  sbx_met=$(sbx_lists "$sbx_engine" "${sbx_project#sbx-}" "$sbx_owner" |
+    sed -n -e 's/^failed //p' -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /p" | head -n 10)
+  [ -z "$sbx_met" ] || { printf 'nothing is started beside %s\n' "$sbx_met" >&2; exit 75; }
+}
+sbx_no_foreign
 # An old Python reads files as the locale says.
 LC_ALL=${sbx_locale-}
 # Whoever tears this sandbox down must know which engine to ask, though nobody lived to write it down elsewhere, and must
@@ -26,4 +29,8 @@ umask 022
 # By its whole path: a tool that is told of another folder would find another file.
 sbx_file=$(env pwd -P)/compose.yaml
 [ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" -f "$sbx_file" up --no-start --no-deps || exit
-exec "$@" -p "$sbx_project" -f "$sbx_file" up -d
+"$@" -p "$sbx_project" -f "$sbx_file" up -d
+sbx_status=$? LC_ALL=C
+# And while it was started: what is of both is of neither.
+sbx_no_foreign
+exit "$sbx_status"

@@ -53,7 +53,7 @@ sbx_drop_left() {
 
 # sbx_drop_run NAME: the container of this name that somebody left who was killed, if its labels say that it was one of ours.
 sbx_drop_run() {
-  sbx_found=$("$sbx_engine" ps -aq --no-trunc --filter "name=^/\{0,1\}$1\$" --filter "label=sandboxer.id=$sbx_id" --filter "label=sandboxer.owner=$sbx_owner" 2>/dev/null </dev/null)
+  sbx_found=$("$sbx_engine" ps -aq --no-trunc --filter "name=^/?$1\$" --filter "label=sandboxer.id=$sbx_id" --filter "label=sandboxer.owner=$sbx_owner" 2>/dev/null </dev/null)
   # shellcheck disable=SC2086 # ids
   [ -z "$sbx_found" ] || "$sbx_engine" rm -f $sbx_found >/dev/null 2>&1 </dev/null
 }
