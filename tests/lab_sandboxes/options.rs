@@ -105,7 +105,7 @@ fn every_way_is_refused(hosts: &[&'static str]) {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let repo = bench.repository(name, &files);
         for host in hosts {
-            let error = bench.run(stack_args("profile.compose-e2e", host, &repo, &[])).error_with_hint("invalid_input");
+            let error = bench.run(stack_args("profile.compose-e2e", host, &repo, &[])).error("invalid_input");
             let refusals = error["details"]["refusals"].as_array().cloned().unwrap_or_default();
             let named = refusals.iter().find(|refusal| text(&refusal["path"]).starts_with(path));
             assert!(named.is_some(), "{name} on {host}: {error:#}");
