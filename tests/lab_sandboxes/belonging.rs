@@ -2,6 +2,7 @@
 //! is led into it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -285,6 +286,45 @@ fn an_id_that_begins_with_another_one_is_another_sandbox() {
         bench.run(["wake", &long]).ok();
         bench.run(["destroy", &long, "--yes"]).ok();
         bench.assert_unchanged(host, &before);
+    }
+}
+
+/// Says of compose that it was asked to start something; somebody else's container of this id is there from then on.
+const MEANWHILE: &str = r#"#!/bin/sh
+case "$1 $2" in
+  "compose "*) : >up ;;
+  "ps "*) [ ! -e "$FOREIGN" ] || printf 'c1\037"x"\037"other"\037"sbx-x"\037"sbx-x-web-1"\037Up\n' ;;
+esac
+"#;
+
+/// `up` among its definitions: before the start, while it is started, or never, somebody else's comes.
+#[test]
+fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
+    for (foreign, started, status) in [("docker", false, 75), ("box/up", true, 75), ("nowhere", true, 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = folder.path().join("docker");
+        fs::write(&engine, MEANWHILE).unwrap();
+        fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(folder.path().join("box")).unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let scripts = [
+            "transport/scripts/runtime.sh",
+            "extensions/workspace/scripts/belonging.sh",
+            "extensions/compose_ssh/scripts/up.sh",
+        ];
+        let script: String = scripts.iter().map(|path| fs::read_to_string(source.join(path)).unwrap()).collect();
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let ran = Command::new("sh")
+            .args(["-c", &script, "sh"])
+            .arg(folder.path().join("box"))
+            .args(["sbx-x", "{}", "docker", "", "own", "docker", "compose"])
+            .envs([("PATH", path), ("FOREIGN", folder.path().join(foreign).display().to_string())])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(status), "{foreign}: {said}");
+        assert_eq!(said.contains("nothing is started beside container sbx-x-web-1"), status == 75, "{foreign}: {said}");
+        assert_eq!(folder.path().join("box/up").exists(), started, "{foreign}");
     }
 }
 
