@@ -72,7 +72,7 @@ impl Command {
     }
 
     /// Leaves the account's environment to a script of ours that becomes a user's own command or patch. Any other script
-    /// runs behind the prelude ([`watchdog::PRELUDE`]).
+    /// runs behind the prelude (`scripts/prelude.sh`).
     #[must_use]
     pub fn with_account_environment(mut self) -> Self {
         self.as_account = true;
