@@ -93,7 +93,7 @@ fn show(face: &mut Face<'_>, views: &[HostView]) -> Result<(), Stop> {
     )
 }
 
-/// What a host that answers is, and what its engine is known for.
+/// Facts of a host that answers, with what its engine is known for.
 fn remark(facts: &HostFacts) -> String {
     let escape = facts.runtimes.first().and_then(Runtime::builds_escape);
     facts.os.clone().into_iter().chain(escape).collect::<Vec<_>>().join("; ")

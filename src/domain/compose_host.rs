@@ -1,4 +1,4 @@
-//! What a compose stack meets on a host: found in one round trip, before anything is started or removed there.
+//! Host of a compose stack as it was found, in one round trip, before anything is started or removed there.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -13,8 +13,10 @@
 //!   (with the field), `unsupported`, `operation_failed` (with a [`Failure`](crate::domain::sandbox::Failure) in [`ExtensionError`]).
 
 mod exchange;
+mod preview;
 
 pub use exchange::*;
+pub use preview::{Preview, Refusal};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +47,7 @@ pub trait SandboxExtension: Send + Sync {
     /// Errors: `invalid_input` for an input that names nothing usable. Refusals are in the preview.
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError>;
 
-    /// What a sandbox of this recipe meets on a host, in one round trip; none where it needs nothing of it. Nothing is made there.
+    /// Host as a sandbox of this profile meets it, in one round trip; none where it needs nothing of it. Nothing is made there.
     ///
     /// Errors: `missing_dependency` for a host that lacks what it takes, and whatever the way there says.
     async fn ask_host(&self, _profile: &Profile, _host: &HostName) -> Result<Option<ComposeHost>, Fault> {

@@ -120,7 +120,7 @@ pub struct ArchiveFacts {
     pub captured_volumes: Vec<CapturedVolume>,
     /// Volumes that are not.
     pub not_captured: Vec<NotCaptured>,
-    /// What did not stand still, and what will be in the way of who restores it, a sentence each.
+    /// Remarks, a sentence each: what did not stand still, and what will be in the way of who restores it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// What the host could not put into it, counted by kind (`xattrs`, `sparse`).

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{MeterQuote, OwnerStamp, Preview, ProvisionRequest, Refusal};
+use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
 use crate::domain::operation::{Operation, OperationError, OperationKind};
@@ -55,7 +55,7 @@ impl SandboxManager {
         let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
         // In the order in which a create comes to them: what is wrong whatever the host is, then the host, then what is wrong
         // there.
-        let refused = refuse(&preview).err();
+        let refused = preview.check().err();
         let taken = self.taken(request).await.err();
         let quote = self.quote(&resolved).await?;
         let Placed { verdicts, on } = self.place(&resolved.profile, request.host.as_deref(), true).await?;
@@ -64,7 +64,7 @@ impl SandboxManager {
                 draft.host = route.host.clone();
                 draft.compose_host = compose;
                 let asked = extension.preview_on_host(&mut draft, &mut preview).await;
-                (Some(route), asked.map_err(|error| error.fault).and_then(|()| refuse(&preview)).err())
+                (Some(route), asked.map_err(|error| error.fault).and_then(|()| preview.check()).err())
             }
             Err(fault) => (None, Some(fault)),
         };
@@ -103,13 +103,13 @@ impl SandboxManager {
         let extension = self.extension(&resolved.profile.extension)?;
         let mut draft = self.draft(&resolved, &request, HostName::new(HostName::LOCAL));
         let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
-        refuse(&preview)?;
+        preview.check()?;
         let quote = self.quote(&resolved).await?;
         let (route, compose) = self.place(&resolved.profile, request.host.as_deref(), false).await?.on?;
         draft.host = route.host.clone();
         draft.compose_host = compose;
         extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| error.fault)?;
-        refuse(&preview)?;
+        preview.check()?;
         // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
         if let Err(fault) = self.archive().await {
             tracing::warn!(%fault, "the history could not be written");
@@ -420,29 +420,4 @@ impl SandboxManager {
             pending: Vec::new(),
         }
     }
-}
-
-pub(super) fn refuse(preview: &Preview) -> Result<(), Fault> {
-    let Some(first) = preview.refusals.first().cloned() else { return Ok(()) };
-    let list: Vec<String> = preview.refusals.iter().map(sentence).collect();
-    let count = preview.refusals.len();
-    let message =
-        if count == 1 { sentence(&first) } else { format!("{count} things are refused: {}", list.join("; ")) };
-    let mut fault = Fault::invalid_input(&first.path, message)
-        .detail("refusals", serde_json::to_value(&preview.refusals).unwrap_or_default());
-    let mut words: Vec<&str> = Vec::new();
-    for word in preview.refusals.iter().filter_map(|refusal| refusal.allow.as_deref()) {
-        if !words.contains(&word) {
-            words.push(word);
-        }
-    }
-    if !words.is_empty() {
-        let words = words.join(", ");
-        fault = fault.hint(format!("change the compose file, or use a profile whose compose.allow names {words}"));
-    }
-    Err(fault)
-}
-
-fn sentence(refusal: &Refusal) -> String {
-    format!("{}: {}", refusal.path, refusal.message)
 }

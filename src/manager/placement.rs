@@ -33,13 +33,13 @@ struct Finding {
     fault: Option<Fault>,
     /// Load per processor, where it was asked for.
     load: Option<f64>,
-    /// What a stack meets there, where there is one.
+    /// Host as a stack meets it, where there is a stack.
     compose: Option<ComposeHost>,
 }
 
 /// Which host takes a sandbox.
 pub(super) struct Placed {
-    /// What was found out about each candidate that was asked.
+    /// Verdict on each candidate that was asked.
     pub(super) verdicts: Vec<Verdict>,
     /// The host and what a stack meets there, or why there is none.
     pub(super) on: Result<(Route, Option<ComposeHost>), Fault>,

@@ -13,7 +13,6 @@ use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
-use crate::manager::create::refuse;
 use crate::manager::establish::{Establishment, unseen};
 use crate::manager::lifecycle::{UNTOUCHED, check_protection, host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter};
@@ -55,10 +54,10 @@ impl SandboxManager {
         };
         if from.is_none() {
             let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
-            refuse(&preview).map_err(untouched)?;
+            preview.check().map_err(untouched)?;
             draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
             extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| untouched(error.fault))?;
-            refuse(&preview).map_err(untouched)?;
+            preview.check().map_err(untouched)?;
         } else {
             draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
         }
@@ -104,7 +103,7 @@ impl SandboxManager {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
         }
         if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
-            // As it was, to the letter: nothing was found out about this sandbox.
+            // The record stays as it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
             return Err(untouched(error.fault));
         }
@@ -196,11 +195,16 @@ impl SandboxManager {
     }
 
     /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
-    /// once the sandbox is removed. Where the host cannot be asked, the removal says so.
+    /// once the sandbox is removed. Where that cannot be told, nothing is removed.
     async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
         let extension = self.extension(&before.extension)?;
         let target = self.target_as_known(before).await?;
-        let Ok(seen) = self.inspect(extension.as_ref(), &target).await else { return Ok(()) };
+        let seen = match self.inspect(extension.as_ref(), &target).await {
+            Ok(seen) => seen,
+            // Nobody else's can be told from its own there.
+            Err(fault) if fault.code == Code::Unsupported => return Ok(()),
+            Err(fault) => return Err(fault),
+        };
         let Some(first) = seen.foreign.first() else { return Ok(()) };
         let (id, host) = (&before.id, &before.host);
         let message = format!("something on {host} looks like a part of sandbox {id} and is somebody else's");

@@ -162,7 +162,7 @@ impl SandboxManager {
             State::Ready => news.push(self.turned(work, EventKind::SandboxWoken)),
             _ => news.push(self.turned(work, EventKind::SandboxSleeping)),
         }
-        // What neither this nor the look has settled, `recover` looks at again: over a dead one, where nobody could look, and after
+        // `recover` looks again at what neither this nor the look has settled: over a dead one, where nobody could look, and after
         // a wake that left it in between.
         let known = seen.as_ref().is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
         let woken = work.operation.kind == OperationKind::Wake;

@@ -42,7 +42,7 @@ use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
 
-/// One of a batch of changes: the record, its revision (`None`: whatever it is), and the change.
+/// Change of a batch: the record, its revision (`None`: whatever it is), and what is done to it.
 pub type ChangeOf<'a> = (SandboxId, Option<u64>, Change<'a, SandboxRecord>);
 
 /// As [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
@@ -122,7 +122,7 @@ pub trait SandboxStore: Send + Sync {
         done.pop().unwrap_or_else(|| Err(Fault::internal(format!("the change of {id} came to nothing"))))
     }
 
-    /// As [`Self::update`] for each of these in their order, in one write: what is refused holds up none of the others. What
+    /// Same as [`Self::update`] for each of these in their order, in one write: what is refused holds up none of the others. What
     /// came of each.
     ///
     /// Errors: none of them is written.

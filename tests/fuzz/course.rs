@@ -1,4 +1,4 @@
-//! One run: cases, what a reader found in each, and the smallest file of each fault.
+//! Run: cases, what a reader found in each, and the smallest file of each fault.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

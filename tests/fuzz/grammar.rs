@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::seed::Rng;
 use super::world::FILE;
 
-/// One compose file, with what lies beside it in the workspace.
+/// Case: a compose file, with what lies beside it in the workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) project: Value,
@@ -40,7 +40,7 @@ pub(crate) const SERVICE: &[&str] = &[
     "use_api_socket", "user", "userns_mode", "uts", "volumes", "volumes_from", "working_dir",
 ];
 
-/// What people write most.
+/// Values that people write most.
 #[rustfmt::skip]
 const USUAL: &[&str] = &[
     "build", "command", "container_name", "depends_on", "deploy", "env_file", "environment", "extra_hosts",

@@ -1,4 +1,4 @@
-//! What an attacker makes of an honest file: delimiters that a tool reads as more options, repeats, other types, other
+//! Attacks on an honest file: delimiters that a tool reads as more options, repeats, other types, other
 //! names, links. Nothing here knows what the renderer refuses.
 
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::grammar::{self, Case, SERVICE};
 use super::seed::Rng;
 
-/// What separates options in some tool, and look-alikes that separate in none.
+/// Delimiters of options in some tool, and look-alikes that separate in none.
 const SEPARATORS: &[&str] = &[",", ",", ",", ":", ":", "=", "\n", " ", "\"", "\\", ";", "，", "：", "\u{a0}"];
 
 /// Words that some tool reads as an option's name.

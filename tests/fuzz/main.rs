@@ -22,7 +22,7 @@ use seed::Plan;
 use serde_json::Value;
 use world::{HOSTS, World, rendered, rendered_again};
 
-/// What is started once is started again: a restored sandbox is judged by its rendered file before it is removed.
+/// Rendered files pass a second time: a restored sandbox is judged by its rendered file before it is removed.
 #[test]
 fn what_was_rendered_is_taken_once_more() {
     let world = World::at("/srv/fuzz");
@@ -48,7 +48,7 @@ fn what_was_rendered_is_taken_once_more() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// What Docker's tools would read, without a tool between.
+/// Reading as Docker's tools would do it, without a tool between.
 fn direct(world: &World, text: &str, engine: &str) -> Vec<judge::Finding> {
     let json = text.split_once('\n').map_or(text, |(_, json)| json);
     let document: Value = serde_json::from_str(&json.replace("$$", "$")).unwrap();

@@ -30,7 +30,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// Member of a list.
     pub(crate) fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len())]
     }
@@ -40,7 +40,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// What a run is: `SANDBOXER_FUZZ_SEED`, `SANDBOXER_FUZZ_COUNT`, and `SANDBOXER_FUZZ_FIRST` to begin at a case.
+/// Settings of a run: `SANDBOXER_FUZZ_SEED`, `SANDBOXER_FUZZ_COUNT`, and `SANDBOXER_FUZZ_FIRST` to begin at a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,

@@ -125,7 +125,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// What is known of it before anything is rendered.
+    /// Host as it is known before anything is rendered.
     fn context(self) -> HostContext {
         let podman = matches!(self.dialect, Dialect::Podman | Dialect::Narrow);
         let (flavour, version) = match self.dialect {
@@ -170,7 +170,7 @@ pub(crate) fn rendered(files: &BTreeMap<String, String>, world: &World, host: Ho
     with_input(world, host, |input| render(&world.tree(files), input))
 }
 
-/// What it says of a file that it wrote itself, without the workspace.
+/// Judgement on a file that it wrote itself, without the workspace.
 // `lab_render` has the tools say that.
 #[allow(dead_code)]
 pub(crate) fn rendered_again(text: &str, world: &World, host: Host) -> Result<Rendered, RenderError> {

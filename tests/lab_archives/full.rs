@@ -10,7 +10,7 @@ use crate::faults::Tmpfs;
 use crate::held::held;
 use crate::lab::{Bench, DOCKER, Way, port_of, text};
 
-/// What is free, in bytes.
+/// Free space in bytes.
 fn free(folder: &std::path::Path) -> usize {
     let said = Command::new("df").arg("-Pk").arg(folder).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();

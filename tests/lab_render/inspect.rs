@@ -1,4 +1,4 @@
-//! What Docker itself says that it made, of files that are rendered and read back clean.
+//! Docker's own word on what it made of files that are rendered and read back clean.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What the compose tools tell their engines about the files that the renderer writes: `tests/lab/up` first, then
+//! Words with which the compose tools tell their engines of the files that the renderer writes: `tests/lab/up` first, then
 //! `tests/run --test lab_render`. `just fuzz` runs it long. The generator and the judge are those of `tests/fuzz`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]

@@ -1,5 +1,5 @@
-//! What only looks like a sandbox's, by its labels or its name, is somebody else's: nobody stops, pauses or removes it, and nobody
-//! is led into it.
+//! Look-alikes of a sandbox's parts, by their labels or names, are somebody else's: nobody stops, pauses or removes them, and nobody
+//! is led into them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -328,7 +328,7 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
     }
 }
 
-/// What belongs to `a` of the owners `o1` and `o2`, by the rule itself: labels as an engine tells them (JSON), and the name.
+/// Table of what belongs to `a` of the owners `o1` and `o2`: labels as an engine tells them (JSON), and the name.
 #[test]
 fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
     let cases: &[(&str, &str, &str, &str, &str)] = &[

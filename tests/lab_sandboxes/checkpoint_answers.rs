@@ -1,4 +1,4 @@
-//! What a snapshot says where its engine does not answer, answers late, or starts something meanwhile: by the scripts
+//! Snapshots whose engine does not answer, answers late, or starts something meanwhile: by the scripts
 //! themselves with an engine that is made up, so that each of its answers can fail in its turn.
 
 use std::fs;
@@ -136,7 +136,7 @@ impl Host {
     }
 }
 
-/// What is said of what is in it, and of what is not.
+/// Lines that tell what is in it, and what is not.
 fn facts(said: &str) -> Vec<&str> {
     let keys = ["image=", "captured=", "missed=", " external", "mode="];
     said.lines().filter(|line| keys.iter().any(|key| line.starts_with(key))).collect()

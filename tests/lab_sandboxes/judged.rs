@@ -1,4 +1,4 @@
-//! What is said of a sandbox before it is made is what its host says to it.
+//! Judgements before a sandbox is made are for the host that takes it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

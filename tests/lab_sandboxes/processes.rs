@@ -16,12 +16,12 @@ impl Victim {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
-    /// One that stands in this folder.
+    /// Process that stands in this folder.
     fn at(folder: &Path) -> Self {
         Self::spawn(Command::new("sleep").arg("600").current_dir(folder))
     }
 
-    /// What it is called now.
+    /// Name that it has now.
     fn words(&self) -> String {
         fs::read_to_string(format!("/proc/{}/cmdline", self.0.id())).unwrap_or_default().replace('\0', " ")
     }

@@ -119,7 +119,7 @@ fn a_recreate_that_cannot_end_well_costs_nothing_with_podman_compose_1_6() {
     costs_nothing(NEW, &[HOOK, IMAGE, BASE, SUBNET]);
 }
 
-/// What it is made from is an archive; the image is not in it.
+/// Archives hold no images.
 fn a_restored_one_costs_nothing(host: &'static str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);

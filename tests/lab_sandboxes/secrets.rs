@@ -1,4 +1,4 @@
-//! What a compose file was given does not come out again: not on the screen, not in a record, not in a log. podman-compose 1.0
+//! Values that a compose file was given do not come out again: not on the screen, not in a record, not in a log. podman-compose 1.0
 //! prints each value that it hands on, and a container prints what it likes.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What a start or a stop that was killed half-way leaves of containers: a wake brings all of it to running.
+//! Containers that a killed start or stop left half-way: a wake brings all of them to running.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn stand(host: &str, id: &str) -> String {
     on_host(host, &[all, engine(host), id])
 }
 
-/// What is done to the containers, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
+/// Cases: what is done to the containers, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
 const CASES: &[(&str, &str, &str)] = &[
     ("podman", "a start that was killed before it began what it had made", "podman init $web $deaf >/dev/null"),
     ("podman", "one of them was begun", "podman init $web >/dev/null; podman start $deaf >/dev/null"),

@@ -1,4 +1,4 @@
-//! What consoles, accounts and hosts say to tar behind our back: nothing of it is left out of a snapshot, and where something is,
+//! Orders to tar of consoles, accounts and hosts, behind our back: nothing is left out of a snapshot, and where something is,
 //! there is no snapshot.
 
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ fn run(bench: &Bench, orders: &[(&str, &str)], args: &[&str]) -> Value {
     Started::spawn(command).finish().ok()
 }
 
-/// What comes back of a snapshot that is taken and restored under these orders.
+/// Tree that comes back of a snapshot that is taken and restored under these orders.
 fn there_and_back(bench: &Bench, host: &str, orders: &[(&str, &str)]) -> (BTreeSet<String>, BTreeSet<String>) {
     let made = run(bench, orders, &["create", "--profile", "sandbox-canary", "--host", host, "--name", "source"]);
     fill(&workspace(&made));

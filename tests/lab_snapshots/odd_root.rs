@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, text};
 use crate::place::{KEEPER, Place, there};
 
-/// What GNU tar, sed, printf, a line of CSV and the kernel's list of mounts each take for something of their own.
+/// Characters that GNU tar, sed, printf, a line of CSV and the kernel's list of mounts each take for something of their own.
 const ODD: &str = r#"sand "boxes", o'ne\two\040\n & $x"#;
 
 #[test]

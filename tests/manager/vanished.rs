@@ -14,7 +14,7 @@ fn writes(house: &House) -> u64 {
     serde_json::from_slice::<serde_json::Value>(&text).unwrap()["revision"].as_u64().unwrap()
 }
 
-/// As many records as this, all of them ready.
+/// Records, so many, all of them ready.
 async fn many(house: &House, count: usize) {
     let id = source(house).await;
     let first = house.manager.get(&id).await.unwrap();

@@ -63,7 +63,7 @@ string_enum! {
         Absent = "absent",
         /// It could not be removed.
         Failed = "failed",
-        /// It has something of the sandbox, a label or a name, and is somebody else's: it was left.
+        /// Somebody else's, with a label or a name of the sandbox: it was left.
         Foreign = "foreign",
     }
 }
@@ -80,7 +80,7 @@ pub struct TeardownLine {
 }
 
 impl TeardownLine {
-    /// What was left because it is somebody else's, and what tells so, for a person.
+    /// Sentence on what was left because it is somebody else's, with what tells so.
     pub fn left_alone(&self) -> Option<String> {
         let why = self.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let words = || format!("left alone: {} {}{why}", self.resource.kind, self.resource.id);
@@ -199,7 +199,7 @@ pub struct Readiness {
 pub struct Inspection {
     /// What is there: its directory, containers, networks, volumes.
     pub resources: Vec<Resource>,
-    /// What has its id, its project's label or a name of it and is somebody else's, with what tells so.
+    /// Resources with its id, its project's label or a name of it that are somebody else's, with what tells so.
     pub foreign: Vec<TeardownLine>,
     /// Whether all of it is there and every long-running service runs: what `wait_ready` would call ready.
     pub ready: bool,
@@ -213,32 +213,6 @@ pub struct Inspection {
     pub reachability: Option<Reachability>,
     /// The counter that the host has of this installation (contract 1, `owner`); `None` where it has none.
     pub counter: Option<u64>,
-}
-
-/// What a create would do, found without touching anything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Preview {
-    /// Bytes to transfer.
-    pub bytes: u64,
-    /// Files to transfer.
-    pub files: u64,
-    /// What the renderer would change.
-    pub rewrites: Vec<Rewrite>,
-    /// Everything that would be refused, not only the first.
-    pub refusals: Vec<Refusal>,
-    /// Services that would be started.
-    pub services: Vec<String>,
-}
-
-/// One thing that is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Refusal {
-    /// Where, such as `services.web.privileged` or an input's name.
-    pub path: String,
-    /// One sentence.
-    pub message: String,
-    /// The word for the profile's `compose.allow` that would permit it.
-    pub allow: Option<String>,
 }
 
 /// An error of an extension: what went wrong, and the evidence.

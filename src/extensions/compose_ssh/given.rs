@@ -1,4 +1,4 @@
-//! What a sandbox's containers were given, as its host has it: engines quote it where they fail, and it is told to nobody.
+//! Values that a sandbox's containers were given, as its host has them: engines quote them where they fail, and nobody is told.
 //! Nothing of it is kept on this side.
 
 use crate::domain::extension::{ExtensionError, Target, TeardownReport};

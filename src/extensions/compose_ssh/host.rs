@@ -28,7 +28,7 @@ pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<Compo
     find(extension, transport.as_ref()).await
 }
 
-/// As [`ask`], on a way that is open.
+/// Same as [`ask`], on a connection that is open.
 pub(super) async fn find(extension: &ComposeSsh, transport: &dyn Transport) -> Result<ComposeHost, Fault> {
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());

@@ -1,4 +1,4 @@
-//! What a tool says, without the values that the rendered file gave it: podman-compose prints each of its command lines, and
+//! Masking of what a tool says: without the values that the rendered file gave it. podman-compose prints each command line, and
 //! with them `-e NAME=VALUE`.
 //!
 //! A value is masked where its name says that it is one (`NAME=VALUE`, `"NAME": "VALUE"`), however short. Anywhere else it is
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::transport::{LINE_LIMIT, Output};
 
-/// What stands for a value.
+/// Mask in the place of a value.
 const MASK: &str = "***";
 /// So long is a value that is masked wherever it stands; bytes.
 const LONG: usize = 6;
@@ -23,12 +23,12 @@ const COMMON: [&str; 10] =
 /// A text that was cut within a value ends or begins with so much of it at least; bytes.
 const CUT: usize = 4;
 
-/// What is masked of a text.
+/// Masker: the values that are masked in a text.
 #[derive(Debug, Default)]
 pub(super) struct Masker {
     /// The values of each name in each form in which a tool may write them, the longest first.
     named: BTreeMap<String, Vec<String>>,
-    /// What is masked wherever it stands, by its first byte, the longest first.
+    /// Values that are masked wherever they stand, by their first byte, the longest first.
     anywhere: BTreeMap<u8, Vec<String>>,
 }
 
@@ -240,13 +240,13 @@ fn is_secret(name: &str) -> bool {
     lower.split(|c: char| !c.is_alphanumeric()).any(|word| WORDS.contains(&word)) && !public
 }
 
-/// What a file and its variables are about.
+/// Values and names of a file and its variables.
 #[derive(Default)]
 struct Found {
     values: BTreeSet<(String, String)>,
     /// Contents of secrets, which have no name in a tool's words.
     contents: BTreeSet<String>,
-    /// What services, images, networks and volumes are called.
+    /// Names of services, images, networks and volumes.
     names: BTreeSet<String>,
     /// All other words of the file: who is told of them must recognize them.
     words: String,
@@ -287,7 +287,7 @@ impl Found {
         for (key, value) in service {
             match key.as_str() {
                 "environment" => self.pairs(value),
-                // What was filled in stands within these; it is known by itself.
+                // Variables that were filled in stand within these; they are known by themselves.
                 "command" | "entrypoint" | "healthcheck" | "post_start" | "pre_stop" => {}
                 "labels" | "annotations" => self.labels(value),
                 "build" => self.build(value),

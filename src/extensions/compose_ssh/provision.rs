@@ -180,7 +180,7 @@ pub(super) fn refused(error: &RenderError) -> Fault {
     Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
 }
 
-/// As [`refused`], by a host that is perhaps another one than the one that was asked.
+/// Same as [`refused`], by a host that is perhaps another one than the one that was asked.
 pub(super) fn refused_by(error: &RenderError, request: &ProvisionRequest, runtime: &Runtime) -> Fault {
     let fault = refused(error);
     match &request.compose_host {

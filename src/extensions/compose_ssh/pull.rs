@@ -14,7 +14,11 @@ use crate::extensions::workspace::{self, before_anything, failed, step};
 use crate::transport::{Command, Source, Transport};
 
 const PULL_SH: &str = include_str!("scripts/pull.sh");
-const NAMES_SH: &str = include_str!("scripts/names.sh");
+const NAMES_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/names.sh")
+);
 const RENDERED_SH: &str = include_str!("scripts/rendered.sh");
 
 /// Has every image on the host that the stack is started or built from. One that is made again from its archive (`restored`: as
@@ -74,7 +78,7 @@ pub(super) async fn pull(
     Err(ExtensionError { untouched: true, ..error })
 }
 
-/// What a restored sandbox was started from, judged for the host as it is now; none where it came to no start.
+/// Rendered file of a restored sandbox, judged for the host as it is now; none where it came to no start.
 async fn again(
     transport: &dyn Transport,
     request: &ProvisionRequest,
@@ -137,10 +141,12 @@ async fn names_are_free(
     }
 }
 
-/// The first name that a service gets and that a container of another project has; lines are `NAMES PROJECT`.
-fn clash<'a>(text: &'a str, project: &str, services: &'a [ServicePlan]) -> Option<(&'a str, &'a str)> {
-    text.lines().find_map(|line| {
-        let (names, of) = line.split_once(' ')?;
+/// The first name that a service gets and that a container of another project has. `rows`: of belonging.sh.
+fn clash<'a>(rows: &str, project: &str, services: &'a [ServicePlan]) -> Option<(String, &'a str)> {
+    rows.lines().find_map(|row| {
+        let mut fields =
+            row.split('\u{1f}').skip(3).map(|field| serde_json::from_str::<String>(field).unwrap_or_default());
+        let (of, names) = (fields.next()?, fields.next()?);
         names.split(',').filter(|_| of != project).find_map(|name| {
             let service = services.iter().find(|service| {
                 let number = name.strip_prefix(project).and_then(|rest| rest.strip_prefix('-'));
@@ -149,7 +155,7 @@ fn clash<'a>(text: &'a str, project: &str, services: &'a [ServicePlan]) -> Optio
                     .and_then(|number| number.parse::<u32>().ok())
                     .is_some_and(|n| (1..=service.replicas).contains(&n))
             })?;
-            Some((name, service.name.as_str()))
+            Some((name.to_owned(), service.name.as_str()))
         })
     })
 }
@@ -190,15 +196,18 @@ mod tests {
             needs: BTreeMap::new(),
         };
         let services = [service("web", 1), service("b-c", 2)];
-        for (line, met) in [
-            ("sbx-a-b-c-1 sbx-a-b", Some(("sbx-a-b-c-1", "b-c"))),
-            ("other,sbx-a-b-c-2 ", Some(("sbx-a-b-c-2", "b-c"))),
-            ("sbx-a-b-c-3 sbx-a-b", None),
-            ("sbx-a-b-c-1 sbx-a", None),
-            ("sbx-a-b-c sbx-a-b", None),
-            ("sbx-ab-c-1 sbx-ab", None),
+        for (names, of, met) in [
+            ("sbx-a-b-c-1", "sbx-a-b", Some("sbx-a-b-c-1")),
+            ("other,sbx-a-b-c-2", "", Some("sbx-a-b-c-2")),
+            ("sbx-a-b-c-3", "sbx-a-b", None),
+            ("sbx-a-b-c-1", "sbx-a", None),
+            ("sbx-a-b-c", "sbx-a-b", None),
+            ("sbx-ab-c-1", "sbx-ab", None),
+            // A label is one field, whatever somebody wrote into it.
+            ("other", "x\nsbx-a-b-c-1 y\u{1f}\"sbx-a-b-c-1\"", None),
         ] {
-            assert_eq!(clash(line, "sbx-a", &services), met, "{line}");
+            let row = format!("c1\u{1f}\"\"\u{1f}\"\"\u{1f}{}\u{1f}\"{names}\"\u{1f}Up", serde_json::json!(of));
+            assert_eq!(clash(&row, "sbx-a", &services), met.map(|name| (name.to_owned(), "b-c")), "{row}");
         }
     }
 }

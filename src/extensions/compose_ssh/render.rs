@@ -6,12 +6,14 @@
 //! engine's compose, and the workspace's `.env` is not read a second time there.
 
 mod anchor;
+mod attachments;
 mod builds;
 mod dialect;
 mod document;
 mod dotenv;
 mod engine;
 mod environment;
+mod error;
 mod findings;
 mod host;
 mod images;
@@ -36,8 +38,6 @@ mod tests;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::io;
 
 use serde_json::{Map, Value};
 
@@ -46,6 +46,7 @@ use crate::domain::sandbox::Rewrite;
 use crate::extensions::compose_ssh::mask::Masker;
 
 pub use dialect::Dialect;
+pub use error::RenderError;
 pub use findings::{Place, Refusal};
 pub use host::HostContext;
 pub use ports::ContainerPort;
@@ -103,80 +104,8 @@ pub struct Rendered {
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
     /// links: look again on the host before each start.
     pub sources: Vec<String>,
-    /// What its variables were filled in with: whoever tells what a tool said of it masks these.
+    /// Variables that it was filled in with: whoever tells what a tool said of it masks these.
     pub variables: BTreeMap<String, String>,
-}
-
-/// Why nothing was rendered.
-#[derive(Debug, thiserror::Error)]
-pub enum RenderError {
-    /// The compose file does not exist.
-    #[error("{file} is not in the workspace{}", hint(.near.as_ref()))]
-    Missing {
-        /// The file that was asked for.
-        file: String,
-        /// A compose file that does exist in its folder.
-        near: Option<String>,
-    },
-    /// The compose file is not in the workspace.
-    #[error("{file} {why}; name a compose file of the workspace")]
-    Outside {
-        /// The file that was asked for.
-        file: String,
-        /// Why it does not count as inside.
-        why: String,
-    },
-    /// The workspace could not be read.
-    #[error("cannot read {file}")]
-    Unreadable {
-        /// The path at which it failed.
-        file: String,
-        /// What the file system said.
-        source: io::Error,
-    },
-    /// A file is no YAML, or no compose file.
-    #[error("{file}{}: {message}", at(*.place))]
-    NotYaml {
-        /// The file, relative to the workspace.
-        file: String,
-        /// What is wrong with it.
-        message: String,
-        /// 1-based line and column.
-        place: Option<(u64, u64)>,
-    },
-    /// A file, or what its aliases and variables expand to, is beyond any honest size.
-    #[error("{file} is too large: {message}")]
-    TooLarge {
-        /// The file, relative to the workspace.
-        file: String,
-        /// Which limit it met.
-        message: String,
-    },
-    /// The compose file asks for what it does not get. All refusals, in the file's order.
-    #[error("the compose file asks for what a sandbox does not give: {}", Listed(.0))]
-    Refused(Vec<Refusal>),
-}
-
-fn hint(near: Option<&String>) -> String {
-    near.map_or_else(
-        || "; name one with the input `compose_file`".to_owned(),
-        |near| format!(", did you mean {near}? Set the input `compose_file`"),
-    )
-}
-
-fn at(place: Option<(u64, u64)>) -> String {
-    place.map(|(line, column)| format!(" line {line} column {column}")).unwrap_or_default()
-}
-
-struct Listed<'a>(&'a [Refusal]);
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, refusal) in self.0.iter().enumerate() {
-            write!(f, "{}{refusal}", if index == 0 { "" } else { "; " })?;
-        }
-        Ok(())
-    }
 }
 
 /// One rendering under way.
@@ -249,10 +178,10 @@ pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, Rend
     render_telling(tree, input, &mut Vec::new())
 }
 
-/// As [`render`]; what was changed is told in `rewrites` also where the file is refused.
+/// Same as [`render`]; changes are in `rewrites` also where the file is refused.
 ///
 /// # Errors
-/// As [`render`].
+/// The same as of [`render`].
 pub fn render_telling(
     tree: &dyn Tree,
     input: &RenderInput<'_>,
@@ -267,7 +196,7 @@ pub fn render_telling(
     settle(project, Pass::new(input, loader, variables), rewrites)
 }
 
-/// What stands in the project's files becomes the file that is started, or is refused.
+/// Rules over a project whose files are read: it becomes the file that is started, or is refused.
 fn settle(
     project: Map<String, Value>,
     mut pass: Pass<'_>,
@@ -345,7 +274,7 @@ fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Val
     };
     let (services, plans, used) = services_of(services, &declared, pass)?;
     let networks = networks::render(networks, &used, pass);
-    networks::attachments(&services, &networks, pass);
+    attachments::judge(&services, &networks, pass);
     let sections = [
         ("services", services),
         ("networks", networks),

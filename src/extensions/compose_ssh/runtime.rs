@@ -23,7 +23,7 @@ const LOGS_SH: &str = include_str!("scripts/logs.sh");
 /// One container as the engine reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Container {
-    /// What no other container gets, whatever it is called.
+    /// Id, which no other container gets, whatever it is called.
     pub(super) id: String,
     pub(super) name: String,
     /// Our label's value: the id of its sandbox; empty where it has none.

@@ -18,7 +18,7 @@ use crate::extensions::workspace::{Steps, exec, failed, look, owners, root, step
 use crate::failpoint;
 use crate::transport::Command;
 
-/// What turns a container on and off, for one script or the other.
+/// Scripts that turn containers on and off stand behind these.
 macro_rules! turn {
     () => {
         concat!(

@@ -26,7 +26,7 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
     Ok(preview)
 }
 
-/// What a rendering for [`PREVIEW_WORKDIR`] says, as the preview tells it.
+/// Preview of a rendering for [`PREVIEW_WORKDIR`].
 pub(super) fn note(rendering: Rendering, preview: &mut Preview) {
     preview.rewrites = rendering.rewrites;
     match rendering.result {
@@ -46,7 +46,7 @@ fn as_written(refusal: Refusal) -> Refusal {
 pub(super) struct Rendering {
     /// The rendered file, or what is wrong with it.
     pub(super) result: Result<Rendered, RenderError>,
-    /// What was changed, also where it is refused.
+    /// Changes, also where the file is refused.
     pub(super) rewrites: Vec<Rewrite>,
 }
 

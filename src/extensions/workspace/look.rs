@@ -30,7 +30,7 @@ const SERVICES_SH: &str = concat!(
 pub(crate) struct Found {
     /// Its directory, unless somebody else's manifest is in it; and what the engine has of it.
     pub(crate) resources: Vec<Resource>,
-    /// What only looks like its own.
+    /// Resources that only look like its own.
     pub(crate) foreign: Vec<TeardownLine>,
     /// Whether the directory's manifest names this sandbox and one of our owners.
     pub(crate) ours: bool,

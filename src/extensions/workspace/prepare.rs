@@ -36,7 +36,7 @@ pub(crate) enum Detect<'a> {
     No,
     /// The first that works, or the only one that may be used, by its words.
     First(&'a [String]),
-    /// One that was found a moment ago: its engine is asked whether it is still the same, the tool is not.
+    /// Runtime that was found a moment ago: its engine is asked whether it is still the same, the tool is not.
     Known(&'a Runtime),
 }
 

@@ -17,11 +17,11 @@ const ADDRESSES_SH: &str = concat!(include_str!("../scripts/runtime.sh"), includ
 /// Each call in it has a limit of its own, or is quick.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// What a route may begin with and still lead somewhere.
+/// Types with which a route may begin and still lead somewhere.
 const ROUTE_TYPES: [&str; 8] = ["unicast", "local", "nat", "throw", "unreachable", "prohibit", "blackhole", "xresolve"];
 
 /// Addresses that lead somewhere on a host, but for what this sandbox's own networks have: those go before it is made again.
-/// What could not be read counts as everywhere.
+/// Routes that could not be read count as everywhere.
 ///
 /// Errors: the transport's.
 pub async fn taken_subnets(

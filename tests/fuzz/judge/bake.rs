@@ -1,4 +1,4 @@
-//! What compose hands to `docker buildx bake`.
+//! Reader of what compose hands to `docker buildx bake`.
 
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::world::ID;
 use super::{Judge, Promise};
 
-/// What `HostConfig` may hold whatever it is: limits, and what the container alone sees.
+/// Keys of `HostConfig` that may hold anything: limits, and what the container alone sees.
 #[rustfmt::skip]
 const HARMLESS: &[&str] = &[
     "AutoRemove", "BlkioDeviceReadBps", "BlkioDeviceReadIOps", "BlkioDeviceWriteBps", "BlkioDeviceWriteIOps",

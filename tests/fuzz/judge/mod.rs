@@ -16,7 +16,7 @@ use std::fmt;
 
 use super::world::{ID, LINKS, World};
 
-/// What a sandbox is promised not to do.
+/// Promises: what a sandbox does not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Promise {
     /// Mounts nothing but the workspace, its own volumes, and memory.
@@ -35,7 +35,7 @@ pub(crate) enum Promise {
     Networks,
     /// Publishes on random ports of 127.0.0.1 only.
     Ports,
-    /// What it makes is named and labelled as its own, and cannot be another's by name.
+    /// Names and labels of what it makes are its own, and cannot be another's.
     Names,
     /// Says nothing twice and contradicts nothing.
     Repeats,
@@ -51,13 +51,13 @@ pub(crate) enum Promise {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) promise: Promise,
-    /// What the engine was told.
+    /// Word that the engine was told.
     pub(crate) word: String,
     pub(crate) why: String,
 }
 
 impl Finding {
-    /// What is the same about two findings of one fault.
+    /// Key that two findings of one fault share.
     pub(crate) fn kind(&self) -> (Promise, String) {
         (self.promise, self.why.clone())
     }
@@ -76,7 +76,7 @@ struct Mount {
     writable: bool,
 }
 
-/// One project under judgement.
+/// Project under judgement.
 pub(crate) struct Judge<'w> {
     pub(crate) world: &'w World,
     /// Version of the engine.
@@ -97,7 +97,7 @@ impl<'w> Judge<'w> {
         }
     }
 
-    /// What can only be said when everything was read.
+    /// Findings that can only be made when everything was read.
     pub(crate) fn close(mut self) -> Vec<Finding> {
         let mounts = std::mem::take(&mut self.mounts);
         for outer in mounts.iter().filter(|mount| mount.writable) {

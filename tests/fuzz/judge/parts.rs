@@ -1,4 +1,4 @@
-//! What is the same whatever engine is told: labels, images, options of drivers, addresses.
+//! Rules that hold whatever engine is told: labels, images, options of drivers, addresses.
 
 use super::super::world::{ID, OWNER, PROFILE, TAKEN};
 use super::words::{csv, is_private, lists, overlaps, pair};

@@ -27,7 +27,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 impl Judge<'_> {
-    /// One call, without the program's own name.
+    /// Call of podman, without the program's own name.
     pub(crate) fn podman(&mut self, words: &[String]) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
@@ -460,7 +460,7 @@ fn label(word: &str) -> (String, String) {
     (name.to_owned(), value.unwrap_or_default().to_owned())
 }
 
-/// What podman-compose says itself; empty: whatever it is.
+/// Labels of podman-compose itself; empty: whatever it is.
 fn project_labels() -> [(&'static str, &'static str); 12] {
     const PROJECT: &str = "sbx-a1b2c3d4";
     [

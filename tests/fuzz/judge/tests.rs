@@ -22,7 +22,7 @@ fn of_words(words: &str) -> Vec<Promise> {
     promises
 }
 
-/// What one more option makes of an honest container.
+/// Finding of one more option on an honest container.
 fn container(options: &str) -> Vec<Promise> {
     of_words(&format!("create --name=sbx-a1b2c3d4_web_1 --label sandboxer.id=a1b2c3d4 {options} nginx -v /:/host"))
 }

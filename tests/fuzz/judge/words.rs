@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// One record of comma-separated values, as Go's reader has it: a field may be quoted, `""` is a quote.
+/// Record of comma-separated values, as Go's reader has it: a field may be quoted, `""` is a quote.
 pub(crate) fn csv(text: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;

@@ -14,7 +14,7 @@ use super::services::Declared;
 use super::tree::Entry;
 use super::{Dialect, Pass, RenderError, anchor, environment, labels};
 
-/// What podman's tools take for the Dockerfile when none is named, the first that is there.
+/// Names that podman's tools take for the Dockerfile when none is named, the first that is there.
 const PODMAN_NAMES: &[&str] =
     &["Containerfile", "ContainerFile", "containerfile", "Dockerfile", "DockerFile", "dockerfile"];
 

@@ -4,11 +4,11 @@ use crate::domain::compose_host::{ComposeHost, TakenSubnet};
 
 use super::Dialect;
 
-/// What of a host decides what is rendered. The default is what can be said without one: Docker's own compose, an engine
+/// Host as the renderer is told of it. The default is what can be said without one: Docker's own compose, an engine
 /// that keeps builds in, and no routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostContext {
-    /// What its compose understands.
+    /// Dialect of its compose.
     pub dialect: Dialect,
     /// Why a build may get out of the sandbox there, as the beginning of a sentence; none where its builder keeps it in.
     pub builds_escape: Option<String>,

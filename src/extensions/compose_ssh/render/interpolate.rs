@@ -44,7 +44,7 @@ pub(super) fn escape(value: &mut Value) {
     }
 }
 
-/// What [`escape`] made of it, as it was.
+/// Reversal of [`escape`].
 pub(super) fn unescape(value: &mut Value) {
     match value {
         Value::String(text) if text.contains("$$") => *text = text.replace("$$", "$"),

@@ -4,8 +4,7 @@
 //! traffic to it: a registry, a resolver, a cloud's metadata. So a subnet is private, no wider than somebody needs, and led
 //! nowhere before; and whatever else decides how a network meets the host is on a list, or refused.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -47,10 +46,6 @@ const DRIVER_OPTS: &[(&str, Expected)] = &[
     ("no_default_route", Expected::Switch),
 ];
 
-/// What a service may say of a network that it is in.
-const ATTACHMENT: &[&str] =
-    &["aliases", "gw_priority", "interface_name", "ipv4_address", "ipv6_address", "mac_address", "priority"];
-
 /// Renders the networks that services use. (podman-compose 1.0.3 stops at one that none uses.)
 pub(super) fn render(
     mut declared: Map<String, Value>,
@@ -90,7 +85,7 @@ pub(super) fn fixed(project: &Value) -> bool {
     networks.into_iter().flat_map(Map::values).any(|network| !subnets_of(network).is_empty())
 }
 
-fn subnets_of(network: &Value) -> Vec<Subnet> {
+pub(super) fn subnets_of(network: &Value) -> Vec<Subnet> {
     let configs = network.pointer("/ipam/config").and_then(Value::as_array);
     let subnets = configs.into_iter().flatten().filter_map(|config| config.get("subnet"));
     subnets.filter_map(|subnet| Subnet::parse(&scalar(subnet))).collect()
@@ -179,7 +174,7 @@ fn ipam(
     }
 }
 
-/// One subnet with what is in it; its text becomes the plain form, which every engine reads alike.
+/// Pool of addresses: a subnet with what is in it; its text becomes the plain form, which every engine reads alike.
 fn pool(config: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Option<Subnet> {
     config.retain(|key, value| !key.starts_with("x-") && !value.is_null());
     let text = config.get("subnet").map(scalar).unwrap_or_default();
@@ -238,45 +233,4 @@ fn unfit(subnet: &Subnet, pass: &Pass<'_>) -> Option<String> {
     }
     let taken = pass.input.host.taken.iter().flatten().find(|taken| taken.subnet.overlaps(subnet))?;
     Some(format!("{subnet} is not free on the host: {}; choose another, or none", taken.why))
-}
-
-/// Judges what services say of their networks, in the form in which the engine will read it.
-pub(super) fn attachments(services: &Map<String, Value>, networks: &Map<String, Value>, pass: &mut Pass<'_>) {
-    let subnets: BTreeMap<&str, Vec<Subnet>> =
-        networks.iter().map(|(name, network)| (name.as_str(), subnets_of(network))).collect();
-    let is_external = |name: &str| networks.get(name).is_some_and(|network| network.get("external").is_some());
-    for (service, body) in services {
-        let Some(Value::Object(used)) = body.get("networks") else { continue };
-        for (name, settings) in used {
-            let path = format!("services.{service}.networks.{name}");
-            let Some(settings) = settings.as_object() else {
-                if !settings.is_null() {
-                    pass.findings().refuse(&path, None, "it is a mapping; write `{}` for the defaults");
-                }
-                continue;
-            };
-            // Its addresses are not ours to know; that the network may be used at all was allowed by name.
-            let known = subnets.get(name.as_str()).filter(|_| !is_external(name)).map_or(&[][..], Vec::as_slice);
-            for (key, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
-                if let Some(why) = beyond(key, value, known, is_external(name)) {
-                    pass.guard(Allowance::HostNetwork, &child(&path, key), why);
-                }
-            }
-        }
-    }
-}
-
-/// Why a setting of a service's network is none of a sandbox.
-fn beyond(key: &str, value: &Value, subnets: &[Subnet], is_external: bool) -> Option<String> {
-    if !ATTACHMENT.contains(&key) {
-        return Some(format!("`{key}` may change how the container meets the host; remove it"));
-    }
-    let text = scalar(value);
-    let (want_v4, fixed) = (key == "ipv4_address", matches!(key, "ipv4_address" | "ipv6_address"));
-    if !fixed || is_external && text.parse::<IpAddr>().is_ok() {
-        return None;
-    }
-    let address = text.parse::<IpAddr>().ok().filter(|address| address.is_ipv4() == want_v4);
-    let inside = address.is_some_and(|address| subnets.iter().any(|subnet| subnet.contains(address)));
-    (!inside).then(|| format!("`{text}` is in no subnet that the network declares; choose one there, or none"))
 }

@@ -54,7 +54,7 @@ pub struct Pull {
     pub path: String,
 }
 
-/// What the services of a rendered project are started from, and what those that are built begin with. A base image whose name
+/// Images that the services of a rendered project are started from, and those that builds begin with. A base image whose name
 /// depends on what only the builder knows is left to the build.
 pub(super) fn of(project: &Value, workspace: &Workspace<'_>) -> Result<Vec<Pull>, RenderError> {
     let mut pulls: Vec<Pull> = Vec::new();

@@ -8,7 +8,7 @@ use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::{list, scalar};
 use super::ports::ContainerPort;
-use super::{Dialect, Pass, RenderError, builds, dialect, environment, mounts, policy, ports};
+use super::{Dialect, Pass, RenderError, attachments, builds, dialect, environment, mounts, policy, ports};
 
 /// Most containers one service is scaled to.
 const MAX_REPLICAS: u32 = 64;
@@ -114,7 +114,7 @@ pub(super) fn render(
     }
     let built = build(name, &mut service, &path, declared, pass)?;
     let image = image(&mut service, &path, built.as_deref(), declared, pass);
-    let networks = networks(&mut service, &path, alias.as_deref(), declared, pass);
+    let networks = attachments::render(&mut service, &path, alias.as_deref(), &declared.networks, pass);
     depends_on(&mut service, &path, declared, pass);
     references(&service, &path, declared, pass);
     let replicas = replicas(&mut service, &path, pass);
@@ -229,72 +229,6 @@ fn image(
     }
     service.insert("image".to_owned(), image.clone().into());
     image
-}
-
-fn networks(
-    service: &mut Map<String, Value>,
-    path: &str,
-    alias: Option<&str>,
-    declared: &Declared,
-    pass: &mut Pass<'_>,
-) -> Vec<String> {
-    let path = child(path, "networks");
-    let narrow = pass.input.host.dialect == Dialect::Narrow;
-    if service.contains_key("network_mode") {
-        if service.shift_remove("networks").is_some_and(|networks| is_on(&networks)) {
-            pass.findings().refuse(&path, None, "`networks` and `network_mode` exclude each other; remove one");
-        } else if narrow {
-            pass.findings().refuse(
-                &path,
-                None,
-                "podman-compose 1.0 cannot combine `network_mode` with its networks; use a newer compose on that host",
-            );
-        }
-        return Vec::new();
-    }
-    let mut used: Map<String, Value> = match service.shift_remove("networks") {
-        Some(Value::Object(map)) if !map.is_empty() => map,
-        Some(Value::Array(items)) if !items.is_empty() => {
-            items.iter().map(|item| (scalar(item), Value::Null)).collect()
-        }
-        Some(Value::String(name)) => Map::from_iter([(name, Value::Null)]),
-        _ => Map::from_iter([("default".to_owned(), Value::Null)]),
-    };
-    used.retain(|name, _| {
-        let known = name == "default" || declared.networks.contains(name);
-        if !known {
-            pass.findings().refuse(
-                &path,
-                None,
-                format!("the network `{name}` is not declared; add it under `networks:`"),
-            );
-        }
-        known
-    });
-    for settings in used.values_mut() {
-        add_alias(settings, alias);
-    }
-    let names: Vec<String> = used.keys().cloned().collect();
-    let plain = used.values().all(|settings| !is_on(settings));
-    if narrow && !plain {
-        pass.findings().rewrite(&path, "aliases and addresses are left out: podman-compose 1.0 knows none");
-    }
-    let rendered = if plain || narrow { json!(names) } else { Value::Object(used) };
-    service.insert("networks".to_owned(), rendered);
-    names
-}
-
-fn add_alias(settings: &mut Value, alias: Option<&str>) {
-    let Some(alias) = alias else { return };
-    if settings.is_null() {
-        *settings = json!({});
-    }
-    let Some(settings) = settings.as_object_mut() else { return };
-    let mut aliases = list(settings.shift_remove("aliases").unwrap_or_default());
-    if !aliases.iter().any(|existing| existing == alias) {
-        aliases.push(alias.into());
-    }
-    settings.insert("aliases".to_owned(), Value::Array(aliases));
 }
 
 fn depends_on(service: &mut Map<String, Value>, path: &str, declared: &Declared, pass: &mut Pass<'_>) {

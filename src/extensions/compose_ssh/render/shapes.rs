@@ -9,6 +9,7 @@
 //! Free text is only what travels as an argument of its own or behind the first `=` of one that is not taken apart
 //! further: commands, values of variables, labels and build arguments, the content of configs.
 
+mod mounts;
 mod table;
 mod words;
 
@@ -23,9 +24,9 @@ use super::keys;
 use super::merge::scalar;
 use super::paths::normalize;
 
-pub(super) use words::{mount_options, tmpfs_options};
+pub(super) use mounts::{mount_options, tmpfs_options};
 
-/// What a key may hold.
+/// Shape of what a key may hold.
 enum Shape {
     /// Anything: what is only there when the profile permits it by name, and what no tool reads outside of a swarm.
     Any,
@@ -33,17 +34,17 @@ enum Shape {
     Text,
     /// Free text, or a list of it.
     Texts,
-    /// One line of free text, in an argument that is taken apart no further.
+    /// Free text of one line, in an argument that is taken apart no further.
     Line,
     /// Text of one rule, and how it is written.
     Word(fn(&str) -> bool, &'static str),
-    /// One of these.
+    /// Closed list.
     OneOf(&'static [&'static str]),
     /// True or false. Text that a variable left there becomes the one or the other: tools differ in what they take for true.
     Switch,
     /// A path on the host: the workspace's own path is the operator's and not judged.
     Source,
-    /// What a build reads: a folder, an image, another service's image, an address that the profile permits.
+    /// Context of a build: a folder, an image, another service's image, an address that the profile permits.
     Context,
     /// A mount, in either syntax.
     Mount,
@@ -120,7 +121,7 @@ impl Judge<'_> {
             Shape::Source | Shape::Context if !words::is_path(&self.below(text)) => {
                 words::sentence(&self.below(text), words::PATH)
             }
-            Shape::Mount => match words::short_mount(&self.below(text)) {
+            Shape::Mount => match mounts::short_mount(&self.below(text)) {
                 None => return,
                 Some(message) => message,
             },
@@ -199,7 +200,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What is mounted or set twice: tools differ in which one counts.
+    /// Repeats: of what is mounted or set twice, tools differ in which one counts.
     fn repeated(&mut self, service: &Value, path: &str) {
         let items = |key: &str| service.get(key).and_then(Value::as_array).into_iter().flatten().enumerate();
         let mut names = HashSet::new();

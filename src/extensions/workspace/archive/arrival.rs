@@ -95,7 +95,7 @@ impl<'a> Arrival<'a> {
         };
         let ended = said.value("unpack");
         let unpacked = ended.is_none();
-        // What was not read there is no other content.
+        // A hash that was not read is no other content.
         if ended.is_some_and(|status| was_in_the_way(status, &words)) || unpacked && said.hash("sum").is_none() {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
             return Err(Fault::new(Code::OperationFailed, message).because(words).detail("step", "receive").into());

@@ -118,7 +118,7 @@ pub(super) async fn verify(
     }
 }
 
-/// What a reading proves.
+/// Verdict of a reading.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Same,
@@ -128,7 +128,7 @@ enum Verdict {
     Unread(String),
 }
 
-/// What was found, beside what is known. What was not read is no difference.
+/// Comparison of what was found with what is known. What was not read is no difference.
 fn verdict(said: &Said<'_>, facts: &ArchiveFacts) -> Verdict {
     let Some(is) = said.value("size").and_then(|text| text.parse::<u64>().ok()) else {
         return Verdict::Unread("its host does not say how large it is".to_owned());

@@ -4,7 +4,7 @@ use super::Shape::{
     self, Any, Context, Keys, Line, List, LogOptions, Long, Mount, Names, OneOf, Open, Source, Switch, Text, Texts,
     Word,
 };
-use super::words;
+use super::{mounts, words};
 
 pub(super) const NAME: Shape = Word(words::is_name, "a name of letters, digits, `.`, `_` and `-`");
 const HOST: Shape = Word(words::is_host, "a name of letters, digits, `.`, `_` and `-`");
@@ -143,7 +143,7 @@ pub(super) const SERVICE: &[(&str, Shape)] = &[
     (
         "tmpfs",
         List(&Word(
-            words::is_tmpfs,
+            mounts::is_tmpfs,
             "`/path` or `/path:size=64m,mode=1777`, and no other options than those of memory",
         )),
     ),

@@ -1,4 +1,4 @@
-//! What is refused because of the host: addresses that lead somewhere there, and builds that its engine does not keep in.
+//! Refusals because of the host: addresses that lead somewhere there, and builds that its engine does not keep in.
 
 use super::*;
 use crate::domain::compose_host::{Subnet, TakenSubnet};
@@ -195,7 +195,7 @@ fn what_podman_compose_1_0_does_not_give_a_network_is_said() {
         );
         assert!(file["networks"]["n"].get(key).is_none());
     }
-    // What would be refused elsewhere is refused there as well.
+    // Rules that hold elsewhere hold there as well.
     let mut case = network("driver: macvlan");
     case.dialect = Dialect::Narrow;
     assert_eq!(case.refusals().len(), 1);
