@@ -2,13 +2,13 @@
 //! is led into them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, engine, on_host, stack_args, text};
+use crate::scripts::{engine_in, source};
 
 const STACK: &str = r#"services:
   web:
@@ -302,17 +302,14 @@ esac
 fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
     for (foreign, started, status) in [("docker", false, 75), ("box/up", true, 75), ("nowhere", true, 0)] {
         let folder = tempfile::tempdir().unwrap();
-        let engine = folder.path().join("docker");
-        fs::write(&engine, MEANWHILE).unwrap();
-        fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
+        engine_in(folder.path(), MEANWHILE);
         fs::create_dir(folder.path().join("box")).unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let scripts = [
             "transport/scripts/runtime.sh",
             "extensions/workspace/scripts/belonging.sh",
             "extensions/compose_ssh/scripts/up.sh",
         ];
-        let script: String = scripts.iter().map(|path| fs::read_to_string(source.join(path)).unwrap()).collect();
+        let script: String = scripts.iter().map(|path| fs::read_to_string(source().join(path)).unwrap()).collect();
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let ran = Command::new("sh")
             .args(["-c", &script, "sh"])

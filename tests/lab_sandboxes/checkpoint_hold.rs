@@ -1,10 +1,7 @@
 //! How containers are held and let go, by the scripts themselves with an engine that is made up: what a lab meets once in
 //! many runs, each time.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Command;
+use crate::scripts;
 
 /// An engine with containers as files, of which each says how it stands. `LAG` is how long a pause takes.
 const ENGINE: &str = r#"#!/bin/sh
@@ -16,20 +13,9 @@ case $1 in
 esac
 "#;
 
-/// Runs lines of shell among the scripts' definitions, in a folder with two containers that run. What they say.
+/// Definitions for holding, where two containers run.
 fn shell(lines: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = folder.path().join("docker");
-    fs::write(&engine, ENGINE).unwrap();
-    fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/extensions/workspace/archive/scripts");
-    let script = format!(
-        "PATH=$PWD:$PATH; echo running >aa; echo running >bb\nsbx_letting_go=$(cat {0}/let_go.sh); eval \"$sbx_letting_go\"\n. {0}/hold.sh\n{lines}\n",
-        scripts.display()
-    );
-    let ran = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
-    assert!(ran.status.success(), "{ran:?}");
-    String::from_utf8(ran.stdout).unwrap()
+    scripts::shell(ENGINE, "running", ". $src/extensions/workspace/archive/scripts/hold.sh", lines)
 }
 
 #[test]

@@ -1,14 +1,10 @@
 //! Containers that a killed start or stop left half-way: a wake brings all of them to running.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::json;
 
 use crate::kills::{killed, recovered, words as words_of};
 use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
+use crate::scripts;
 
 const STACK: &str = r#"services:
   web:
@@ -106,20 +102,10 @@ case $verb in
 esac
 "#;
 
-/// Runs lines of shell among the scripts' definitions, in a folder with two containers that are stopped. What they say.
+/// Definitions for starts and stops, where two containers are stopped.
 fn shell(lines: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = folder.path().join("docker");
-    fs::write(&engine, ENGINE).unwrap();
-    fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/extensions");
-    let script = format!(
-        "PATH=$PWD:$PATH; echo exited >aa; echo exited >bb\nsbx_letting_go=$(cat {0}/workspace/archive/scripts/let_go.sh); eval \"$sbx_letting_go\"\n. {0}/compose_ssh/scripts/turn.sh\nstart() {{ set -- \"$PWD\" docker 1 \"$@\"; . {0}/compose_ssh/scripts/start.sh; }}\n{lines}\n",
-        scripts.display()
-    );
-    let ran = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
-    assert!(ran.status.success(), "{ran:?}");
-    String::from_utf8(ran.stdout).unwrap()
+    let definitions = ". $src/extensions/compose_ssh/scripts/turn.sh\nstart() { set -- \"$PWD\" docker 1 \"$@\"; . $src/extensions/compose_ssh/scripts/start.sh; }";
+    scripts::shell(ENGINE, "exited", definitions, lines)
 }
 
 #[test]
