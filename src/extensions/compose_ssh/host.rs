@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::domain::compose_host::{ComposeHost, TakenSubnet};
 use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest};
 use crate::domain::facts::Runtime;
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
 use crate::extensions::compose_ssh::source::Rendering;
-use crate::extensions::compose_ssh::{ComposeSsh, provision, source};
+use crate::extensions::compose_ssh::{ComposeSsh, source};
 use crate::extensions::workspace::repo;
 use crate::transport::probe::{self, parse_runtimes};
 use crate::transport::{Command, Transport};
@@ -38,8 +38,25 @@ pub(super) async fn find(extension: &ComposeSsh, transport: &dyn Transport) -> R
     let report = parse_runtimes(&output.text());
     match report.runtimes.into_iter().next() {
         Some(runtime) => Ok(ComposeHost { runtime, taken: None }),
-        None => Err(provision::no_runtime(spec.name.as_str(), &report.findings)),
+        None => Err(no_runtime(spec.name.as_str(), &report.findings)),
     }
+}
+
+/// Fault of a host without a compose runtime that works; `findings`: what was tried.
+pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
+    // One that is there and silent is another matter than one that is not there: it may answer the next time.
+    if findings.iter().any(|finding| finding.contains("did not answer in time")) {
+        return Fault::new(Code::Timeout, format!("the container engine of {host} did not answer in time"))
+            .hint("try again; if it stays so, look at the engine there")
+            .retryable(true)
+            .detail("step", "prepare")
+            .because(findings.join("; "));
+    }
+    let fault = Fault::new(Code::MissingDependency, format!("host {host} has no compose runtime that works"))
+        .hint(format!("install docker compose or podman-compose on {host}, or name one with compose_cmd"))
+        .detail("step", "prepare")
+        .detail("missing", "compose");
+    if findings.is_empty() { fault } else { fault.because(findings.join("; ")) }
 }
 
 /// The preview as the host that was asked has it: what its compose does otherwise, and what is refused because of it.

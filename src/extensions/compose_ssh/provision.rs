@@ -135,25 +135,9 @@ pub(super) async fn prepare(
             steps.reporter.report(Report { stage: "prepare", message: Some(message), ..Report::default() });
             Ok(prepared.on(runtime))
         }
-        (Detect::First(_), None) => Err(no_runtime(spec.name.as_str(), &prepared.findings).into()),
+        (Detect::First(_), None) => Err(host::no_runtime(spec.name.as_str(), &prepared.findings).into()),
         _ => Ok(prepared),
     }
-}
-
-pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
-    // One that is there and silent is another matter than one that is not there: it may answer the next time.
-    if findings.iter().any(|finding| finding.contains("did not answer in time")) {
-        return Fault::new(Code::Timeout, format!("the container engine of {host} did not answer in time"))
-            .hint("try again; if it stays so, look at the engine there")
-            .retryable(true)
-            .detail("step", "prepare")
-            .because(findings.join("; "));
-    }
-    let fault = Fault::new(Code::MissingDependency, format!("host {host} has no compose runtime that works"))
-        .hint(format!("install docker compose or podman-compose on {host}, or name one with compose_cmd"))
-        .detail("step", "prepare")
-        .detail("missing", "compose");
-    if findings.is_empty() { fault } else { fault.because(findings.join("; ")) }
 }
 
 async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<HostFacts, ExtensionError> {
@@ -164,7 +148,7 @@ async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<Host
 
 /// The runtime that the prepare call found.
 pub(super) fn runtime_of(prepared: &Prepared, request: &ProvisionRequest) -> Result<Runtime, Fault> {
-    prepared.runtime.clone().ok_or_else(|| no_runtime(request.host.as_str(), &[]))
+    prepared.runtime.clone().ok_or_else(|| host::no_runtime(request.host.as_str(), &[]))
 }
 
 /// The host as it was found, on the runtime that it has now.

@@ -8,6 +8,7 @@
 mod anchor;
 mod attachments;
 mod builds;
+mod declared;
 mod dialect;
 mod document;
 mod dotenv;
@@ -264,7 +265,7 @@ fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Val
     let (secrets, configs) = (take("secrets"), take("configs"));
     let services = started(services, pass);
     let names = |map: &Map<String, Value>| map.keys().cloned().collect::<BTreeSet<_>>();
-    let declared = services::Declared {
+    let declared = declared::Declared {
         services: names(&services),
         volumes: names(&volumes),
         networks: names(&networks),
@@ -330,7 +331,7 @@ type Assembled = (Map<String, Value>, Vec<ServicePlan>, BTreeSet<String>);
 
 fn services_of(
     services: Map<String, Value>,
-    declared: &services::Declared,
+    declared: &declared::Declared,
     pass: &mut Pass<'_>,
 ) -> Result<Assembled, RenderError> {
     let mut rendered = Map::new();

@@ -79,7 +79,7 @@ pub(super) async fn suits(
     let probed = probe::examine(transport.as_ref(), want).await?;
     restore::suits(&probed.facts, archive, &spec.name)?;
     if !workspace_only(profile) && probed.facts.runtimes.is_empty() {
-        return Err(provision::no_runtime(spec.name.as_str(), &probed.findings));
+        return Err(host::no_runtime(spec.name.as_str(), &probed.findings));
     }
     Ok(())
 }

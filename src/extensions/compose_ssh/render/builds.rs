@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::domain::profile::Allowance;
 
+use super::declared::Declared;
 use super::document::child;
 use super::keys;
 use super::merge::{assignments, list, scalar};
 use super::paths::{Target, normalize};
-use super::services::Declared;
 use super::tree::Entry;
 use super::{Dialect, Pass, RenderError, anchor, environment, labels};
 

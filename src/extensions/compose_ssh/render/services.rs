@@ -1,9 +1,10 @@
 //! One service of the project as the rendered file says it, and what is to be expected of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::declared::Declared;
 use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::{list, scalar};
@@ -61,17 +62,6 @@ pub struct ServicePlan {
     pub one_shot: bool,
     /// The services that are started before it, and whether it waits until they are healthy.
     pub needs: BTreeMap<String, bool>,
-}
-
-/// What services may refer to.
-pub(super) struct Declared {
-    pub services: BTreeSet<String>,
-    pub volumes: BTreeSet<String>,
-    pub networks: BTreeSet<String>,
-    pub secrets: BTreeSet<String>,
-    pub configs: BTreeSet<String>,
-    /// Image names in the file that the project builds itself, and what they are called in the sandbox.
-    pub built: BTreeMap<String, String>,
 }
 
 /// A rendered service, what to expect of it, and the networks it uses.
