@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 
 /// A file's size at which the next one is begun, in bytes.
 const LIMIT: u64 = 10 * 1024 * 1024;
@@ -19,12 +20,14 @@ const DEFAULT_FILTER: &str = "sandboxer=info";
 
 /// Sends everything that is logged from now on to this file. The file is made by the first line; if it cannot be
 /// made, the lines are lost: a log is no reason to fail.
-pub fn start(path: &Path, filter: Option<&str>) {
-    let filter =
-        filter.and_then(|text| EnvFilter::try_new(text).ok()).unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
+///
+/// Errors: for what is no filter.
+pub fn start(path: &Path, filter: Option<&str>) -> Result<(), ParseError> {
+    let filter = EnvFilter::try_new(filter.unwrap_or(DEFAULT_FILTER))?;
     let writer = Mutex::new(LogFile { path: path.to_owned(), file: None, size: 0 });
     // A second call (a test) finds a subscriber in place, which is fine.
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).try_init();
+    Ok(())
 }
 
 /// A file that begins anew when it is full. Several processes may write to it: each line is one write to a file
@@ -88,6 +91,14 @@ impl Write for LogFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_filter_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sandboxer.log");
+        assert!(start(&path, Some("sandboxer=verbose")).is_err());
+        assert!(start(&path, Some("info,sandboxer::manager=trace")).is_ok());
+    }
 
     #[test]
     fn five_files_of_ten_mebibytes_are_kept() {

@@ -10,7 +10,7 @@ use sandboxer::app::{self, App};
 use sandboxer::cli::{self, Cli, Global, Io, Local};
 use sandboxer::client::Problem;
 use sandboxer::config::{Config, Environment, Overrides};
-use sandboxer::domain::Fault;
+use sandboxer::domain::{Code, Fault};
 use sandboxer::{log, tui};
 
 fn main() -> ExitCode {
@@ -79,7 +79,14 @@ fn overrides(global: &Global) -> Overrides {
 }
 
 fn open(config: &Config) -> Result<App, Fault> {
-    log::start(&config.paths.log_file, config.log_filter.as_deref());
+    let filter = config.log_filter.as_deref();
+    log::start(&config.paths.log_file, filter).map_err(|error| {
+        let text = filter.unwrap_or_default();
+        Fault::new(Code::InvalidConfig, format!("SANDBOXER_LOG={text:?} is no filter of a log"))
+            .because(error)
+            .hint("write a level (error, warn, info, debug, trace), or one of a part: sandboxer::manager=debug")
+            .detail("variable", "SANDBOXER_LOG")
+    })?;
     app::local(config)
 }
 

@@ -2,6 +2,7 @@
 //! end: this is the command for somebody to whom no other one answers.
 
 use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -94,7 +95,13 @@ fn data_directory(dir: &Path) -> Check {
         CheckState::Ok
     };
     let made = if there == dir { "" } else { ", which the first write makes" };
-    check(name, state, format!("{}{made}, {} free", dir.display(), Bytes(free)))
+    let said = format!("{}{made}, {} free", dir.display(), Bytes(free));
+    let open = there == dir && dir.metadata().is_ok_and(|found| found.mode() & 0o077 != 0);
+    if open && state == CheckState::Ok {
+        let hint = format!("chmod 700 {}; the next write does it where nothing else is in there", dir.display());
+        return hinted(check(name, CheckState::Warning, format!("{said}; others may look into it")), &hint);
+    }
+    check(name, state, said)
 }
 
 fn log_file(file: &Path) -> Check {

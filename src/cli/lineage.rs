@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::table::short;
-use crate::client::Client;
-use crate::domain::SandboxRecord;
+use crate::client::{Client, Problem};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::{Code, SandboxRecord};
 
 /// What `get --json` prints: the record, and where it comes from.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -15,21 +15,36 @@ pub struct SandboxDetail {
     /// The record.
     #[serde(flatten)]
     pub record: SandboxRecord,
-    /// Where it comes from and what was made of it.
-    pub lineage: Lineage,
+    /// Where it comes from and what was made of it; null where that cannot be read.
+    pub lineage: Option<Lineage>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Problem>,
 }
 
-/// Names and values of where a sandbox comes from and what was taken of it. What cannot be read is left out.
+/// Warning of what of a sandbox cannot be read, in a sentence.
+pub(super) fn unread(problem: &Problem) -> String {
+    let what = "where it comes from and what was taken of it cannot be read";
+    let hint = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("warning: {what}: {}{hint}", problem.message)
+}
+
+/// Names and values of where a sandbox comes from and what was taken of it.
+///
+/// Errors: what cannot be read of its snapshots.
 pub(super) async fn fields(
     client: &dyn Client,
     record: &SandboxRecord,
     lineage: &Lineage,
-) -> Vec<(&'static str, String)> {
+) -> Result<Vec<(&'static str, String)>, Problem> {
     let mut fields = Vec::new();
     let mut base = None;
     for (at, id) in lineage.ancestors.iter().enumerate() {
         // One that was deleted has only its id left.
-        let view = client.snapshot_view(id.as_str()).await.ok();
+        let view = match client.snapshot_view(id.as_str()).await {
+            Err(problem) if problem.code == Code::NotFound => None,
+            view => Some(view?),
+        };
         let named = view.as_ref().and_then(|view| view.record.name.clone());
         let gone = if view.is_none() { ", deleted" } else { "" };
         let named = named.map_or_else(|| format!("{id}{gone}"), |name| format!("{name} ({id})"));
@@ -47,7 +62,7 @@ pub(super) async fn fields(
         let named = client.snapshot_view(id.as_str()).await.ok().and_then(|view| view.record.name.clone());
         fields.push(("snapshot", named.map_or_else(|| id.to_string(), |name| format!("{name} ({id})"))));
     }
-    fields
+    Ok(fields)
 }
 
 /// What keeps patches from it. What the last pass found is over once the snapshot, or the patch, is gone.

@@ -39,13 +39,24 @@ pub(super) async fn list(face: &mut Face<'_>, args: &ListArgs) -> Outcome {
 
 pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
     let record = face.client.get(reference).await?;
-    let lineage = face.client.lineage(record.id.as_str()).await?;
+    let lineage = face.client.lineage(record.id.as_str()).await;
     if face.look.json {
-        face.document(&SandboxDetail { record, lineage })?;
+        let (lineage, unread) = match lineage {
+            Ok(lineage) => (Some(lineage), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        face.document(&SandboxDetail { record, lineage, unread })?;
         return Ok(0);
     }
     let mut fields = record::fields(&record, face.now());
-    fields.extend(lineage::fields(face.client, &record, &lineage).await);
+    let further = match lineage {
+        Ok(lineage) => lineage::fields(face.client, &record, &lineage).await,
+        Err(problem) => Err(problem),
+    };
+    match further {
+        Ok(further) => fields.extend(further),
+        Err(problem) => face.remark(&face.look.clean(&lineage::unread(&problem), 1000)),
+    }
     record::block(face, &fields)?;
     for line in record::evidence(&record, face.look) {
         face.line(&line)?;

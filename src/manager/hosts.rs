@@ -24,7 +24,7 @@ const PING_LIMIT: Duration = Duration::from_secs(10);
 impl SandboxManager {
     /// All configured hosts as last seen; contacts none.
     pub async fn hosts(&self) -> Result<Vec<HostView>, Fault> {
-        let counts = self.count_by_host().await?;
+        let counts = self.count_by_host().await;
         let seen = self.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self
             .parts
@@ -34,7 +34,7 @@ impl SandboxManager {
             .map(|spec| {
                 let key = spec.name.as_str().to_ascii_lowercase();
                 let mut view = seen.get(&key).cloned().unwrap_or_else(|| unseen(spec));
-                view.sandboxes = counts.get(&key).copied().unwrap_or(0);
+                note_count(&mut view, &counts);
                 view
             })
             .collect())
@@ -53,12 +53,12 @@ impl SandboxManager {
     pub(super) async fn probe_host(&self, name: &str) -> Result<HostView, Fault> {
         let spec = self.host_spec(name)?;
         let mut view = unseen(&spec);
-        view.sandboxes =
-            self.count_by_host().await?.get(&spec.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
+        let counts = self.count_by_host().await;
         view.checked_at = Some(self.now());
         if spec.forbid.is_none() {
             self.look_at(&spec, &mut view).await;
         }
+        note_count(&mut view, &counts);
         self.remember_host(view.clone());
         Ok(view)
     }
@@ -128,6 +128,16 @@ impl SandboxManager {
             }
         }
         Ok(counts)
+    }
+}
+
+/// How many sandboxes are on a host. Where that cannot be told, the rest is shown all the same, with why.
+fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Fault>) {
+    match counts {
+        Ok(counts) => view.sandboxes = counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0),
+        Err(fault) => {
+            view.message.get_or_insert_with(|| format!("its sandboxes cannot be counted: {}", fault.message));
+        }
     }
 }
 

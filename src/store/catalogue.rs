@@ -100,7 +100,7 @@ impl Catalogue {
     }
 
     /// Checks one file as the catalogue would: a manifest if it looks like one, else a profile, whose
-    /// extension is looked up here.
+    /// extension is looked up here. One of the operator's directories is also held against the others there.
     ///
     /// Errors: everything that is wrong with it.
     pub fn validate_file(&self, path: &Path) -> Result<Validated, Vec<ParseProblem>> {
@@ -110,10 +110,12 @@ impl Catalogue {
             || (document.text("kind").is_some() && document.text("extension").is_none());
         if manifest {
             let entry = self.manifest_entry(Found::operator(path, &document));
-            if entry.problems.is_empty() { Ok(Validated::Manifest(Box::new(entry))) } else { Err(entry.problems) }
+            let problems = problems_of(&entry, &self.extensions, path);
+            if problems.is_empty() { Ok(Validated::Manifest(Box::new(entry))) } else { Err(problems) }
         } else {
             let entry = self.profile_entry(Found::operator(path, &document));
-            if entry.problems.is_empty() { Ok(Validated::Profile(Box::new(entry))) } else { Err(entry.problems) }
+            let problems = problems_of(&entry, &self.profiles, path);
+            if problems.is_empty() { Ok(Validated::Profile(Box::new(entry))) } else { Err(problems) }
         }
     }
 
@@ -162,6 +164,19 @@ impl Catalogue {
             FieldProblem::new(&used.path, format!("the manifest of {} is broken: {first}", shown(id)))
         })
     }
+}
+
+/// What is wrong with a file by itself, else with its place among those that are listed.
+fn problems_of<T>(alone: &Entry<T>, listed: &[Entry<T>], path: &Path) -> Vec<ParseProblem> {
+    if !alone.problems.is_empty() {
+        return alone.problems.clone();
+    }
+    let Ok(path) = std::fs::canonicalize(path) else { return Vec::new() };
+    let is_this = |entry: &&Entry<T>| {
+        let listed = entry.path.as_ref().and_then(|listed| std::fs::canonicalize(listed).ok());
+        listed.is_some_and(|listed| listed == path)
+    };
+    listed.iter().find(is_this).map(|entry| entry.problems.clone()).unwrap_or_default()
 }
 
 /// One entry by id, the prefix optional.

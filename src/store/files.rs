@@ -58,7 +58,63 @@ impl DataDir {
             .hint("run as its owner, or choose another directory with --data-dir")
             .detail("path", self.0.display().to_string()));
         }
+        if found.mode() & OTHERS != 0 {
+            self.tighten(found.mode());
+        }
         folder.map_or(Ok(()), |folder| make_private(&self.0.join(folder)))
+    }
+
+    /// Closes a directory to others that was there before us, and what is ours in it. One that has anything else is somebody's
+    /// for more than this, and keeps its mode.
+    fn tighten(&self, mode: u32) {
+        let Ok(entries) = fs::read_dir(&self.0) else { return };
+        let (ours, others): (Vec<_>, Vec<_>) = entries.flatten().partition(|entry| is_ours(&entry.file_name()));
+        for entry in ours {
+            // Not through links: what they lead to is elsewhere.
+            let Ok(found) = entry.metadata() else { continue };
+            if !found.is_symlink() && found.mode() & OTHERS != 0 {
+                close_to_others(&entry.path(), found.mode());
+            }
+        }
+        if others.is_empty() {
+            close_to_others(&self.0, mode);
+        } else {
+            let path = self.0.display();
+            tracing::warn!(%path, "the data directory has other things in it, and others may look into it");
+        }
+    }
+}
+
+/// The permissions of a mode that others than the owner have.
+const OTHERS: u32 = 0o077;
+
+/// What a data directory has, files and folders, by how their names begin.
+const OURS: [&str; 14] = [
+    "sandboxes.json",
+    "snapshots.json",
+    "patches.json",
+    "operations.json",
+    "hosts.json",
+    "history.jsonl",
+    "events.jsonl",
+    "credits.jsonl",
+    "owner",
+    "recipes",
+    "pinned",
+    "outbox",
+    "locks",
+    "plans",
+];
+
+fn is_ours(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    OURS.iter().any(|ours| name.trim_start_matches('.').starts_with(ours))
+}
+
+/// Takes from others what they may do with an entry. Who cannot is no worse off than before.
+fn close_to_others(path: &Path, mode: u32) {
+    if let Err(error) = fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS)) {
+        tracing::warn!(path = %path.display(), %error, "others may read it");
     }
 }
 

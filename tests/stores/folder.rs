@@ -65,6 +65,37 @@ fn everything_is_private_whatever_the_umask_is() {
 }
 
 #[tokio::test]
+async fn one_that_was_open_to_others_is_closed_by_the_first_write() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let set = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for other in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        fs::create_dir_all(data.join("locks")).unwrap();
+        for (name, mode) in [("owner.bak", 0o644), ("events.jsonl", 0o664), ("locks", 0o755)] {
+            if name != "locks" {
+                fs::write(data.join(name), "").unwrap();
+            }
+            set(&data.join(name), mode);
+        }
+        if other {
+            fs::write(data.join("notes.txt"), "mine").unwrap();
+            set(&data.join("notes.txt"), 0o644);
+        }
+        set(&data, 0o755);
+        stores(&data).sandboxes.insert(record("a", 1)).await.unwrap();
+        // A folder that somebody has for other things, too, is left to them.
+        assert_eq!(mode(&data), if other { 0o755 } else { 0o700 });
+        for (name, closed) in [("owner.bak", 0o600), ("events.jsonl", 0o600), ("locks", 0o700)] {
+            assert_eq!(mode(&data.join(name)), closed, "{name}");
+        }
+        if other {
+            assert_eq!(mode(&data.join("notes.txt")), 0o644);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_path_that_cannot_be_one_is_refused_with_a_way_out() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);

@@ -330,7 +330,8 @@ impl Client for FakeClient {
 
     async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
         let record = self.find(id)?;
-        Ok(Lineage::of(&record, &self.lock().shelf.snapshots))
+        let lineage = Lineage::of(&record, &self.lock().shelf.snapshots);
+        self.lock().shelf.no_lineage.clone().map_or(Ok(lineage), Err)
     }
 
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {

@@ -18,6 +18,8 @@ use super::cli_world::{named, ready};
 
 #[derive(Default)]
 pub struct Shelf {
+    /// Why nobody can say where a sandbox comes from.
+    pub no_lineage: Option<Problem>,
     pub snapshots: Vec<SnapshotRecord>,
     pub patches: Vec<Patch>,
     /// What every verb that starts something answers instead.

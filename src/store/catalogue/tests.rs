@@ -218,6 +218,10 @@ fn two_files_with_one_id_are_both_refused() {
         ]
     );
     assert!(operator.fault("twice").starts_with("DIR/p/one.yaml:1:5: duplicate id"));
+    // The hint of that leads to a check of the file, which finds it too, however the file is called.
+    let beside = operator.dir.path().join("e/../p/two.yaml");
+    let problems = operator.load().validate_file(&beside).unwrap_err();
+    assert!(problems[0].to_string().contains("duplicate id 'profile.twice'"), "{problems:?}");
 }
 
 #[test]
