@@ -359,6 +359,7 @@ fn the_create_form() {
             host: "coulombcore".into(),
             reason: "first that qualifies".to_owned(),
             verdicts: verdicts.clone(),
+            remarks: Vec::new(),
         }),
         verdicts,
         quote_usd: None,

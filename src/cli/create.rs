@@ -28,7 +28,12 @@ pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
         running.finish(started).await.map_err(|problem| (problem, Some(id)))
     });
     match Box::pin(made).await? {
-        Ok(ready) => sandboxes::show(face, &ready).map(|()| 0),
+        Ok(ready) => {
+            for remark in ready.route.iter().flat_map(|route| &route.remarks) {
+                face.remark(&format!("remark: {}", face.look.clean(remark, 1000)));
+            }
+            sandboxes::show(face, &ready).map(|()| 0)
+        }
         Err((problem, None)) => Err(problem.into()),
         Err((problem, Some(id))) => Err(failed(face, problem, &id).await),
     }
@@ -130,6 +135,7 @@ fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
     ];
     if let Some(route) = &decision.route {
         fields.push(("host", format!("{}: {}", route.host, route.reason)));
+        fields.extend(route.remarks.iter().map(|remark| ("remark", remark.clone())));
     }
     for verdict in &decision.verdicts {
         let word = if verdict.ok { "yes" } else { "no" };

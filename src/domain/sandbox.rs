@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::event::{Actor, PendingEvent};
-use crate::domain::extension::{Handle, Resource, TeardownLine};
+use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId};
 use crate::domain::operation::OperationKind;
@@ -236,6 +236,9 @@ pub struct Route {
     pub reason: String,
     /// What was found for each candidate.
     pub verdicts: Vec<Verdict>,
+    /// What whoever asked should know of the choice, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// A change the renderer made to what the user wrote.
@@ -372,6 +375,24 @@ impl SandboxRecord {
     /// Whether no sweep, reap or bulk verb may touch it.
     pub fn is_protected(&self) -> bool {
         self.labels.get("protect").is_some_and(|value| value == "true")
+    }
+
+    /// Whether it failed and a look at its host found nothing of it; one that is removed since is no different.
+    pub fn left_nothing(&self) -> bool {
+        let gone = || self.teardown.iter().all(|line| line.outcome != TeardownOutcome::Failed);
+        let came_to_nothing = matches!(self.state, State::Failed | State::Destroying) && !self.kept_failed;
+        came_to_nothing && self.leftovers.is_empty() && !self.teardown.is_empty() && gone()
+    }
+
+    /// The name that it keeps from others: none once it is over, or failed and left nothing.
+    pub fn name_in_use(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| !self.state.is_over() && !self.left_nothing())
+    }
+
+    /// The snapshot that it needs: none once it is over, or where nothing was ever made from it.
+    pub fn needs_snapshot(&self) -> Option<&SnapshotId> {
+        let never_was = self.left_nothing() && self.ready_at.is_none();
+        self.based_on_snapshot.as_ref().filter(|_| !self.state.is_over() && !never_was)
     }
 
     /// The name, or the id where it has none.

@@ -25,6 +25,8 @@ enum Named {
     Profile,
     /// `default_host`.
     Default,
+    /// `default_host`, in the place of a profile's list of which nothing is configured.
+    Instead,
 }
 
 /// What was found out about one candidate.
@@ -61,7 +63,8 @@ impl SandboxManager {
         };
         let (candidates, named) = self.candidates(profile, requested)?;
         let live = self.parts.sandboxes.list().await?;
-        let weigh = profile.placement.strategy == Strategy::LeastLoaded && candidates.len() > 1;
+        let weigh =
+            profile.placement.strategy == Strategy::LeastLoaded && named == Named::Profile && candidates.len() > 1;
         let mut findings: Vec<Finding> = Vec::new();
         if ask_all || weigh {
             let tried = matches!(named, Named::Request | Named::Environment);
@@ -81,7 +84,8 @@ impl SandboxManager {
         let on = match choose(&findings, weigh) {
             Some(chosen) => {
                 let host = chosen.verdict.host.clone();
-                let route = Route { reason: reason(named, weigh), host, verdicts: verdicts.clone() };
+                let remarks = remarks(named, profile, &host);
+                let route = Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
                 Ok((route, chosen.compose.clone()))
             }
             None => Err(none_left(findings, named, &profile.extension)),
@@ -97,10 +101,13 @@ impl SandboxManager {
         if let Some(host) = settings.environment_host.as_deref().filter(|host| !host.is_empty()) {
             return Ok((vec![plausible(host)?], Named::Environment));
         }
-        if !profile.placement.hosts.is_empty() {
-            return Ok((profile.placement.hosts.clone(), Named::Profile));
+        let hosts = &profile.placement.hosts;
+        if hosts.iter().any(|host| self.parts.transports.spec(host).is_some()) {
+            return Ok((hosts.clone(), Named::Profile));
         }
-        Ok((vec![settings.default_host.clone()], Named::Default))
+        let others = hosts.iter().filter(|host| !host.same(settings.default_host.as_str())).cloned();
+        let named = if hosts.is_empty() { Named::Default } else { Named::Instead };
+        Ok((others.chain([settings.default_host.clone()]).collect(), named))
     }
 
     /// The host that somebody named for an archive, as configured; there is a way to it. A name that is not configured is
@@ -224,8 +231,19 @@ fn reason(named: Named, weigh: bool) -> String {
         (Named::Profile, true) => "the least loaded of the profile's hosts",
         (Named::Profile, false) => "the first of the profile's hosts that can take it",
         (Named::Default, _) => "the default host",
+        (Named::Instead, _) => "the default host; none of the profile's hosts is configured",
     }
     .to_owned()
+}
+
+/// What is to be said of a host that nobody named.
+fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
+    if named != Named::Instead {
+        return Vec::new();
+    }
+    let hosts: Vec<&str> = profile.placement.hosts.iter().map(AsRef::as_ref).collect();
+    let (id, hosts) = (&profile.id, hosts.join(", "));
+    vec![format!("none of the hosts of {id} is configured ({hosts}); the default host, {host}, takes their place")]
 }
 
 fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Fault {
@@ -234,8 +252,8 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
         .map(|f| serde_json::json!({"host": f.verdict.host, "ok": false, "reason": f.verdict.reason}))
         .collect();
     // Somebody named this one host: what it said is the answer.
-    if findings.len() == 1
-        && let Some(fault) = findings.pop().and_then(|finding| finding.fault)
+    if let [only] = findings.as_mut_slice()
+        && let Some(fault) = only.fault.take()
     {
         return fault.detail("verdicts", verdicts);
     }
@@ -243,10 +261,16 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
     let fault = Fault::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
         .detail("verdicts", verdicts);
-    let fits = named == Named::Profile && extension.as_str() == "ext.compose-ssh";
-    match named {
-        _ if fits => fault.hint("configure one of these hosts, or try --host local"),
-        Named::Default => fault.hint("it is the configuration's default_host; name another with --host"),
-        _ => fault,
+    let local = extension.as_str() == "ext.compose-ssh" && !findings.iter().any(|f| f.verdict.host.is_local());
+    match (named, local) {
+        (Named::Profile | Named::Instead, true) => fault.hint("configure one of these hosts, or try --host local"),
+        (Named::Profile | Named::Instead, false) => {
+            fault.hint("configure one of these hosts, or name another with --host")
+        }
+        (Named::Default, true) => {
+            fault.hint("it is the configuration's default_host; name another with --host, or try --host local")
+        }
+        (Named::Default, false) => fault.hint("it is the configuration's default_host; name another with --host"),
+        (Named::Request | Named::Environment, _) => fault,
     }
 }

@@ -27,6 +27,11 @@ pub(crate) fn now() -> Time {
 }
 
 pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
+    manager_with(data, script, "local")
+}
+
+/// A manager with this `default_host`.
+pub(crate) fn manager_with(data: &Path, script: &Arc<Scripted>, default_host: &str) -> SandboxManager {
     let stores = JsonStores::open(data).unwrap();
     let id: ExtensionId = "ext.compose-ssh".into();
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
@@ -54,7 +59,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         },
         settings: Settings {
             default_profile: "profile.sandbox-canary".into(),
-            default_host: HostName::new("local"),
+            default_host: HostName::new(default_host),
             environment_host: None,
             compose_cmd: None,
             home: None,

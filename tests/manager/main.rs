@@ -12,6 +12,7 @@ mod keeping;
 mod leavings;
 mod owing;
 mod patches;
+mod placement;
 mod recipes;
 mod recover;
 mod rollouts;

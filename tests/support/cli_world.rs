@@ -152,6 +152,7 @@ pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
             host: HostName::new("coulombcore"),
             reason: "first of the profile's list".into(),
             verdicts: vec![verdict.clone()],
+            remarks: vec![],
         }),
         verdicts: vec![verdict],
         quote_usd: None,

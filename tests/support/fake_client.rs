@@ -425,6 +425,7 @@ impl Client for FakeClient {
                 host,
                 reason: "first that qualifies".to_owned(),
                 verdicts: verdicts.clone(),
+                remarks: Vec::new(),
             }),
             verdicts,
             quote_usd: None,
