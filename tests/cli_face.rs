@@ -214,6 +214,14 @@ async fn get_for_a_person_and_for_a_script() {
     let mut expected = serde_json::to_value(ready("a1b2c3d4")).unwrap();
     expected["lineage"] = json!({"ancestors": [], "snapshots": []});
     assert_eq!(json, expected);
+    // The record is there, whatever else cannot be read.
+    let broken = fleet();
+    broken.lock().shelf.no_lineage =
+        Some(Problem::new(Code::StoreCorrupt, "snapshots.json cannot be read").hint("see doctor"));
+    assert_snapshot!("get_without_lineage", run(&broken, "get my-env").await);
+    let json = run(&broken, "get my-env --json").await.json();
+    assert_eq!((&json["id"], &json["lineage"]), (&json!("a1b2c3d4"), &Value::Null));
+    assert_eq!(json["unread"]["code"], "store_corrupt");
     let ran = run(&fleet(), "get nothing --json").await;
     assert_eq!((ran.status, ran.stdout.as_str(), &ran.error()["code"]), (3, "", &json!("not_found")));
 }
@@ -582,11 +590,22 @@ async fn hosts_that_answer_and_hosts_that_do_not() {
         ("hosts check COULOMBCORE coulombcore", 0),
         ("hosts check railiance01", 5),
         ("hosts check", 8),
-        ("hosts check coulombcore nowhere", 3),
+        ("hosts check nowhere", 3),
+        ("hosts check coulombcore nowhere", 8),
+        ("hosts check prod", 9),
+        ("hosts check prod railiance01", 5),
+        ("hosts check prod coulombcore", 8),
     ] {
         assert_eq!(run(&fake, line).await.status, status, "{line}");
     }
     assert_snapshot!("hosts_check", run(&fake, "hosts check").await);
+    assert_snapshot!("hosts_check_each", run(&fake, "hosts check coulombcore prod nowhere railiance01").await);
+    let ran = run(&fake, "hosts check prod --json").await;
+    assert_eq!((&ran.error()["code"], &ran.error()["retryable"]), (&json!("forbidden"), &json!(false)));
+    let ran = run(&fake, "hosts check coulombcore nowhere --json").await;
+    let error = ran.error();
+    assert_eq!((&error["code"], ran.json().as_array().unwrap().len()), (&json!("partial"), 1));
+    assert_eq!(error["details"]["failed"][0]["id"], "nowhere");
     let json = run(&fake, "hosts check --json").await.json();
     assert_eq!(json.as_array().unwrap().len(), 2, "a forbidden one is not even probed");
 }

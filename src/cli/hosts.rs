@@ -5,6 +5,7 @@ mod deep;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
+use super::bulk::{self, BulkItem};
 use super::interrupt::look_on;
 use super::output::{Face, Outcome, Stop, Tone};
 use super::table::{self, Line, age, size};
@@ -21,23 +22,52 @@ pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
     Ok(0)
 }
 
-/// Probes hosts. The status is 0 when all answer, that of `host_unreachable` when none does, else of `partial`.
+/// Probes hosts. The status is 0 when all are up, that of `partial` when some are not, and when none is, the one of what all of
+/// them are, else that of `host_unreachable`.
 pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> Outcome {
     if deep {
         return deep::check(face, names).await;
     }
     let client = face.client;
     let checked = look_on(face, probe(client, names)).await??;
-    let (views, problems): (Vec<_>, Vec<_>) = checked.into_iter().partition(Result::is_ok);
-    let views: Vec<HostView> = views.into_iter().flatten().collect();
+    let items: Vec<BulkItem> = checked.iter().map(item).collect();
+    let views: Vec<HostView> = checked.into_iter().filter_map(|(_, view)| view.ok()).collect();
     if !views.is_empty() || face.look.json {
         show(face, &views)?;
     }
-    // A wrong name outweighs a host that is down: the command line is what has to change.
-    if let Some(problem) = problems.into_iter().find_map(Result::err) {
+    let Some(problem) = not_up(&items) else { return Ok(0) };
+    if face.look.json || items.len() == 1 {
         return Err(problem.into());
     }
-    down(&views).map_or(Ok(0), |problem| Err(problem.into()))
+    for item in &items {
+        bulk::complain(face, item, false);
+    }
+    Ok(problem.exit_status())
+}
+
+/// Whether a host that was probed is up, and if not, why.
+fn item((name, checked): &(String, Result<HostView, Problem>)) -> BulkItem {
+    match checked {
+        Err(problem) => BulkItem::new(name.as_str(), Err(problem.clone())),
+        Ok(view) => BulkItem::new(view.name.as_str(), is_up(view)),
+    }
+}
+
+fn is_up(view: &HostView) -> Result<(), Problem> {
+    Err(match view.state {
+        HostState::Up | HostState::Slow => return Ok(()),
+        HostState::Forbidden => {
+            let why = view.message.as_deref().unwrap_or("forbidden by the configuration");
+            let hint = "its `forbid` in the configuration says so; nothing is done there while it stands";
+            Problem::new(Code::Forbidden, format!("host {} is {why}", view.name)).hint(hint)
+        }
+        _ => {
+            let mut problem = Problem::new(Code::HostUnreachable, format!("no answer from {}", view.name));
+            problem.causes.extend(view.message.clone());
+            problem.hint.clone_from(&view.hint);
+            problem
+        }
+    })
 }
 
 /// Each of these once; all that are known where none is named.
@@ -53,7 +83,7 @@ async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Pr
     Ok(names)
 }
 
-async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<Result<HostView, Problem>>, Problem> {
+async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<(String, Result<HostView, Problem>)>, Problem> {
     let names = wanted(client, names).await?;
     let probe = async |name: &String| {
         let view = client.check_host(name).await?;
@@ -63,20 +93,32 @@ async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<Result<HostV
         }
         Ok::<_, Problem>(view)
     };
-    let probes = stream::iter(&names).map(probe).buffered(AT_ONCE);
-    Ok(probes.collect().await)
+    let probes = stream::iter(names).map(async |name| {
+        let checked = probe(&name).await;
+        (name, checked)
+    });
+    Ok(probes.buffered(AT_ONCE).collect().await)
 }
 
-fn down(views: &[HostView]) -> Option<Problem> {
-    let silent: Vec<_> = views.iter().filter(|view| !matches!(view.state, HostState::Up | HostState::Slow)).collect();
-    let first = *silent.first()?;
-    let code = if silent.len() == views.len() { Code::HostUnreachable } else { Code::Partial };
-    let names: Vec<_> = silent.iter().map(|view| view.name.to_string()).collect();
-    let mut problem = Problem::new(code, format!("no answer from {}", names.join(", ")));
-    if let [only] = silent.as_slice() {
-        problem.causes.extend(only.message.clone());
+/// The one problem that stands for all hosts that are not up.
+fn not_up(items: &[BulkItem]) -> Option<Problem> {
+    let problems: Vec<&Problem> = items.iter().filter_map(|item| item.error.as_ref()).collect();
+    let first = *problems.first()?;
+    if items.len() == 1 {
+        return Some(first.clone());
     }
-    problem.hint.clone_from(&first.hint);
+    let code = if problems.len() < items.len() {
+        Code::Partial
+    } else if problems.iter().all(|problem| problem.code == first.code) {
+        first.code.clone()
+    } else {
+        Code::HostUnreachable
+    };
+    let words: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    let mut problem = Problem::new(code, words.join("; "));
+    problem.retryable = problems.iter().all(|problem| problem.retryable);
+    let failed: Vec<&BulkItem> = items.iter().filter(|item| !item.ok).collect();
+    problem.details = serde_json::json!({"failed": failed});
     Some(problem)
 }
 

@@ -36,14 +36,14 @@ pub struct SnapshotView {
     pub record: SnapshotRecord,
     /// Its patches, in their order.
     pub patches: Vec<Patch>,
-    /// Sandboxes that are based on it and are not over, oldest first.
+    /// Sandboxes that are based on it, oldest first: none that is over, or failed before anything was made.
     pub sandboxes: Vec<BasedOn>,
     /// Snapshots that were taken of those, oldest first.
     pub children: Vec<SnapshotId>,
 }
 
 impl SnapshotView {
-    /// The view of `record`, from all that there is. Sandboxes that are over do not count.
+    /// The view of `record`, from all that there is.
     pub fn of<'a>(
         record: &SnapshotRecord,
         patches: &[Patch],
@@ -52,8 +52,7 @@ impl SnapshotView {
     ) -> Self {
         let mut mine: Vec<Patch> = patches.iter().filter(|patch| patch.snapshot_id == record.id).cloned().collect();
         mine.sort_by_key(|patch| patch.sequence);
-        let based =
-            sandboxes.into_iter().filter(|s| s.based_on_snapshot.as_ref() == Some(&record.id) && !s.state.is_over());
+        let based = sandboxes.into_iter().filter(|sandbox| sandbox.needs_snapshot() == Some(&record.id));
         let mut based: Vec<&SandboxRecord> = based.collect();
         based.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         let sandboxes = based.into_iter().map(|sandbox| based_on(sandbox, &mine)).collect();

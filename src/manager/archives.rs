@@ -93,8 +93,10 @@ impl SandboxManager {
     /// The snapshot with exactly this id, if its archive is whole.
     pub(super) async fn ready_snapshot(&self, id: &str) -> Result<SnapshotRecord, Fault> {
         let record = self.exact_snapshot(id, None).await?;
-        ensure_ready(&record)?;
-        Ok(record)
+        match ensure_ready(&record) {
+            Ok(()) => Ok(record),
+            Err(fault) => Err(self.busy_or(&record.id, fault).await),
+        }
     }
 
     /// Takes a ready snapshot's lock and writes down what is begun with it, and what `change` makes of the record.

@@ -44,6 +44,14 @@ impl SandboxManager {
         held_by(&what, newest(&self.running_operations().await, on_it).as_ref())
     }
 
+    /// What refuses a snapshot for its state: `busy` while somebody works on it, who may change that.
+    pub(super) async fn busy_or(&self, id: &SnapshotId, refusal: Fault) -> Fault {
+        match self.parts.locks.try_lock_snapshot(id).await {
+            Ok(None) => self.snapshot_busy(id).await,
+            Ok(Some(_)) | Err(_) => refusal,
+        }
+    }
+
     async fn running_operations(&self) -> Vec<Operation> {
         let mut operations = self.parts.operations.list().await.unwrap_or_default();
         operations.retain(|operation| operation.state == OperationState::Running);

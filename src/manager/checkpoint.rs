@@ -44,6 +44,9 @@ impl SandboxManager {
         check_state(&record)?;
         may_follow(&OperationKind::Snapshot, &record)?;
         let target = self.target(&record).await?;
+        if let Some(mode) = mode.as_ref().filter(|_| !extension.may_have_services(&target.profile)) {
+            ensure_without_containers(&record, mode)?;
+        }
         let draft = self.draft_snapshot(&record, request.name.clone(), SnapshotKind::User);
         let (snapshot, operation, held) = self.write_snapshot_ahead(draft, held).await?;
         if let Err(fault) = self.mark(&operation, &record).await {
@@ -171,6 +174,7 @@ impl SandboxManager {
                 }
                 Ok(())
             }
+            Err(error) if is_refusal(&error) => Err(self.take_back_refused(operation, &request, error.fault).await?),
             Err(error) => Err(self.clear_up(operation, extension, target, &request, &reporter, error).await?),
         };
         failpoint::reached("snapshot.freed");
@@ -235,6 +239,19 @@ impl SandboxManager {
         })
         .await
         .map(|_| ())
+    }
+
+    /// After a snapshot that was refused: nobody keeps a record of it, and its source is as it was.
+    async fn take_back_refused(
+        &self,
+        operation: &Operation,
+        request: &CaptureRequest,
+        fault: Fault,
+    ) -> Result<Fault, Fault> {
+        self.parts.snapshots.remove(&request.snapshot.id, None).await?;
+        self.jobs.publish(crate::domain::event::Update::Snapshots);
+        self.free(operation, &request.snapshot.sandbox_id, None, None).await?;
+        Ok(fault)
     }
 
     /// After a snapshot that came to nothing: the source runs again, nothing of the archive stays, and the reason does.
@@ -310,12 +327,28 @@ impl SandboxManager {
     }
 }
 
+/// Whether a snapshot was refused, rather than tried in vain: of that the record keeps what went wrong.
+fn is_refusal(error: &ExtensionError) -> bool {
+    error.is_refusal() && error.fault.code != Code::OperationFailed
+}
+
 fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {
     match SnapshotMode::from_word(word) {
         SnapshotMode::Other(_) => Err(Fault::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
             .hint("modes are live, pause and stop")),
         mode => Ok(mode),
     }
+}
+
+/// Refuses to hold still what has no containers: only they can be.
+fn ensure_without_containers(record: &SandboxRecord, mode: &SnapshotMode) -> Result<(), Fault> {
+    if *mode == SnapshotMode::Live {
+        return Ok(());
+    }
+    let message = format!("sandbox {} has no containers: nothing in it can be held still by --mode {mode}", record.id);
+    Err(Fault::new(Code::Unsupported, message)
+        .hint("--mode live takes its files as they are, and so does a snapshot without --mode")
+        .detail("field", "mode"))
 }
 
 fn check_state(record: &SandboxRecord) -> Result<(), Fault> {

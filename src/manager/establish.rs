@@ -269,6 +269,9 @@ impl SandboxManager {
             self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
                 record.workdir = Some(learnt.workdir);
                 record.host_identity = Some(learnt.identity);
+                if !learnt.rewrites.is_empty() {
+                    record.rewrites = learnt.rewrites;
+                }
             })
             .await?;
         }
@@ -315,7 +318,7 @@ impl SandboxManager {
         reporter.report(Report { stage: "rollback", ..Report::default() });
         let work = async {
             let record = self.get(id.as_str()).await?;
-            self.tear_down(&record, reporter).await
+            self.tear_down(&record, reporter).await.map_err(|error| error.fault)
         };
         match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
             Ok(Ok(report)) => report,
@@ -394,7 +397,7 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
 fn nothing_made(id: &SandboxId) -> TeardownReport {
     let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
     let line = TeardownLine { resource, outcome: TeardownOutcome::Absent, reason: None };
-    TeardownReport { lines: vec![line], leftovers: Vec::new() }
+    TeardownReport { lines: vec![line], leftovers: Vec::new(), untouched: false }
 }
 
 pub(super) fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
@@ -406,6 +409,7 @@ pub(super) fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
             reason: Some(why.to_owned()),
         }],
         leftovers: vec![resource],
+        untouched: false,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Destroy (semantics 1 and 3).
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{Report, Reporter, Target, TeardownReport};
+use crate::domain::extension::{ExtensionError, Report, Reporter, Target, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{Operation, OperationKind};
@@ -25,9 +26,6 @@ const LOCK_LOOK: Duration = Duration::from_millis(200);
 
 /// Pauses between tries to reach the host; then the record waits for the host to be back.
 const TRIES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
-
-/// The detail of a failed removal's fault that says that nothing was removed.
-pub(super) const UNTOUCHED: &str = "untouched";
 
 impl SandboxManager {
     /// Starts a removal and returns at once. One that is destroyed already is nothing to do.
@@ -98,6 +96,9 @@ impl SandboxManager {
     }
 
     /// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
+    ///
+    /// The operation is written down first, which is what `recover` goes by. The record is `destroying` as soon as its host
+    /// begins to remove; where that refuses to, the record is what it was.
     pub(super) async fn remove_held(
         &self,
         operation: &Operation,
@@ -105,56 +106,105 @@ impl SandboxManager {
         reason: Reason,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
-        let id = &before.id;
-        let reporter = JobReporter::new(&self.jobs, operation);
         let mark = running(operation);
-        let forgotten = before.state == State::Forgotten;
-        let data = serde_json::json!({"host": before.host, "was": before.state, "reason": reason});
-        let news = if forgotten { Vec::new() } else { vec![(EventKind::SandboxDestroying, data)] };
-        let record = self
-            .transition(id, Guard::Any, news, move |record| {
-                if !forgotten {
-                    record.state = State::Destroying;
-                    record.reason = Some(reason);
-                    record.message = None;
-                }
-                record.operation = Some(mark);
-            })
-            .await?;
-        self.end_followed(before).await;
-        failpoint::reached("destroy.destroying");
-        let outcome = if rolled_back_clean(before) {
-            Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new() })
+        let marked =
+            self.transition(&before.id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
+        let outcome = if before.state == State::Failed && before.left_nothing() {
+            self.note_removal(operation, before, reason).await?;
+            Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new(), untouched: false })
         } else {
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => Err(cut_off(id)),
-                outcome = self.tear_down_checked(&record, &reporter) => outcome,
-                () = self.cancel_requested(id) => Err(cut_off(id)),
-            }
+            let reporter = JobReporter::new(&self.jobs, operation);
+            let begun = || self.note_removal(operation, before, reason);
+            self.tear_down_noting(&marked, &reporter, cancel, begun).await
         };
         failpoint::reached("destroy.torn_down");
-        // Whoever told that the host is down is told that it answers again.
-        let was_lost = before.state == State::Destroying && before.reason == Some(Reason::HostLost);
-        self.write_removed(operation, &record, was_lost, outcome).await
+        match outcome {
+            Err(error) if error.is_refusal() => Err(self.put_back(operation, before, error.fault).await?),
+            outcome => {
+                self.end_followed(before).await;
+                self.write_removed(operation, before, outcome.map_err(|error| error.fault)).await
+            }
+        }
+    }
+
+    /// Writes down that a host removes a sandbox. Of a forgotten one that is said already.
+    async fn note_removal(&self, operation: &Operation, before: &SandboxRecord, reason: Reason) -> Result<(), Fault> {
+        if before.state == State::Forgotten {
+            return Ok(());
+        }
+        let data = serde_json::json!({"host": before.host, "was": before.state, "reason": reason});
+        let (mine, news) = (Guard::Operation(operation.id.clone()), vec![(EventKind::SandboxDestroying, data)]);
+        self.transition(&before.id, mine, news, move |record| {
+            record.state = State::Destroying;
+            record.reason = Some(reason);
+            record.message = None;
+        })
+        .await?;
+        failpoint::reached("destroy.destroying");
+        Ok(())
+    }
+
+    /// Tears down, unless that is called off. That it began is written down (`begun`) beside it, as soon as the host removes the
+    /// first thing, and in any case but a refusal's.
+    pub(super) async fn tear_down_noting<Written: Future<Output = Result<(), Fault>>>(
+        &self,
+        record: &SandboxRecord,
+        reporter: &JobReporter,
+        cancel: &CancellationToken,
+        begun: impl Fn() -> Written,
+    ) -> Result<TeardownReport, ExtensionError> {
+        let id = &record.id;
+        let removal = async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(cut_off(id).into()),
+                outcome = self.tear_down_checked(record, reporter) => outcome,
+                () = self.cancel_requested(id) => Err(cut_off(id).into()),
+            }
+        };
+        let mut removal = pin!(removal);
+        let ended = tokio::select! {
+            biased;
+            outcome = &mut removal => Some(outcome),
+            () = reporter.begun() => None,
+        };
+        // The host is at it: what cannot be written now is tried again behind it.
+        let mut written = ended.is_none() && begun().await.is_ok();
+        let outcome = match ended {
+            Some(outcome) => outcome,
+            None => removal.await,
+        };
+        written |= matches!(&outcome, Err(error) if error.is_refusal());
+        if !written && let Err(fault) = begun().await {
+            tracing::warn!(sandbox = %id, %fault, "the beginning of a removal could not be written");
+        }
+        outcome
+    }
+
+    /// A removal that was refused, and why: the record is what it was, with whatever a dead operation left on it.
+    async fn put_back(&self, operation: &Operation, before: &SandboxRecord, fault: Fault) -> Result<Fault, Fault> {
+        let (mine, was) = (Guard::Operation(operation.id.clone()), before.operation.clone());
+        self.transition(&before.id, mine, Vec::new(), move |record| record.operation = was).await?;
+        Ok(fault)
     }
 
     async fn write_removed(
         &self,
         operation: &Operation,
-        record: &SandboxRecord,
-        was_lost: bool,
+        before: &SandboxRecord,
         outcome: Result<TeardownReport, Fault>,
     ) -> Result<(), Fault> {
-        let id = &record.id;
+        let id = &before.id;
         let mine = Guard::Operation(operation.id.clone());
         let now = self.now();
-        let back = || (EventKind::HostUp, serde_json::json!({"host": record.host}));
+        // Whoever told that the host is down is told that it answers again.
+        let was_lost = before.state == State::Destroying && before.reason == Some(Reason::HostLost);
+        let back = || (EventKind::HostUp, serde_json::json!({"host": before.host}));
         let mut news: Vec<News> = was_lost.then(back).into_iter().collect();
         match outcome {
             Ok(report) if report.is_clean() => {
                 self.parts.ledger.charge(id, None).await?;
-                news.push((EventKind::SandboxDestroyed, serde_json::json!({"host": record.host})));
+                news.push((EventKind::SandboxDestroyed, serde_json::json!({"host": before.host})));
                 self.transition(id, mine, news, move |record| {
                     record.state = State::Destroyed;
                     record.message = None;
@@ -183,33 +233,30 @@ impl SandboxManager {
                 let lost = fault.code == Code::HostUnreachable;
                 let message =
                     std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
-                self.transition(id, mine, host_news(record, &fault), move |record| {
-                    record.message = Some(message);
-                    record.operation = None;
-                    if lost && record.state == State::Destroying {
-                        record.reason = Some(Reason::HostLost);
-                    }
-                })
-                .await?;
-                Err(if fault.hint.is_some() {
-                    fault
-                } else {
-                    fault.hint(format!(
-                        "it stays `{}`; `sandboxer destroy` again when the host is back, or `destroy --forget`",
-                        record.state
-                    ))
-                })
+                let record = self
+                    .transition(id, mine, host_news(before, &fault), move |record| {
+                        record.message = Some(message);
+                        record.operation = None;
+                        if lost && record.state == State::Destroying {
+                            record.reason = Some(Reason::HostLost);
+                        }
+                    })
+                    .await?;
+                Err(stays(&record, fault))
             }
         }
     }
 
     /// Removes all of it, trying again a few times when the host does not answer.
+    ///
+    /// Errors: why it could not be removed, and whether it is certain that nothing was.
     pub(super) async fn tear_down(
         &self,
         record: &SandboxRecord,
         reporter: &JobReporter,
-    ) -> Result<TeardownReport, Fault> {
-        self.tear_down_target(record, self.target_as_known(record).await?, reporter).await
+    ) -> Result<TeardownReport, ExtensionError> {
+        let target = self.target_as_known(record).await.map_err(untouched)?;
+        self.tear_down_target(record, target, reporter).await
     }
 
     /// As [`Self::tear_down`], but not on a host that has seen a later state of this data directory.
@@ -217,16 +264,16 @@ impl SandboxManager {
         &self,
         record: &SandboxRecord,
         reporter: &JobReporter,
-    ) -> Result<TeardownReport, Fault> {
-        let mut target = self.target_as_known(record).await?;
-        target.stamp = Some(self.parts.installation.stamp().await?);
+    ) -> Result<TeardownReport, ExtensionError> {
+        let mut target = self.target_as_known(record).await.map_err(untouched)?;
+        target.stamp = Some(self.parts.installation.stamp().await.map_err(untouched)?);
         match self.tear_down_target(record, target.clone(), reporter).await {
-            Err(fault) if fault.details["kind"] == "behind" => {
+            Err(ExtensionError { fault, .. }) if fault.details["kind"] == "behind" => {
                 let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
-                self.parts.installation.seen_on(&record.host, counter).await?;
-                self.ensure_own().await?;
+                self.parts.installation.seen_on(&record.host, counter).await.map_err(untouched)?;
+                self.ensure_own().await.map_err(untouched)?;
                 // Another process of ours told the host a moment ago.
-                target.stamp = Some(self.parts.installation.stamp().await?);
+                target.stamp = Some(self.parts.installation.stamp().await.map_err(untouched)?);
                 self.tear_down_target(record, target, reporter).await
             }
             outcome => outcome,
@@ -238,27 +285,29 @@ impl SandboxManager {
         record: &SandboxRecord,
         target: Target,
         reporter: &JobReporter,
-    ) -> Result<TeardownReport, Fault> {
-        let extension = self.extension(&record.extension)?;
+    ) -> Result<TeardownReport, ExtensionError> {
+        let extension = self.extension(&record.extension).map_err(untouched)?;
         let (mut last, mut touched) = (None, false);
-        let told = |fault: Fault, touched: bool| if touched { fault } else { fault.detail(UNTOUCHED, true) };
         for pause in TRIES {
             tokio::time::sleep(pause).await;
             match extension.teardown(&target, reporter).await {
                 Ok(report) => return Ok(report),
-                Err(error) if error.fault.code == Code::HostUnreachable && error.fault.retryable => {
+                Err(error) => {
                     touched |= !error.untouched;
+                    let error = ExtensionError { untouched: !touched, ..error };
+                    if error.fault.code != Code::HostUnreachable || !error.fault.retryable {
+                        return Err(error);
+                    }
                     reporter.report(Report {
                         stage: "teardown",
                         message: Some(format!("{}; trying again", error.fault)),
                         ..Report::default()
                     });
-                    last = Some(error.fault);
+                    last = Some(error);
                 }
-                Err(error) => return Err(told(error.fault, touched || !error.untouched)),
             }
         }
-        Err(told(last.unwrap_or_else(|| Fault::internal("no teardown was tried")), touched))
+        Err(last.unwrap_or_else(|| Fault::internal("no teardown was tried").into()))
     }
 
     /// The sandbox's lock: at once, or after whoever holds it rolled back.
@@ -317,10 +366,26 @@ pub(super) fn host_news(record: &SandboxRecord, fault: &Fault) -> Vec<News> {
     vec![(kind, serde_json::json!({"host": record.host, "message": fault.message}))]
 }
 
-/// A removal that was cancelled: what is removed stays removed, and the record says that it is not over.
+/// A removal that was cancelled: what is removed stays removed.
 fn cut_off(id: &SandboxId) -> Fault {
-    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off; it stays `destroying`"))
-        .hint(format!("`sandboxer destroy {id}` finishes it"))
+    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off"))
+}
+
+/// A fault before anything was asked of a host.
+fn untouched(fault: Fault) -> ExtensionError {
+    ExtensionError { untouched: true, ..fault.into() }
+}
+
+/// Why a removal is not over, with what ends it.
+fn stays(record: &SandboxRecord, fault: Fault) -> Fault {
+    let (id, state) = (&record.id, &record.state);
+    match fault.code {
+        _ if fault.hint.is_some() => fault,
+        Code::Cancelled => fault.hint(format!("it stays `{state}`; `sandboxer destroy {id}` finishes it")),
+        _ => fault.hint(format!(
+            "it stays `{state}`; `sandboxer destroy` again when the host is back, or `destroy --forget`"
+        )),
+    }
 }
 
 pub(super) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
@@ -336,11 +401,6 @@ pub(super) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownR
         record.teardown = report.lines;
         record.leftovers = report.leftovers;
     }
-}
-
-/// Whether a failed establishment's rollback looked at the host and found nothing left.
-fn rolled_back_clean(record: &SandboxRecord) -> bool {
-    record.state == State::Failed && !record.kept_failed && record.leftovers.is_empty() && !record.teardown.is_empty()
 }
 
 pub(super) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {

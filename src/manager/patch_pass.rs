@@ -54,7 +54,6 @@ impl SandboxManager {
     pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Fault> {
         let record = self.exactly(&request.id, request.revision).await?;
         self.extension(&record.extension)?.ensure(&Capability::Patches, "apply patches")?;
-        may_be_patched(&record)?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(self.busy(&record.id).await);
         };

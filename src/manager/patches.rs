@@ -38,7 +38,9 @@ impl SandboxManager {
         let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
         let extension = self.extension(&snapshot.extension)?;
         extension.ensure(&Capability::Patches, "apply patches")?;
-        patchable(&snapshot)?;
+        if let Err(fault) = patchable(&snapshot) {
+            return Err(self.busy_or(&snapshot.id, fault).await);
+        }
         if run_in != RUN_IN_WORKSPACE {
             self.ensure_service(extension.as_ref(), &snapshot, run_in).await?;
         }

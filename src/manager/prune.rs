@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::{Report, Reporter, TeardownReport};
+use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
@@ -63,7 +63,7 @@ impl SandboxManager {
             return Err(Fault::new(Code::Conflict, format!("snapshot {} is still being made", record.id))
                 .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
         }
-        let before = record.state.clone();
+        let before = record.clone();
         let (operation, record) = self.begin_delete(&record, request).await?;
         failpoint::reached("delete.deleting");
         let id = record.id.clone();
@@ -90,18 +90,12 @@ impl SandboxManager {
     ) -> Result<(Operation, SnapshotRecord), Fault> {
         let operation = self.new_snapshot_operation(OperationKind::Delete, &record.id);
         self.parts.operations.put(operation.clone()).await?;
-        let (state, message) = (record.state.clone(), record.message.clone());
         let mark = running(&operation);
         failpoint::reached("delete.judged");
         let begun = async {
             let deleting = self.write_deleting(record, request.rule, mark).await?;
             if let Err(fault) = self.refuse_in_use(&record.id, request).await {
-                self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
-                    (record.state, record.message) = (state, message);
-                    record.operation = None;
-                    Ok(())
-                })
-                .await?;
+                self.put_back_snapshot(record).await?;
                 return Err(fault);
             }
             Ok(deleting)
@@ -143,12 +137,12 @@ impl SandboxManager {
         .await
     }
 
-    /// Removes one that is `deleting`, and was in the state `before`, and whose lock is held.
+    /// Removes one that is `deleting`, and was as in `before`, and whose lock is held.
     pub(super) async fn delete_held(
         &self,
         operation: &Operation,
         id: &SnapshotId,
-        before: &SnapshotState,
+        before: &SnapshotRecord,
         by_force: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
@@ -166,12 +160,17 @@ impl SandboxManager {
         };
         let removed = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(cut_off()),
+            () = cancel.cancelled() => Err(cut_off().into()),
             removed = self.remove_archives_but(id, &given_up, &reporter) => removed,
         };
         failpoint::reached("delete.removed");
-        if let Err(fault) = removed {
-            return Err(self.stay_deleting(id, fault).await?);
+        match removed {
+            Ok(()) => {}
+            Err(error) if error.is_refusal() && before.state != SnapshotState::Deleting => {
+                self.put_back_snapshot(before).await?;
+                return Err(error.fault);
+            }
+            Err(error) => return Err(self.stay_deleting(id, error.fault).await?),
         }
         self.remove_patches_of(id).await?;
         let record = self.exact_snapshot(id.as_str(), None).await?;
@@ -214,7 +213,7 @@ impl SandboxManager {
     ///
     /// Errors: `operation_failed` naming what is left, or why a host could not be asked.
     pub(super) async fn remove_archives(&self, id: &SnapshotId, reporter: &JobReporter) -> Result<(), Fault> {
-        self.remove_archives_but(id, &[], reporter).await
+        self.remove_archives_but(id, &[], reporter).await.map_err(|error| error.fault)
     }
 
     async fn remove_archives_but(
@@ -222,10 +221,11 @@ impl SandboxManager {
         id: &SnapshotId,
         given_up: &[GivenUp],
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ExtensionError> {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let extension = self.extension(&record.extension)?;
         let Some(archives) = extension.archives() else { return Ok(()) };
+        let mut untouched = true;
         // A copy that died may have left a part where the record does not list one yet.
         let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
         for host in hosts.iter().rev().filter(|host| !given_up.iter().any(|gone| gone.host.same(host.as_str()))) {
@@ -236,9 +236,10 @@ impl SandboxManager {
                 }
                 place => place?,
             };
-            let report = archives.remove(&place, reporter).await.map_err(|error| error.fault)?;
+            let report = archives.remove(&place, reporter).await?;
+            untouched &= report.untouched;
             if !report.is_clean() {
-                return Err(left_over(id, &report));
+                return Err(ExtensionError { untouched, ..left_over(id, &report).into() });
             }
         }
         Ok(())

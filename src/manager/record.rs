@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::Progress;
@@ -127,10 +128,11 @@ impl SandboxManager {
     ) -> impl FnOnce(&mut SandboxRecord) -> Result<(), Fault> + Send + 'a {
         let (now, actor) = (self.now(), self.actor());
         move |record| {
-            let before = record.state.clone();
+            let (before, since) = (record.state.clone(), record.since);
             let worker = record.operation.as_ref().map(|running| running.id.clone());
             change(record);
-            if record.state != before {
+            // Whoever puts a record back says since when it was so.
+            if record.state != before && record.since == since {
                 record.since = now;
             }
             // A script is its operation's: nobody else sees its end.
@@ -357,6 +359,7 @@ pub(super) struct JobReporter {
     snapshot: Option<SnapshotId>,
     course: Mutex<Course>,
     learnt: Mutex<Option<Learnt>>,
+    began: Notify,
     /// The last lines of the step, as evidence for a step that is cut off.
     lines: Mutex<VecDeque<String>>,
 }
@@ -374,6 +377,7 @@ impl JobReporter {
             snapshot: operation.snapshot_id.clone(),
             course: Mutex::default(),
             learnt: Mutex::default(),
+            began: Notify::new(),
             lines: Mutex::default(),
         }
     }
@@ -381,6 +385,11 @@ impl JobReporter {
     /// What the extension learnt of the host so far.
     pub(super) fn take_learnt(&self) -> Option<Learnt> {
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns when the extension began to remove something.
+    pub(super) async fn begun(&self) {
+        self.began.notified().await;
     }
 
     /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
@@ -452,6 +461,10 @@ impl Reporter for JobReporter {
             bytes: report.bytes,
             message: report.message,
         }));
+    }
+
+    fn began(&self) {
+        self.began.notify_one();
     }
 
     fn learnt(&self, learnt: &Learnt) {

@@ -131,6 +131,7 @@ impl SandboxManager {
         let mark = running(operation);
         let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
         let report = self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
+        let report = report.map_err(|error| error.fault);
         let mine = Guard::Operation(operation.id.clone());
         let news = report.as_ref().err().map_or_else(Vec::new, |fault| host_news(&record, fault));
         let seen = report.as_ref().ok().cloned();
@@ -278,6 +279,8 @@ fn left(record: &SandboxRecord) -> Option<Left> {
         (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,
         (State::Failed, None) if left_over => Course::Clear,
         (State::Destroyed, _) | (_, None) => return None,
+        // Its host may have begun to remove it before anybody could write that down.
+        (_, Some(dead)) if dead.kind == Destroy => Course::Remove,
         _ if made && record.ready_at.is_none() => Course::Remove,
         _ => Course::Observe,
     };

@@ -14,7 +14,7 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
 use crate::manager::establish::{Establishment, unseen};
-use crate::manager::lifecycle::{UNTOUCHED, check_protection, host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{check_protection, host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter};
 use crate::store::Held;
 
@@ -32,6 +32,7 @@ impl SandboxManager {
         }
         may_follow(&OperationKind::Recreate, &record)?;
         check_protection(&record, request.force_protected)?;
+        self.ensure_name_is_its_own(&record).await?;
         self.ensure_own().await?;
         let extension = self.extension(&record.extension)?;
         // Nothing is removed for a recreate that would be refused.
@@ -99,8 +100,8 @@ impl SandboxManager {
         {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
         }
-        if let Err(fault) = self.nobody_else(&before).await {
-            return Err(self.left_as_it_was(operation, &before, fault).await?);
+        if let Err(error) = self.nobody_else(&before).await {
+            return Err(self.recreate_not_begun(operation, &before, error).await?);
         }
         if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
             // The record stays as it was, to the letter: nothing was found out about this sandbox.
@@ -108,58 +109,23 @@ impl SandboxManager {
             return Err(untouched(error.fault));
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
-        let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
-        let record = self
-            .transition(id, mine.clone(), news, |record| {
-                record.state = State::Provisioning;
-                record.reason = Some(Reason::User);
-            })
-            .await?;
-        failpoint::reached("recreate.begin");
-        let removal = tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(stopped(id)),
-            removal = self.tear_down_checked(&record, &reporter) => removal,
-            () = self.cancel_requested(id) => Err(stopped(id)),
+        let begin = self.transition(id, mine.clone(), Vec::new(), |record| {
+            record.state = State::Provisioning;
+            record.reason = Some(Reason::User);
+        });
+        let record = match begin.await {
+            Ok(record) => record,
+            Err(fault) => return Err(self.recreate_not_begun(operation, &before, before_anything(fault)).await?),
         };
-        let report = match removal {
+        failpoint::reached("recreate.begin");
+        let begun = async || {
+            let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
+            self.transition(id, mine.clone(), news, |_| {}).await.map(|_| ())
+        };
+        let report = match self.tear_down_noting(&record, &reporter, cancel, begun).await {
             Ok(report) => report,
-            // It broke off, and nobody knows what is still there.
-            Err(fault) if fault.details[UNTOUCHED] != true => {
-                let why = fault.message.clone();
-                let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
-                let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
-                let mut news = host_news(&before, &fault);
-                news.push((EventKind::SandboxFailed, data));
-                let report = unseen(id, &why);
-                self.transition(id, mine, news, move |record| {
-                    record.state = State::Failed;
-                    record.reason = Some(reason);
-                    record.message = Some(format!("its removal broke off: {why}"));
-                    record.operation = None;
-                    record.reachability = None;
-                    record.services.clear();
-                    record.expires_at = None;
-                    note_teardown(record, Some(report));
-                })
-                .await?;
-                return Err(
-                    fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left"))
-                );
-            }
-            // Nothing was removed: the state stays what was observed.
-            Err(fault) => {
-                let message = fault.message.clone();
-                self.transition(id, mine, host_news(&before, &fault), move |record| {
-                    record.state = before.state;
-                    record.reason = before.reason;
-                    record.since = before.since;
-                    record.operation = None;
-                    record.message = Some(message);
-                })
-                .await?;
-                return Err(fault);
-            }
+            Err(error) if error.untouched => return Err(self.recreate_not_begun(operation, &before, error).await?),
+            Err(error) => return Err(self.broke_off(operation, &before, error.fault).await?),
         };
         failpoint::reached("recreate.torn_down");
         if !report.is_clean() {
@@ -196,7 +162,23 @@ impl SandboxManager {
 
     /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
     /// once the sandbox is removed. Where that cannot be told, nothing is removed.
-    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
+    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), ExtensionError> {
+        self.ensure_nobody_else(before).await.map_err(before_anything)
+    }
+
+    /// Refuses one that failed and whose name another sandbox has by now.
+    async fn ensure_name_is_its_own(&self, record: &SandboxRecord) -> Result<(), Fault> {
+        let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else { return Ok(()) };
+        let records = self.parts.sandboxes.list().await?;
+        match records.iter().find(|other| other.id != record.id && other.name_in_use() == Some(name)) {
+            Some(other) => Err(Fault::new(Code::Conflict, format!("its name {name} is sandbox {}'s by now", other.id))
+                .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))
+                .detail("field", "name")),
+            None => Ok(()),
+        }
+    }
+
+    async fn ensure_nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
         let extension = self.extension(&before.extension)?;
         let target = self.target_as_known(before).await?;
         let seen = match self.inspect(extension.as_ref(), &target).await {
@@ -240,6 +222,51 @@ impl SandboxManager {
         anew.await.map(|_| ())
     }
 
+    /// A recreate before anything was removed, and why: the record is what it was. Of a host that does not answer it says so.
+    async fn recreate_not_begun(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        error: ExtensionError,
+    ) -> Result<Fault, Fault> {
+        let message = (!error.is_refusal()).then(|| error.fault.message.clone());
+        let news = if message.is_some() { host_news(before, &error.fault) } else { Vec::new() };
+        let was = before.clone();
+        self.transition(&before.id, Guard::Operation(operation.id.clone()), news, move |record| {
+            record.state = was.state;
+            record.reason = was.reason;
+            record.since = was.since;
+            record.operation = None;
+            if message.is_some() {
+                record.message = message;
+            }
+        })
+        .await?;
+        Ok(error.fault)
+    }
+
+    /// A removal that broke off, and why: nobody knows what is still there.
+    async fn broke_off(&self, operation: &Operation, before: &SandboxRecord, fault: Fault) -> Result<Fault, Fault> {
+        let (id, why) = (&before.id, fault.message.clone());
+        let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
+        let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
+        let mut news = host_news(before, &fault);
+        news.push((EventKind::SandboxFailed, data));
+        let report = unseen(id, &why);
+        self.transition(id, Guard::Operation(operation.id.clone()), news, move |record| {
+            record.state = State::Failed;
+            record.reason = Some(reason);
+            record.message = Some(format!("its removal broke off: {why}"));
+            record.operation = None;
+            record.reachability = None;
+            record.services.clear();
+            record.expires_at = None;
+            note_teardown(record, Some(report));
+        })
+        .await?;
+        Ok(fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
+    }
+
     /// Writes down why nothing was touched; the fault, for whoever asked.
     async fn left_as_it_was(
         &self,
@@ -258,12 +285,13 @@ impl SandboxManager {
     }
 }
 
+/// A fault before anything was asked of a host.
+fn before_anything(fault: Fault) -> ExtensionError {
+    ExtensionError { untouched: true, ..fault.into() }
+}
+
 /// A fault before anything was removed: whoever reads it fears for the sandbox.
 fn untouched(fault: Fault) -> Fault {
     let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
     fault.hint(format!("nothing of the sandbox was touched{hint}"))
-}
-
-fn stopped(id: &SandboxId) -> Fault {
-    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off"))
 }

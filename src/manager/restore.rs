@@ -46,7 +46,9 @@ impl SandboxManager {
     /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
     pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Fault> {
         let snapshot = self.exact_snapshot(&request.snapshot, request.revision).await?;
-        check_ready(&snapshot)?;
+        if let Err(fault) = check_ready(&snapshot) {
+            return Err(self.busy_or(&snapshot.id, fault).await);
+        }
         let extension = self.extension(&snapshot.extension)?;
         extension.ensure(&Capability::Snapshots, "restore snapshots")?;
         if let Some(name) = &request.name {

@@ -35,9 +35,6 @@ impl SandboxManager {
         let record = self.exactly(&request.id, request.revision).await?;
         let extension = self.extension(&record.extension)?;
         extension.ensure(&Capability::Sleep, kind.as_str())?;
-        if !may_turn(&kind, &record)? {
-            return Ok(Started { operation: None, sandbox: record });
-        }
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(self.busy(&record.id).await);
         };
@@ -70,7 +67,11 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let id = &work.before.id;
         if let Err(error) = self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await {
-            return Err(self.leave_as_seen(work, error.fault).await);
+            return Err(if error.is_refusal() {
+                self.turn_refused(work, error.fault).await
+            } else {
+                self.leave_as_seen(work, error.fault).await
+            });
         }
         failpoint::reached("sleep.confirmed");
         let now = self.now();
@@ -99,6 +100,7 @@ impl SandboxManager {
         let id = &work.before.id;
         let (ready, message) = match self.wake_and_patch(work, cancel, reporter).await {
             Ok(woken) => woken,
+            Err(error) if error.is_refusal() => return Err(self.turn_refused(work, error.fault).await),
             Err(error) => {
                 let back = work.extension.sleep(work.target, reporter);
                 match tokio::time::timeout(BACK_LIMIT, back).await {
@@ -144,6 +146,13 @@ impl SandboxManager {
         }
         failpoint::reached("wake.patched");
         Ok((ready, message))
+    }
+
+    /// After a sleep or a wake that was refused: the record is what it was; the fault to tell.
+    async fn turn_refused(&self, work: &Turn<'_>, fault: Fault) -> Fault {
+        let dead = work.dead.clone();
+        let write = self.transition(&work.before.id, work.mine(), Vec::new(), |record| record.operation = dead);
+        write.await.err().unwrap_or(fault)
     }
 
     /// After a sleep or a wake that came to nothing: what the host says is written down, with the reason; the fault to tell.

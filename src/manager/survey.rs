@@ -88,32 +88,42 @@ impl SandboxManager {
         fault.hint(hint)
     }
 
-    /// A deletion that removed nothing: the snapshot is what it was before. Where a dead one may have removed something, it is
+    /// A deletion that removed nothing: the snapshot is what it was `before`. Where a dead one may have removed something, it is
     /// ready only if an archive was seen to be whole.
     pub(super) async fn keep_all(
         &self,
         record: &SnapshotRecord,
-        before: &SnapshotState,
+        before: &SnapshotRecord,
         kept: Kept,
     ) -> Result<Fault, Fault> {
-        let state = match before {
-            // Only what was ready once has a folder.
-            SnapshotState::Deleting if kept.whole && record.path.is_some() => {
-                for (host, fault) in &kept.unlike {
-                    self.note_damage(&record.id, host, fault).await;
-                }
-                SnapshotState::Ready
-            }
-            SnapshotState::Deleting => return self.stay_deleting(&record.id, kept.fault).await,
-            before => before.clone(),
-        };
+        if before.state != SnapshotState::Deleting {
+            self.put_back_snapshot(before).await?;
+            return Ok(kept.fault);
+        }
+        // Only what was ready once has a folder.
+        if !kept.whole || record.path.is_none() {
+            return self.stay_deleting(&record.id, kept.fault).await;
+        }
+        for (host, fault) in &kept.unlike {
+            self.note_damage(&record.id, host, fault).await;
+        }
         let message = format!("not deleted: {}", kept.fault.message);
         self.free_snapshot(&record.id, move |record| {
-            record.state = state;
+            record.state = SnapshotState::Ready;
             record.message = Some(message);
         })
         .await?;
         Ok(kept.fault)
+    }
+
+    /// After a deletion that was refused: the snapshot is what it was before.
+    pub(super) async fn put_back_snapshot(&self, before: &SnapshotRecord) -> Result<(), Fault> {
+        let SnapshotRecord { id, state, name, message, operation, .. } = before.clone();
+        self.free_snapshot(&id, move |record| {
+            (record.state, record.name, record.message, record.operation) = (state, name, message, operation);
+        })
+        .await
+        .map(|_| ())
     }
 }
 

@@ -40,7 +40,7 @@ impl SandboxFile {
                 .hint("an id is used once; choose another")
                 .detail("field", "id"));
         }
-        self.refuse_old_id(name_in_use(record)).await?;
+        self.refuse_old_id(record.name_in_use()).await?;
         let id = record.id.as_str();
         // As a random one is, which no snapshot is called.
         if is_hex8(id) {
@@ -79,11 +79,12 @@ impl SandboxFile {
         change(&mut new)?;
         new.revision = old.revision + 1;
         refuse_illegal(old, &new)?;
-        if new.name != old.name || new.idempotency_key != old.idempotency_key {
+        let takes_name = new.name_in_use() != old.name_in_use() && new.name_in_use().is_some();
+        if takes_name || new.idempotency_key != old.idempotency_key {
             let all = entries.iter().map(|entry| content.meaning(entry)).collect::<Result<Vec<_>, _>>()?;
             let others: Vec<_> = all.into_iter().map(|other| &**other).filter(|other| other.id != old.id).collect();
             refuse_taken(&new, &others)?;
-            self.refuse_old_id(name_in_use(&new).filter(|_| new.name != old.name)).await?;
+            self.refuse_old_id(new.name_in_use().filter(|_| new.name != old.name)).await?;
         }
         entries[index] = Arc::new(Entry::new(new.clone(), Some(&entries[index]))?);
         Ok(new)
@@ -117,18 +118,18 @@ fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(),
         let message = format!("the sandbox {} was made under this idempotency key", other.id);
         return Err(conflict(message, "idempotency_key", other));
     }
-    let name = name_in_use(record);
+    let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
             return Err(conflict(format!("there is a sandbox with the id {}", record.id), "id", other)
                 .hint("an id is used once; choose another"));
         }
-        if name_in_use(other) == Some(record.id.as_str()) {
+        if other.name_in_use() == Some(record.id.as_str()) {
             return Err(conflict(format!("{} is the name of the sandbox {}", record.id, other.id), "id", other)
                 .hint("choose another id"));
         }
         let Some(name) = name else { continue };
-        if name_in_use(other) == Some(name) {
+        if other.name_in_use() == Some(name) {
             return Err(conflict(format!("the name {name} is taken by the sandbox {}", other.id), "name", other)
                 .hint("choose another name, or destroy that sandbox first"));
         }
@@ -138,11 +139,6 @@ fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// The name that a record keeps from others: none once it is over.
-fn name_in_use(record: &SandboxRecord) -> Option<&str> {
-    record.name.as_deref().filter(|_| !record.state.is_over())
 }
 
 /// What an update may not do, whoever asks.

@@ -118,6 +118,7 @@ async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
 async fn where_pausing_is_not_to_be_had_it_stops() {
     let house = house();
     house.script.shelf.capture.lock().unwrap().push_back(Act::Untouched(Code::Unsupported));
+    *house.script.has_containers.lock().unwrap() = true;
     let check = house.deep().await;
     assert_eq!(failed_step(&check), None, "{check:#?}");
     house.assert_nothing_left().await;

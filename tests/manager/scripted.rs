@@ -18,7 +18,7 @@ use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
-use sandboxer::domain::sandbox::{Reachability, Service};
+use sandboxer::domain::sandbox::{Reachability, Rewrite, Service};
 use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
 
 use crate::shelf::{Archives, Shelf};
@@ -81,6 +81,8 @@ pub(crate) struct Scripted {
     pub(crate) seen: Mutex<Inspection>,
     /// Whether the host has nothing of any sandbox.
     pub(crate) nothing_there: Mutex<bool>,
+    /// Whether what has a workspace only has containers all the same.
+    pub(crate) has_containers: Mutex<bool>,
     /// Whether the process that an operation names lives.
     pub(crate) lives: Mutex<bool>,
     /// The counter that the host has of the installation.
@@ -155,7 +157,7 @@ impl SandboxExtension for Shared {
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {
-        profile.config["workspace_only"] != true
+        *self.script.has_containers.lock().unwrap() || profile.config["workspace_only"] != true
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
@@ -171,9 +173,10 @@ impl SandboxExtension for Shared {
         self.script.note(format!("provision {}", request.owner.counter));
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
         let workdir = format!("/srv/{}", request.id.project());
-        r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone() });
+        let rewrites = vec![Rewrite { path: "services.web.container_name".into(), what: "dropped".into() }];
+        r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone(), rewrites: rewrites.clone() });
         Scripted::act(Scripted::next(&self.script.provision)).await?;
-        let (rewrites, facts, certificate) = (Vec::new(), None, None);
+        let (facts, certificate) = (None, None);
         Ok(Provisioned {
             handle: serde_json::json!({}),
             workdir,
@@ -203,21 +206,24 @@ impl SandboxExtension for Shared {
         Ok(())
     }
 
-    async fn teardown(&self, target: &Target, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn teardown(&self, target: &Target, r: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Fault::new(Code::Conflict, "an old copy").detail("kind", "behind").detail("counter", host);
-            return Err(fault.into());
+            return Err(ExtensionError { untouched: true, ..fault.into() });
         }
         self.script.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
         let act = Scripted::next(&self.script.teardown);
         let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
         let left = matches!(act, Act::LeaveNetwork);
+        if !matches!(act, Act::Untouched(_)) {
+            r.began();
+        }
         Scripted::act(act).await?;
         let outcome = if left { TeardownOutcome::Failed } else { TeardownOutcome::Removed };
         let reason = left.then(|| "in use".to_owned());
         let lines = vec![TeardownLine { resource: resource.clone(), outcome, reason }];
-        Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() } })
+        Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() }, untouched: false })
     }
 
     async fn inspect(&self, _: &Target) -> Result<Inspection, ExtensionError> {

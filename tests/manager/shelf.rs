@@ -174,12 +174,22 @@ impl SnapshotArchives for Archives {
     async fn remove(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
         self.0.note(format!("remove {}", place.id));
         self.0.shelf.reach(place)?;
-        Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
+        let act = Shelf::next(&self.0.shelf.remove);
+        let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
+        if matches!(act, Act::Refuse) {
+            let (outcome, reason) = (TeardownOutcome::Failed, Some("it is somebody else's".to_owned()));
+            let line = TeardownLine { resource: resource.clone(), outcome, reason };
+            return Ok(TeardownReport { lines: vec![line], leftovers: vec![resource], untouched: true });
+        }
+        Scripted::act(act).await?;
         let key = self.0.shelf.key(place);
         let was = self.0.shelf.kept.lock().unwrap().remove(&key);
         let outcome = if was.is_some() { TeardownOutcome::Removed } else { TeardownOutcome::Absent };
-        let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
-        Ok(TeardownReport { lines: vec![TeardownLine { resource, outcome, reason: None }], leftovers: Vec::new() })
+        Ok(TeardownReport {
+            lines: vec![TeardownLine { resource, outcome, reason: None }],
+            leftovers: Vec::new(),
+            untouched: false,
+        })
     }
 
     async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {

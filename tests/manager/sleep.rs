@@ -1,7 +1,7 @@
 //! Sleep and wake: a state is written when the host confirmed it, and nothing fails but the operation.
 
 use sandboxer::domain::extension::{Inspection, Resource};
-use sandboxer::domain::request::SleepRequest;
+use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::{Reason, Service, State};
 use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
 
@@ -99,6 +99,28 @@ async fn one_operation_at_a_time() {
     assert_eq!(house.other.wake(&of(&id)).await.unwrap_err().code, Code::Busy);
     house.manager.finish(&started.operation.unwrap()).await.unwrap();
     assert_eq!(house.manager.get(&id).await.unwrap().state, State::Sleeping);
+}
+
+/// Whatever the state is: who works on it may change that.
+#[tokio::test]
+async fn what_begins_during_a_create_is_told_who_is_at_it() {
+    let house = house();
+    house.script(&[Act::Hang], &[], &[]);
+    let started = house.manager.create(sandboxer::domain::request::CreateRequest::default()).await.unwrap();
+    let id = started.sandbox.id.to_string();
+    let apply = ApplyRequest { id: id.clone(), ..ApplyRequest::default() };
+    let snapshot = SnapshotRequest { id: id.clone(), ..SnapshotRequest::default() };
+    let recreate = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
+    for fault in [
+        house.other.sleep(&of(&id)).await.unwrap_err(),
+        house.other.wake(&of(&id)).await.unwrap_err(),
+        house.other.apply_patches(&apply).await.unwrap_err(),
+        house.other.snapshot(&snapshot).await.unwrap_err(),
+        house.other.recreate(&recreate).await.unwrap_err(),
+    ] {
+        assert!(fault.code == Code::Busy && fault.message.contains("create by process"), "{fault}");
+    }
+    house.manager.cancel(&started.operation.unwrap()).await.unwrap();
 }
 
 #[tokio::test]

@@ -475,6 +475,10 @@ async fn what_cannot_be_snapshotted_is_refused_before_anything_happens() {
     assert_eq!(code(of("nosuch", "x")).await, Code::NotFound);
     assert_eq!(code(of(&id, "Bad Name")).await, Code::InvalidInput);
     assert_eq!(code(SnapshotRequest { mode: Some("freeze".into()), ..of(&id, "x") }).await, Code::InvalidInput);
+    for mode in ["pause", "stop"] {
+        let request = SnapshotRequest { mode: Some(mode.into()), ..of(&id, "x") };
+        assert_eq!(code(request).await, Code::Unsupported, "it has no containers");
+    }
     assert_eq!(code(SnapshotRequest { revision: Some(1), ..of(&id, "x") }).await, Code::Conflict);
     assert_eq!(house.script.asked().len(), before);
     house.snapshot(&id, "taken").await.unwrap();

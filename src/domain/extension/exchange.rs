@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::archive::ArchivePlace;
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
@@ -95,6 +95,8 @@ pub struct TeardownReport {
     pub lines: Vec<TeardownLine>,
     /// What the read-back still found.
     pub leftovers: Vec<Resource>,
+    /// Whether nothing was removed: what is there was refused to be touched.
+    pub untouched: bool,
 }
 
 impl TeardownReport {
@@ -236,6 +238,15 @@ pub struct Learnt {
     pub workdir: String,
     /// The host's identity.
     pub identity: HostIdentity,
+    /// What was changed in what the user wrote, as soon as that is known.
+    pub rewrites: Vec<Rewrite>,
+}
+
+impl ExtensionError {
+    /// Whether it was refused to begin. A host that does not answer refuses nothing.
+    pub fn is_refusal(&self) -> bool {
+        self.untouched && !matches!(self.fault.code, Code::HostUnreachable | Code::Timeout)
+    }
 }
 
 impl From<Fault> for ExtensionError {
@@ -267,6 +278,9 @@ pub struct Report {
 pub trait Reporter: Send + Sync {
     /// Takes one report.
     fn report(&self, report: Report);
+
+    /// Takes that `teardown` has proved all that it proves, and removes the first thing now.
+    fn began(&self) {}
 
     /// Takes what `provision` learnt of the host, so that the record has it although the call is dropped or fails.
     fn learnt(&self, _learnt: &Learnt) {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::extension::{ExtensionError, ProvisionRequest, Provisioned, Report, Reporter};
+use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Report, Reporter};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
@@ -97,6 +97,7 @@ async fn finish(
         // Once more, with the host that is there now: nothing is started that was not judged.
         let (rendering, _) = host::render(request, &workspace, host_of(request, &runtime), transport).await?;
         let rendered = rendering.result.map_err(|error| refused_by(&error, request, &runtime))?;
+        steps.reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
         let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
         made.rewrites = rendered.rewrites;
         stack

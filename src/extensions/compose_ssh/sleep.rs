@@ -14,7 +14,7 @@ use crate::extensions::compose_ssh::look::read;
 use crate::extensions::compose_ssh::ready::{self, Asked};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Steps, exec, failed, look, owners, root, step, workdir};
+use crate::extensions::workspace::{Steps, before_anything, exec, failed, look, owners, root, step, workdir};
 use crate::failpoint;
 use crate::transport::Command;
 
@@ -52,7 +52,7 @@ pub(super) async fn sleep(
     reporter: &dyn Reporter,
 ) -> Result<(), ExtensionError> {
     reporter.report(Report { stage: "stop", step: 1, steps: 1, ..Report::default() });
-    let transport = extension.open(&target.host).await?;
+    let transport = extension.open(&target.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
     let runtime = Stack::from_handle(target.handle.as_ref()).and_then(|stack| stack.runtime);
@@ -75,7 +75,10 @@ pub(super) async fn sleep(
         let words = said.text("words").unwrap_or_default();
         return Err(exec::gone(target, transport, workdir(target)?).because(words).into());
     }
-    said.check("stop", transport, root)?;
+    // Which host and engine it is, is proved before anything is stopped.
+    let refused = said.value("error") == Some("identity");
+    let checked = said.check("stop", transport, root);
+    checked.map_err(|error| ExtensionError { untouched: refused, ..error })?;
     if said.value("slept") != Some("yes") {
         let message = format!("the containers of sandbox {} were not stopped", target.id);
         return Err(failed("stop", message, &output));
@@ -94,9 +97,10 @@ pub(super) async fn wake(
     let until = Instant::now() + limit;
     let steps = Steps::new(reporter, 2);
     steps.next("start");
-    let transport = extension.open(&target.host).await?;
+    let transport = extension.open(&target.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
-    let found = look::look(transport, target).await?;
+    let looked = look::look(transport, target).await;
+    let found = looked.map_err(|error| ExtensionError { untouched: true, ..error })?;
     if !found.ours || !found.workspace {
         return Err(exec::gone(target, transport, workdir(target)?).into());
     }

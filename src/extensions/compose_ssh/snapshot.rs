@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::extension::{ExtensionError, ProvisionRequest, Reporter, RestoreSource, Restored};
+use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Reporter, RestoreSource, Restored};
 use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
@@ -49,6 +49,7 @@ pub(super) async fn restore(
             rendered = fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         }
         let rendered = rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;
+        reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
         restore::enough(from, request, &not_preserved)?;
         let stack = provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps).await?;

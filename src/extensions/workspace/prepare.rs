@@ -61,7 +61,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// For the record, at once.
     pub(crate) fn learnt(&self) -> Learnt {
-        Learnt { workdir: self.workdir.clone(), identity: self.identity.clone() }
+        Learnt { workdir: self.workdir.clone(), identity: self.identity.clone(), rewrites: Vec::new() }
     }
 
     /// With another runtime than the one that was known.

@@ -52,6 +52,9 @@ pub(crate) async fn teardown(
     let mut heard = Heard::default();
     let mut on_line = |source: Source, line: &[u8]| {
         heard.line(source, line);
+        if source == Source::Stdout && line == b"begun=yes" {
+            reporter.began();
+        }
         if let Some(done) = line.strip_prefix(b"done=") {
             let message = Some(String::from_utf8_lossy(done).into_owned());
             reporter.report(Report { message, ..report.clone() });
@@ -62,8 +65,9 @@ pub(crate) async fn teardown(
         transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
     failpoint::reached("compose.torn_down");
     let said = heard.said().map_err(|fault| fault.detail("step", "teardown"))?;
-    // Which host it is, whether it knows more than we do, and whose the directory is, is asked before anything is touched.
-    let before = matches!(said.value("error"), Some("identity" | "behind" | "theirs"));
+    // Which host and engine it is, whether it knows more than we do, and whose the directory is, is asked before anything is
+    // touched.
+    let before = said.value("begun").is_none();
     said.check("teardown", transport, root).map_err(|error| if before { untouched(error) } else { error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);

@@ -171,7 +171,7 @@ impl SandboxManager {
     async fn remake_failed(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let mine = Guard::Operation(operation.id.clone());
-        let report = match self.tear_down_checked(record, &reporter).await {
+        let report = match self.tear_down_checked(record, &reporter).await.map_err(|error| error.fault) {
             Ok(report) => report,
             Err(fault) => {
                 let news = host_news(record, &fault);

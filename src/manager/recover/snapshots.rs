@@ -87,7 +87,7 @@ impl SandboxManager {
         let reporter = JobReporter::new(&self.jobs, operation);
         let result = match record.state {
             SnapshotState::Deleting => {
-                return self.delete_held(operation, &record.id, &record.state, false, cancel).await;
+                return self.delete_held(operation, &record.id, record, false, cancel).await;
             }
             SnapshotState::Creating => self.finish_creating(&marked, &reporter).await,
             SnapshotState::Failed => self.remove_archives(&record.id, &reporter).await,

@@ -234,13 +234,17 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
     let gnu = said.value("gnu") == Some("yes");
     let left_out = said.text("left_out").unwrap_or_default();
     let fuzzy = said.value("fuzzy") == Some("yes");
+    let mode = said.value("mode").map(SnapshotMode::from_word);
+    if let Some(wanted) = request.mode.as_ref().filter(|wanted| mode.as_ref() != Some(*wanted)) {
+        remarks.push(format!("--mode {wanted} had nothing to hold still: none of its containers ran"));
+    }
     ArchiveFacts {
         bytes: number(said, "size"),
         content_bytes: number(said, "content"),
         files: number(said, "files"),
         sha256: said.hash("sum"),
         format: said.value("format").map(ArchiveFormat::from_word),
-        mode: said.value("mode").map(SnapshotMode::from_word),
+        mode,
         consistency: Some(if fuzzy { Consistency::Fuzzy } else { Consistency::Clean }),
         volumes_bytes: number(said, "volumes").unwrap_or(0),
         captured_volumes,

@@ -276,12 +276,13 @@ pub(super) async fn remove(
     let output = transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.detail("step", "remove"))?;
     let text = output.text();
     let said = Said::read(&text);
-    check(&said, "remove", transport, place)?;
+    let untouched = said.value("begun").is_none();
+    check(&said, "remove", transport, place).map_err(|error| ExtensionError { untouched, ..error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("remove", message, &output));
     }
-    let mut report = TeardownReport::default();
+    let mut report = TeardownReport { untouched, ..TeardownReport::default() };
     for entry in said.entries() {
         let resource = |kind: &str| Resource { kind: kind.to_owned(), id: entry.text() };
         match entry.key {

@@ -1,7 +1,7 @@
 # Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), the expected machine,
 # the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
 # counter (empty: not to be held against the host's), then the names of built images.
-# Prints `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath, `why=` with the reason beneath it, and at last `left=KIND`.
+# Prints `begun=yes` before it removes the first thing: until then it may refuse, and nothing was touched. Then `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath, `why=` with the reason beneath it, and at last `left=KIND`.
 umask 077
 sbx_root=$1 sbx_id=$2 sbx_owners=$3 sbx_want_machine=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
 sbx_ours=$8 sbx_project=sbx-$sbx_id
@@ -123,6 +123,7 @@ if [ -n "$sbx_engine" ]; then
   sbx_check "$sbx_before"
   sbx_c=$(sbx_of container "$sbx_before") sbx_p=$(sbx_of pod "$sbx_before")
   sbx_n=$(sbx_of network "$sbx_before") sbx_v=$(sbx_of volume "$sbx_before")
+  echo begun=yes
   # By handles, which nobody else's gets meanwhile. Never with more force than is needed: podman's `volume rm -f` and `pod rm -f`
   # take the containers that use them along, whosever they are.
   if [ -n "$sbx_c" ]; then
@@ -153,6 +154,8 @@ if [ -n "$sbx_engine" ]; then
     done
   done
 fi
+
+[ -n "$sbx_engine" ] || echo begun=yes
 
 # ---- the directory -------------------------------------------------------------------------------------------------
 #

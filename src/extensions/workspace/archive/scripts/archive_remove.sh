@@ -1,6 +1,6 @@
 # Removes an archive, whole or in part, and reads back. Parameters: the root, the snapshot's id, the owners (blanks between),
 # the expected machine, `all`, or `part` where a sealed one is to stay. Nothing is removed while there is anything among it that
-# is not ours.
+# is not ours; `begun=yes` is said before the first thing goes.
 sbx_id=$2
 sbx_prove_machine "$4"
 
@@ -43,6 +43,7 @@ sbx_foreign=$(sbx_here | while IFS= read -r sbx_name; do sbx_ours "$sbx_name" ||
 
 # Whoever made it may be at it for some seconds more, though nobody waits for him: what he makes meanwhile goes too. The
 # manifest goes last: it is what says whose the rest is.
+echo begun=yes
 for sbx_try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
   sbx_words=$(sbx_here | while IFS= read -r sbx_name; do
     { sbx_ours "$sbx_name" && [ "$sbx_name" != manifest.json ]; } || continue
