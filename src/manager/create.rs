@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
-
 use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
 use crate::domain::fault::{Code, Fault};
@@ -14,7 +12,6 @@ use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
-use crate::domain::text::hex;
 use crate::failpoint;
 use crate::manager::establish::Establishment;
 use crate::manager::hosts::{fullness, host_full};
@@ -153,14 +150,15 @@ impl SandboxManager {
 
     /// Whether the id, name or key that a plan asks for is used already. A create is told by the store.
     async fn taken(&self, request: &CreateRequest) -> Result<(), Fault> {
-        let hash = self.request_hash(request);
-        self.repeated(request, &hash).await?;
+        if let Some(first) = self.repeated(request, &self.request_hash(request)).await? {
+            return self.repeated_error(&first).await?.map_or(Ok(()), Err);
+        }
         let used = |field: &str, word: &str| {
             Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken")).detail("field", field))
         };
         let mut records = self.parts.sandboxes.list().await?;
-        let live = records.iter().filter(|record| !record.state.is_over());
-        let mut names: BTreeSet<String> = live.filter_map(|record| record.name.clone()).collect();
+        let mut names: BTreeSet<String> =
+            records.iter().filter_map(|record| record.name_in_use().map(str::to_owned)).collect();
         records.extend(self.parts.sandboxes.history().await?);
         let is_id = |word: &str| records.iter().any(|record| record.id.as_str() == word);
         if let Some(name) = request.name.as_ref().filter(|name| names.contains(*name) || is_id(name)) {
@@ -175,18 +173,6 @@ impl SandboxManager {
             Some(id) => used("id", id),
             None => Ok(()),
         }
-    }
-
-    /// What tells a repeated request from another one under the same key. A directory is meant, not how it is spelled;
-    /// and whether a large transfer is agreed to changes nothing of what is asked for.
-    fn request_hash(&self, request: &CreateRequest) -> String {
-        let mut same = CreateRequest { idempotency_key: None, yes: false, ..request.clone() };
-        let id = request.profile.as_deref().unwrap_or(&self.parts.settings.default_profile);
-        if let Ok(profile) = self.parts.catalogue.recipe(id) {
-            self.spell_out_directories(profile, &mut same.inputs);
-        }
-        let text = serde_json::to_string(&same).unwrap_or_default();
-        hex(&Sha256::digest(text.as_bytes()))
     }
 
     async fn resolve(&self, request: &CreateRequest) -> Result<Resolved, Fault> {
@@ -258,27 +244,6 @@ impl SandboxManager {
             .estimate_cost(&resolved.profile, &resolved.inputs, std::time::Duration::from_secs(seconds))
             .await
             .map_err(|error| error.fault)
-    }
-
-    /// The sandbox of an earlier create with the same idempotency key and the same request.
-    async fn repeated(&self, request: &CreateRequest, hash: &str) -> Result<Option<Started>, Fault> {
-        let Some(key) = &request.idempotency_key else { return Ok(None) };
-        let records = self.parts.sandboxes.list().await?;
-        let Some(record) = records.into_iter().find(|record| record.idempotency_key.as_ref() == Some(key)) else {
-            return Ok(None);
-        };
-        if record.request_hash.as_deref() != Some(hash) {
-            return Err(Fault::new(
-                Code::Conflict,
-                format!("the idempotency key was used for another request, which made sandbox {}", record.id),
-            )
-            .hint("use a new key for a new request")
-            .detail("id", record.id.as_str()));
-        }
-        // Whoever worked on it may have died: then the sandbox is returned as it is, and there is nothing to wait for.
-        let dead = self.parts.locks.try_lock(&record.id).await?.is_some();
-        let operation = record.operation.as_ref().filter(|_| !dead).map(|running| running.id.clone());
-        Ok(Some(Started { operation, sandbox: SandboxRecord::clone(&record) }))
     }
 
     /// Writes the record before the first remote command, under the sandbox's lock.

@@ -34,6 +34,7 @@ mod recipe;
 mod record;
 mod recover;
 mod recreate;
+mod repeated;
 mod restore;
 mod rollout;
 mod services;
@@ -335,10 +336,10 @@ fn exact<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Option<&'a A
     if let Some(record) = records.iter().find(|record| record.id.as_str() == reference) {
         return Some(record);
     }
-    // A name may have been used again after its first bearer was destroyed: the living one is meant.
-    let named =
-        |over: bool| records.iter().rev().find(|r| r.name.as_deref() == Some(reference) && r.state.is_over() == over);
-    named(false).or_else(|| named(true))
+    // A name may have been used again after its first bearer was destroyed, or came to nothing: the living one is meant.
+    let named = || records.iter().rev().filter(|record| record.name.as_deref() == Some(reference));
+    let living = named().find(|record| record.name_in_use().is_some());
+    living.or_else(|| named().find(|record| !record.state.is_over())).or_else(|| named().next())
 }
 
 fn by_prefix<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Result<Option<&'a Arc<SandboxRecord>>, Fault> {
@@ -362,7 +363,8 @@ fn by_prefix<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Result<O
 fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Fault {
     let shown: String = reference.chars().take(80).collect();
     let fault = Fault::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
-    let known = live.iter().flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
+    let there = live.iter().filter(|record| !record.state.is_over());
+    let known = there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
     match nearest(&shown, known) {
         Some(near) => fault.hint(format!("did you mean {near}?")),
         None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => {

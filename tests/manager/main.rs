@@ -17,6 +17,7 @@ mod placement;
 mod recipes;
 mod recover;
 mod refusals;
+mod repeated;
 mod rollouts;
 mod scripted;
 mod seen;
