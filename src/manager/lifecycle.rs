@@ -110,11 +110,11 @@ impl SandboxManager {
         let marked =
             self.transition(&before.id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
         let outcome = if before.state == State::Failed && before.left_nothing() {
-            self.note_removal(operation, before, reason).await?;
+            self.note_removal(operation, before, &reason).await?;
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new(), untouched: false })
         } else {
             let reporter = JobReporter::new(&self.jobs, operation);
-            let begun = || self.note_removal(operation, before, reason);
+            let begun = || self.note_removal(operation, before, &reason);
             self.tear_down_noting(&marked, &reporter, cancel, begun).await
         };
         failpoint::reached("destroy.torn_down");
@@ -128,7 +128,7 @@ impl SandboxManager {
     }
 
     /// Writes down that a host removes a sandbox. Of a forgotten one that is said already.
-    async fn note_removal(&self, operation: &Operation, before: &SandboxRecord, reason: Reason) -> Result<(), Fault> {
+    async fn note_removal(&self, operation: &Operation, before: &SandboxRecord, reason: &Reason) -> Result<(), Fault> {
         if before.state == State::Forgotten {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl SandboxManager {
         let (mine, news) = (Guard::Operation(operation.id.clone()), vec![(EventKind::SandboxDestroying, data)]);
         self.transition(&before.id, mine, news, move |record| {
             record.state = State::Destroying;
-            record.reason = Some(reason);
+            record.reason = Some(reason.clone());
             record.message = None;
         })
         .await?;
@@ -255,7 +255,7 @@ impl SandboxManager {
         record: &SandboxRecord,
         reporter: &JobReporter,
     ) -> Result<TeardownReport, ExtensionError> {
-        let target = self.target_as_known(record).await.map_err(untouched)?;
+        let target = self.target_as_known(record).await.map_err(before_anything)?;
         self.tear_down_target(record, target, reporter).await
     }
 
@@ -265,15 +265,15 @@ impl SandboxManager {
         record: &SandboxRecord,
         reporter: &JobReporter,
     ) -> Result<TeardownReport, ExtensionError> {
-        let mut target = self.target_as_known(record).await.map_err(untouched)?;
-        target.stamp = Some(self.parts.installation.stamp().await.map_err(untouched)?);
+        let mut target = self.target_as_known(record).await.map_err(before_anything)?;
+        target.stamp = Some(self.parts.installation.stamp().await.map_err(before_anything)?);
         match self.tear_down_target(record, target.clone(), reporter).await {
             Err(ExtensionError { fault, .. }) if fault.details["kind"] == "behind" => {
                 let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
-                self.parts.installation.seen_on(&record.host, counter).await.map_err(untouched)?;
-                self.ensure_own().await.map_err(untouched)?;
+                self.parts.installation.seen_on(&record.host, counter).await.map_err(before_anything)?;
+                self.ensure_own().await.map_err(before_anything)?;
                 // Another process of ours told the host a moment ago.
-                target.stamp = Some(self.parts.installation.stamp().await.map_err(untouched)?);
+                target.stamp = Some(self.parts.installation.stamp().await.map_err(before_anything)?);
                 self.tear_down_target(record, target, reporter).await
             }
             outcome => outcome,
@@ -286,7 +286,7 @@ impl SandboxManager {
         target: Target,
         reporter: &JobReporter,
     ) -> Result<TeardownReport, ExtensionError> {
-        let extension = self.extension(&record.extension).map_err(untouched)?;
+        let extension = self.extension(&record.extension).map_err(before_anything)?;
         let (mut last, mut touched) = (None, false);
         for pause in TRIES {
             tokio::time::sleep(pause).await;
@@ -372,7 +372,7 @@ fn cut_off(id: &SandboxId) -> Fault {
 }
 
 /// A fault before anything was asked of a host.
-fn untouched(fault: Fault) -> ExtensionError {
+pub(super) fn before_anything(fault: Fault) -> ExtensionError {
     ExtensionError { untouched: true, ..fault.into() }
 }
 

@@ -424,10 +424,12 @@ fn refuse_unseen(view: &SnapshotView, depends: &[String], seen: Option<&[String]
 fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {
     let left: Vec<String> = report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    let message = format!("snapshot {id}: not everything could be removed: {}", left.join(", "));
+    let how_much = if report.untouched { "nothing was removed" } else { "not everything could be removed" };
+    let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
+    let then = if report.untouched { "deletes it" } else { "goes on" };
     let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
         "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, \
-         `sandboxer snapshots delete {id}` goes on"
+         `sandboxer snapshots delete {id}` {then}"
     ));
     if why.is_empty() { fault } else { fault.because(why.join("; ")) }
 }

@@ -14,7 +14,7 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
 use crate::manager::establish::{Establishment, unseen};
-use crate::manager::lifecycle::{check_protection, host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{before_anything, check_protection, host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter};
 use crate::store::Held;
 
@@ -98,10 +98,13 @@ impl SandboxManager {
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
-            return Err(self.left_as_it_was(operation, &before, fault).await?);
+            return Err(match fault.code {
+                Code::HostChanged => self.recreate_not_begun(operation, &before, before_anything(fault)).await?,
+                _ => self.left_as_it_was(operation, &before, fault).await?,
+            });
         }
-        if let Err(error) = self.nobody_else(&before).await {
-            return Err(self.recreate_not_begun(operation, &before, error).await?);
+        if let Err(fault) = self.nobody_else(&before).await {
+            return Err(self.recreate_not_begun(operation, &before, before_anything(fault)).await?);
         }
         if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
             // The record stays as it was, to the letter: nothing was found out about this sandbox.
@@ -162,23 +165,7 @@ impl SandboxManager {
 
     /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
     /// once the sandbox is removed. Where that cannot be told, nothing is removed.
-    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), ExtensionError> {
-        self.ensure_nobody_else(before).await.map_err(before_anything)
-    }
-
-    /// Refuses one that failed and whose name another sandbox has by now.
-    async fn ensure_name_is_its_own(&self, record: &SandboxRecord) -> Result<(), Fault> {
-        let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else { return Ok(()) };
-        let records = self.parts.sandboxes.list().await?;
-        match records.iter().find(|other| other.id != record.id && other.name_in_use() == Some(name)) {
-            Some(other) => Err(Fault::new(Code::Conflict, format!("its name {name} is sandbox {}'s by now", other.id))
-                .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))
-                .detail("field", "name")),
-            None => Ok(()),
-        }
-    }
-
-    async fn ensure_nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
+    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
         let extension = self.extension(&before.extension)?;
         let target = self.target_as_known(before).await?;
         let seen = match self.inspect(extension.as_ref(), &target).await {
@@ -194,6 +181,18 @@ impl SandboxManager {
             .hint(format!("remove it on {host} by hand, or create another sandbox; nothing was removed"))
             .because(first.left_alone().unwrap_or_default())
             .detail("foreign", serde_json::to_value(&seen.foreign).unwrap_or_default()))
+    }
+
+    /// Refuses one that failed and whose name another sandbox has by now.
+    async fn ensure_name_is_its_own(&self, record: &SandboxRecord) -> Result<(), Fault> {
+        let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else { return Ok(()) };
+        let records = self.parts.sandboxes.list().await?;
+        match records.iter().find(|other| other.id != record.id && other.name_in_use() == Some(name)) {
+            Some(other) => Err(Fault::new(Code::Conflict, format!("its name {name} is sandbox {}'s by now", other.id))
+                .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))
+                .detail("field", "name")),
+            None => Ok(()),
+        }
     }
 
     /// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.
@@ -283,11 +282,6 @@ impl SandboxManager {
         .await?;
         Ok(fault)
     }
-}
-
-/// A fault before anything was asked of a host.
-fn before_anything(fault: Fault) -> ExtensionError {
-    ExtensionError { untouched: true, ..fault.into() }
 }
 
 /// A fault before anything was removed: whoever reads it fears for the sandbox.

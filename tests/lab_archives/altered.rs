@@ -107,6 +107,9 @@ fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
     let error = bench.run(["snapshots", "delete", &id]).error_with_hint("operation_failed");
     assert!(error["causes"].to_string().contains("notes.txt"), "{error:#}");
     assert!(archive(&bench, DOCKER, &record).exists() && shelf.join("manifest.json").exists());
+    // A refusal changes nothing.
+    let is_ready = || assert_eq!(bench.run(["snapshots", "get", &id]).ok()["state"], "ready");
+    is_ready();
     fs::remove_file(shelf.join("notes.txt")).unwrap();
 
     // The folder is a link to somewhere else.
@@ -114,6 +117,7 @@ fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
     fs::rename(&shelf, &aside).unwrap();
     symlink(&precious, &shelf).unwrap();
     bench.run(["snapshots", "delete", &id]).error("operation_failed");
+    is_ready();
     assert_eq!(fs::read_to_string(precious.join("archive.tar.zst")).unwrap(), "precious");
     fs::remove_file(&shelf).unwrap();
     fs::rename(&aside, &shelf).unwrap();
@@ -123,6 +127,7 @@ fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
     let owner = text(&record["owner"]);
     fs::write(shelf.join("manifest.json"), manifest.replace(&owner, "somebody-else")).unwrap();
     bench.run(["snapshots", "delete", &id]).error("operation_failed");
+    is_ready();
     assert!(archive(&bench, DOCKER, &record).exists());
     fs::write(shelf.join("manifest.json"), &manifest).unwrap();
 
