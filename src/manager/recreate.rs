@@ -112,11 +112,11 @@ impl SandboxManager {
             return Err(untouched(error.fault));
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
-        let begin = self.transition(id, mine.clone(), Vec::new(), |record| {
+        let ahead = self.transition(id, mine.clone(), Vec::new(), |record| {
             record.state = State::Provisioning;
             record.reason = Some(Reason::User);
         });
-        let record = match begin.await {
+        let record = match ahead.await {
             Ok(record) => record,
             Err(fault) => return Err(self.recreate_not_begun(operation, &before, before_anything(fault)).await?),
         };

@@ -230,10 +230,16 @@ fn a_directory_that_is_not_proved_keeps_the_engine_untouched(host: &'static str)
     };
     let stood = stands();
     fs::write(&manifest, own.replace(&owner(&bench), "somebody")).unwrap();
+    let told = bench.event_kinds(&id);
     for words in [["recreate", &id, "--yes"], ["destroy", &id, "--yes"]] {
         let error = bench.run(words).error_with_hint("conflict");
         assert!(error.to_string().contains("does not name this sandbox"), "{error:#}");
         assert_eq!(stands(), stood);
+        // A refusal changes nothing of the record either.
+        let record = bench.get(&id);
+        let (state, said, operation) = (&record["state"], &record["message"], &record["operation"]);
+        assert_eq!((state, said, operation), (&json!("ready"), &Value::Null, &Value::Null), "{words:?}");
+        assert_eq!(bench.event_kinds(&id), told, "{words:?}");
     }
     fs::write(&manifest, own).unwrap();
     bench.run(["destroy", &id, "--yes"]).ok();
