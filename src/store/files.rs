@@ -89,7 +89,7 @@ impl DataDir {
 const OTHERS: u32 = 0o077;
 
 /// What a data directory has, files and folders, by how their names begin.
-const OURS: [&str; 14] = [
+const OURS: &[&str] = &[
     "sandboxes.json",
     "snapshots.json",
     "patches.json",
@@ -104,6 +104,7 @@ const OURS: [&str; 14] = [
     "outbox",
     "locks",
     "plans",
+    "reserve",
 ];
 
 fn is_ours(name: &OsStr) -> bool {
