@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target, TeardownLine,
+    ExtensionError, Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target, TeardownLine,
     TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
@@ -134,7 +134,11 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let extension = self.extension(&work.provision.profile.extension)?;
         let (made, not_preserved) = match &work.from {
-            None => (self.or_cancelled(id, cancel, extension.provision(&work.provision, reporter)).await?, None),
+            None => {
+                let work =
+                    self.learning_roots(&work.provision.host, reporter, extension.provision(&work.provision, reporter));
+                (self.or_cancelled(id, cancel, work).await?, None)
+            }
             Some(from) => {
                 let restored = self.bring_back(operation, &work.provision, from, cancel, reporter).await?;
                 (restored.provisioned, Some(restored.not_preserved))
@@ -277,7 +281,7 @@ impl SandboxManager {
         let report = match (keep, untouched) {
             (_, true) => Some(nothing_made(id)),
             (true, false) => None,
-            (false, false) => Some(self.roll_back(id, reporter).await),
+            (false, false) => Some(self.roll_back(id, learnt, reporter).await),
         };
         let keep = report.is_none();
         failpoint::reached("rollback.torn_down");
@@ -311,7 +315,7 @@ impl SandboxManager {
     }
 
     /// A teardown under its own deadline. What could not be looked at counts as left over.
-    async fn roll_back(&self, id: &SandboxId, reporter: &JobReporter) -> TeardownReport {
+    async fn roll_back(&self, id: &SandboxId, learnt: Option<Learnt>, reporter: &JobReporter) -> TeardownReport {
         reporter.report(Report { stage: "rollback", ..Report::default() });
         let work = async {
             let record = self.get(id.as_str()).await?;

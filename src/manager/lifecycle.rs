@@ -244,7 +244,7 @@ impl SandboxManager {
         let told = |fault: Fault, touched: bool| if touched { fault } else { fault.detail(UNTOUCHED, true) };
         for pause in TRIES {
             tokio::time::sleep(pause).await;
-            match extension.teardown(&target, reporter).await {
+            match self.learning_roots(&target.host, reporter, extension.teardown(&target, reporter)).await {
                 Ok(report) => return Ok(report),
                 Err(error) if error.fault.code == Code::HostUnreachable && error.fault.retryable => {
                     touched |= !error.untouched;

@@ -36,6 +36,7 @@ mod recover;
 mod recreate;
 mod restore;
 mod rollout;
+mod roots;
 mod services;
 mod sleep;
 mod snapshots;
@@ -63,7 +64,7 @@ use crate::manager::jobs::Jobs;
 use crate::manager::ledger::Ledger;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
-    EventLog, Installation, Locks, OperationStore, PatchStore, RecipeStore, SandboxStore, SnapshotStore,
+    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore, SandboxStore, SnapshotStore,
 };
 use crate::transport::Transports;
 
@@ -113,6 +114,8 @@ pub struct Parts {
     /// The operations.
     pub operations: Arc<dyn OperationStore>,
     /// The event log.
+    /// The hosts, as they said last.
+    pub hosts: Arc<dyn HostStore>,
     pub events: Arc<dyn EventLog>,
     /// Locks across processes.
     pub locks: Arc<dyn Locks>,

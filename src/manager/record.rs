@@ -11,6 +11,7 @@ use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
@@ -363,6 +364,9 @@ pub(super) struct JobReporter {
 
 /// Lines of a step that are kept as evidence.
 pub(super) const EVIDENCE_LINES: usize = 200;
+    /// Roots whose marks nobody has written down yet.
+    roots: Mutex<VecDeque<MarkedRoot>>,
+    root_found: tokio::sync::Notify,
 
 impl JobReporter {
     pub(super) fn new(jobs: &Arc<Jobs>, operation: &Operation) -> Self {
@@ -380,6 +384,8 @@ impl JobReporter {
 
     /// What the extension learnt of the host so far.
     pub(super) fn take_learnt(&self) -> Option<Learnt> {
+            roots: Mutex::default(),
+            root_found: tokio::sync::Notify::new(),
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -389,6 +395,21 @@ impl JobReporter {
     }
 
     fn course(&self) -> MutexGuard<'_, Course> {
+    /// A root whose mark was not known, if there is one.
+    pub(super) fn take_root(&self) -> Option<MarkedRoot> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// The next root whose mark was not known, when there is one.
+    pub(super) async fn next_root(&self) -> MarkedRoot {
+        loop {
+            match self.take_root() {
+                Some(root) => return root,
+                None => self.root_found.notified().await,
+            }
+        }
+    }
+
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -458,3 +479,8 @@ impl Reporter for JobReporter {
         *self.learnt.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt.clone());
     }
 }
+
+    fn found_root(&self, root: &MarkedRoot) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).push_back(root.clone());
+        self.root_found.notify_one();
+    }

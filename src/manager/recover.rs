@@ -185,6 +185,9 @@ impl SandboxManager {
             self.parts.installation.seen_on(&target.host, counter).await?;
             self.ensure_own().await?;
         }
+        if let Some(root) = seen.root.clone() {
+            self.learn_root(&target.host, root).await;
+        }
         Ok(seen)
     }
 

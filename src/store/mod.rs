@@ -13,6 +13,7 @@ pub mod event_file;
 mod event_window;
 mod files;
 mod history;
+pub mod hosts;
 pub mod installation;
 pub mod json;
 pub mod lock;
@@ -37,6 +38,7 @@ use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
 use crate::domain::verbatim::JsonText;
+use crate::domain::root::HostRecord;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
@@ -224,6 +226,15 @@ pub trait OperationStore: Send + Sync {
 /// What to read of the event log.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
+/// The hosts, as what they said last has them known.
+#[async_trait]
+pub trait HostStore: Send + Sync {
+    /// What is known of a host; `None` where it was never met.
+    async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Fault>;
+    /// Changes what is known of a host, of which nothing need be known yet; what `change` leaves as it was is not written.
+    async fn update(&self, host: &HostName, change: Change<'_, HostRecord>) -> Result<HostRecord, Fault>;
+}
+
     /// Only events after this number.
     pub after_seq: Option<u64>,
     /// Only events at or after this time.

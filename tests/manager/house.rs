@@ -38,6 +38,7 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
         snapshots: stores.snapshots,
         patches: Arc::new(Patches { kept: stores.patches, script: Arc::clone(script) }),
         operations: stores.operations,
+        hosts: stores.hosts,
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,

@@ -15,6 +15,7 @@ mod patches;
 mod recipes;
 mod recover;
 mod rollouts;
+mod roots;
 mod scripted;
 mod seen;
 mod shelf;
