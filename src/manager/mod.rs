@@ -43,6 +43,7 @@ mod snapshots;
 mod standing;
 mod survey;
 mod target;
+mod unwritten;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -113,9 +114,9 @@ pub struct Parts {
     pub patches: Arc<dyn PatchStore>,
     /// The operations.
     pub operations: Arc<dyn OperationStore>,
-    /// The event log.
     /// The hosts, as they said last.
     pub hosts: Arc<dyn HostStore>,
+    /// The event log.
     pub events: Arc<dyn EventLog>,
     /// Locks across processes.
     pub locks: Arc<dyn Locks>,

@@ -18,7 +18,7 @@ use crate::manager::SandboxManager;
 use crate::manager::course::Course;
 use crate::manager::jobs::Jobs;
 use crate::manager::owing::{settle, settle_applying};
-use crate::store::{Change, Held};
+use crate::store::{Change, Held, ending};
 
 /// Under which condition a record may be changed.
 #[derive(Debug, Clone)]
@@ -230,9 +230,10 @@ impl SandboxManager {
         self.jobs.start(
             &id,
             move |cancel| {
+                let ends = ends_something(&operation.kind);
                 let work = work(manager.clone(), operation.clone(), cancel);
                 async move {
-                    let result = work.await;
+                    let result = if ends { ending(work).await } else { work.await };
                     let well = result.is_ok();
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
@@ -243,7 +244,7 @@ impl SandboxManager {
                     ended
                 }
             },
-            move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
+            move |fault| async move { ending(fallback.0.abandon(fallback.1, fault)).await },
         );
     }
 
@@ -259,7 +260,7 @@ impl SandboxManager {
             Err(_) => OperationState::Failed,
         };
         operation.error = result.err().map(|fault| Box::new(OperationError::from(fault)));
-        if let Err(fault) = self.parts.operations.put(operation.clone()).await {
+        if let Err(fault) = ending(self.parts.operations.put(operation.clone())).await {
             tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
         }
         operation
@@ -322,7 +323,7 @@ impl SandboxManager {
                 running.cancel_requested = true;
             }
         });
-        let record = ask.await?;
+        let record = ending(ask).await?;
         // One that still waits for the sandbox is not on the record.
         let asked = only.or(record.operation.as_ref().map(|running| &running.id));
         if let Some(asked) = asked
@@ -334,6 +335,11 @@ impl SandboxManager {
         }
         Ok(record)
     }
+}
+
+/// Whether an operation ends something, so that a full disk must not stop it.
+fn ends_something(kind: &OperationKind) -> bool {
+    matches!(kind, OperationKind::Destroy | OperationKind::Delete | OperationKind::Recover)
 }
 
 /// The operation as the record shows it.
@@ -358,15 +364,15 @@ pub(super) struct JobReporter {
     snapshot: Option<SnapshotId>,
     course: Mutex<Course>,
     learnt: Mutex<Option<Learnt>>,
+    /// Roots whose marks nobody has written down yet.
+    roots: Mutex<VecDeque<MarkedRoot>>,
+    root_found: tokio::sync::Notify,
     /// The last lines of the step, as evidence for a step that is cut off.
     lines: Mutex<VecDeque<String>>,
 }
 
 /// Lines of a step that are kept as evidence.
 pub(super) const EVIDENCE_LINES: usize = 200;
-    /// Roots whose marks nobody has written down yet.
-    roots: Mutex<VecDeque<MarkedRoot>>,
-    root_found: tokio::sync::Notify,
 
 impl JobReporter {
     pub(super) fn new(jobs: &Arc<Jobs>, operation: &Operation) -> Self {
@@ -378,23 +384,17 @@ impl JobReporter {
             snapshot: operation.snapshot_id.clone(),
             course: Mutex::default(),
             learnt: Mutex::default(),
+            roots: Mutex::default(),
+            root_found: tokio::sync::Notify::new(),
             lines: Mutex::default(),
         }
     }
 
     /// What the extension learnt of the host so far.
     pub(super) fn take_learnt(&self) -> Option<Learnt> {
-            roots: Mutex::default(),
-            root_found: tokio::sync::Notify::new(),
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
-    pub(super) fn announce(&self, total: u32, after: u32) {
-        self.course().announce(total, after);
-    }
-
-    fn course(&self) -> MutexGuard<'_, Course> {
     /// A root whose mark was not known, if there is one.
     pub(super) fn take_root(&self) -> Option<MarkedRoot> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
@@ -410,6 +410,12 @@ impl JobReporter {
         }
     }
 
+    /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
+    pub(super) fn announce(&self, total: u32, after: u32) {
+        self.course().announce(total, after);
+    }
+
+    fn course(&self) -> MutexGuard<'_, Course> {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -478,9 +484,9 @@ impl Reporter for JobReporter {
     fn learnt(&self, learnt: &Learnt) {
         *self.learnt.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt.clone());
     }
-}
 
     fn found_root(&self, root: &MarkedRoot) {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).push_back(root.clone());
         self.root_found.notify_one();
     }
+}

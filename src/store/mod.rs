@@ -21,6 +21,7 @@ mod merge;
 pub mod operations;
 pub mod patches;
 pub mod recipes;
+mod reserve;
 pub mod sandboxes;
 mod segments;
 pub mod snapshots;
@@ -37,9 +38,11 @@ use crate::domain::name::{EventId, HostName, OperationId, OwnerId, PatchId, Sand
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
-use crate::domain::verbatim::JsonText;
 use crate::domain::root::HostRecord;
+use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
+
+pub use reserve::ending;
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
@@ -223,9 +226,6 @@ pub trait OperationStore: Send + Sync {
     async fn list(&self) -> Result<Vec<Operation>, Fault>;
 }
 
-/// What to read of the event log.
-#[derive(Debug, Clone, Default)]
-pub struct EventFilter {
 /// The hosts, as what they said last has them known.
 #[async_trait]
 pub trait HostStore: Send + Sync {
@@ -235,6 +235,9 @@ pub trait HostStore: Send + Sync {
     async fn update(&self, host: &HostName, change: Change<'_, HostRecord>) -> Result<HostRecord, Fault>;
 }
 
+/// What to read of the event log.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
     /// Only events after this number.
     pub after_seq: Option<u64>,
     /// Only events at or after this time.
