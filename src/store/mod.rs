@@ -309,8 +309,9 @@ pub trait Installation: Send + Sync {
     async fn standing(&self) -> Result<Standing, Fault>;
     /// Notes the counter that a host has. Higher than ours, it says that we are an old copy, until `claim`.
     async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Fault>;
-    /// Says that this machine is the installation's from now on, and raises the counter above `counters_seen`.
-    async fn claim(&self, counters_seen: u64) -> Result<(), Fault>;
+    /// Says that this machine is the installation's from now on, and raises the counter above its own and `counters_seen`: what
+    /// hosts are to be told, so that every other copy is behind them.
+    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Fault>;
 }
 
 /// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.
