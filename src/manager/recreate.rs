@@ -55,6 +55,7 @@ impl SandboxManager {
             roots: KnownRoots::default(),
         };
         if from.is_none() {
+            self.settle_directories(&draft.profile, &mut draft.inputs).await.map_err(untouched)?;
             let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
             preview.check().map_err(untouched)?;
             draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
