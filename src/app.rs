@@ -68,6 +68,7 @@ pub fn local(config: &Config) -> Result<App, Fault> {
         snapshots: stores.snapshots,
         patches: stores.patches,
         operations: stores.operations,
+        hosts: stores.hosts,
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,

@@ -10,6 +10,8 @@ mod contract;
 mod damage;
 #[path = "stores/folder.rs"]
 mod folder;
+#[path = "stores/hosts.rs"]
+mod hosts;
 #[path = "stores/processes.rs"]
 mod processes;
 #[path = "stores/small.rs"]

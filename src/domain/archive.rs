@@ -12,6 +12,7 @@ use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, OwnerId, SnapshotId};
 use crate::domain::output::OutputSink;
 use crate::domain::profile::Profile;
+use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::words::string_enum;
 
@@ -37,6 +38,9 @@ pub struct ArchivePlace {
     pub path: Option<String>,
     /// What the host proved to be. A different one is `host_changed`.
     pub host_identity: Option<HostIdentity>,
+    /// What is known of the host's workspace roots. Where `path` is known, an archive that is not there is `not_found` only in
+    /// a root that is known to be the one, else `host_changed`.
+    pub roots: KnownRoots,
 }
 
 /// What a host has of a snapshot.

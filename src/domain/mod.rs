@@ -21,6 +21,7 @@ pub mod profile;
 pub mod recipe_yaml;
 pub mod request;
 pub mod retention;
+pub mod root;
 pub mod sandbox;
 pub mod snapshot;
 pub mod text;

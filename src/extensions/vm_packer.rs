@@ -97,7 +97,7 @@ impl SandboxExtension for VmPacker {
         let transport = self.open(&request.host).await.map_err(before_anything)?;
         let transport = transport.as_ref();
         let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
-        let prepared = prepare(request, transport, plan.as_ref(), wanted).await?;
+        let prepared = prepare(request, transport, plan.as_ref(), wanted, reporter).await?;
         failpoint::reached("vm.prepared");
         reporter.learnt(&prepared.learnt());
         if let Some(plan) = &plan {
@@ -175,8 +175,9 @@ impl SandboxExtension for VmPacker {
         let transport = self.open(&request.host).await.map_err(before_anything)?;
         let transport = transport.as_ref();
         let room = Bytes(min_free.get().saturating_add(restore::room(&source.archive).get()));
-        let wanted = Wanted { given_root: Some(RUNBOOK), min_free: room, ..Wanted::default() };
-        let prepared = prepare(request, transport, None, wanted).await?;
+        let identity = source.place.host_identity.as_ref();
+        let wanted = Wanted { given_root: Some(RUNBOOK), min_free: room, identity, ..Wanted::default() };
+        let prepared = prepare(request, transport, None, wanted, reporter).await?;
         restore::learnt(&prepared, reporter);
         let not_preserved = restore::unpack(transport, request, &prepared, source, &steps).await?;
         let handle = serde_json::json!({"root": prepared.root});

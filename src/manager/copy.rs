@@ -150,7 +150,7 @@ impl SandboxManager {
             .await?;
         let record = self.leave_behind(record, to, reporter).await?;
         // Boxed: it is large, and waits for long.
-        let work = Box::pin(self.carry(&record, to, reporter));
+        let work = Box::pin(self.learning_roots(to, reporter, self.carry(&record, to, reporter)));
         match self.or_called_off(operation, cancel, work).await {
             Ok(arrived) => self.write_arrived(&record.id, to, arrived).await,
             Err(error) => self.clear_copy(&record.id, to, reporter, error).await,

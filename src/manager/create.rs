@@ -10,6 +10,7 @@ use crate::domain::operation::{Operation, OperationError, OperationKind};
 use crate::domain::patch::{PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
+use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
@@ -234,6 +235,7 @@ impl SandboxManager {
             expires_at: None,
             allow_large: request.yes,
             compose_host: None,
+            roots: KnownRoots::default(),
         }
     }
 

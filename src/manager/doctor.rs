@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
+use crate::domain::extension::OwnerStamp;
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::fault::Fault;
-use crate::domain::name::HostName;
+use crate::domain::host::HostSpec;
+use crate::domain::name::{HostName, OwnerId};
 use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -60,6 +62,10 @@ impl SandboxManager {
             Err(fault) => failed("history", &fault),
         });
         checks.push(self.check_recipes().await);
+        checks.push(match self.parts.hosts.get(&HostName::new(HostName::LOCAL)).await {
+            Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
+            Err(fault) => failed("known hosts", &fault),
+        });
         checks.push(self.check_operations().await);
         checks.push(match tokio::try_join!(self.parts.events.last_seq(), self.parts.events.passed_over()) {
             Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
@@ -69,35 +75,58 @@ impl SandboxManager {
         Ok(checks)
     }
 
-    /// Makes the data directory this machine's, past every counter that a reachable host has of it.
+    /// Makes the data directory this machine's, and writes a counter to every host that answers which is above all that they
+    /// have: whoever has another copy of it is the one behind.
     async fn claim(&self) -> Result<Check, Fault> {
         let owners = self.parts.installation.owners().await?;
-        let (mut highest, mut silent) = (0, Vec::new());
-        for spec in self.parts.transports.hosts().into_iter().filter(|spec| spec.forbid.is_none()) {
-            let seen = async {
-                let transport = self.parts.transports.open(&spec.name).await?;
-                let mut seen = 0;
-                for owner in &owners {
-                    seen = seen.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
-                }
-                Ok::<u64, Fault>(seen)
-            };
-            match seen.await {
-                Ok(seen) => highest = highest.max(seen),
-                Err(fault) => {
-                    tracing::warn!(host = %spec.name, %fault, "its counter could not be read");
-                    silent.push(spec.name.to_string());
-                }
-            }
+        let mut hosts = self.parts.transports.hosts();
+        hosts.retain(|spec| spec.forbid.is_none());
+        let asked = join_all(hosts.iter().map(|spec| self.highest_counter(&spec.name, &owners))).await;
+        let highest = asked.iter().flatten().copied().max().unwrap_or(0);
+        let mut stamp = self.parts.installation.claim(highest).await?;
+        let mut told = self.tell_counter(&hosts, &stamp).await;
+        // Somebody worked with the other copy meanwhile.
+        if let Some(counts) = told.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter) {
+            stamp = self.parts.installation.claim(counts).await?;
+            told = self.tell_counter(&hosts, &stamp).await;
         }
-        self.parts.installation.claim(highest).await?;
-        let message = "this data directory is this machine's from now on".to_owned();
-        Ok(if silent.is_empty() {
+        let untold: Vec<&str> =
+            hosts.iter().zip(&told).filter(|(_, told)| told.is_none()).map(|(spec, _)| spec.name.as_str()).collect();
+        let message = "this data directory is this machine's from now on; every other copy of it is behind".to_owned();
+        Ok(if untold.is_empty() {
             ok("claim", message)
         } else {
-            warning("claim", format!("{message}; not asked: {}", silent.join(", ")))
-                .hint("a host that has seen more will say so at its next contact; claim again then")
+            warning("claim", format!("{message}, but where nobody could tell the host: {}", untold.join(", ")))
+                .hint("a copy that works with these may still remove there; claim again when they answer")
         })
+    }
+
+    /// The highest counter that a host has of these owners; `None` where it could not be asked.
+    async fn highest_counter(&self, host: &HostName, owners: &[OwnerId]) -> Option<u64> {
+        let asked = async {
+            let transport = self.parts.transports.open(host).await?;
+            let mut highest = 0;
+            for owner in owners {
+                highest = highest.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
+            }
+            Ok::<u64, Fault>(highest)
+        };
+        asked.await.inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be read")).ok()
+    }
+
+    /// Writes our counter to these hosts; what each one counts then, `None` where nobody could tell it.
+    async fn tell_counter(&self, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
+        let tell = |host: &HostName| {
+            let host = host.clone();
+            async move {
+                let told = async {
+                    let transport = self.parts.transports.open(&host).await?;
+                    probe::raise_counter(transport.as_ref(), stamp).await
+                };
+                told.await.inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be raised")).ok()
+            }
+        };
+        join_all(hosts.iter().map(|spec| tell(&spec.name))).await
     }
 
     async fn check_installation(&self) -> Check {

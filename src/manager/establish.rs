@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target, TeardownLine,
+    ExtensionError, Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target, TeardownLine,
     TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
@@ -20,7 +20,8 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::copy::CARRY_STEPS;
 use crate::manager::record::{EVIDENCE_LINES, Guard, JobReporter};
-use crate::store::Held;
+use crate::manager::unwritten::{end_unwritten, left_words, unwritten};
+use crate::store::{Held, ending};
 
 /// How long a rollback may take before what is left is written down as leftovers.
 const ROLLBACK_LIMIT: Duration = Duration::from_mins(2);
@@ -114,12 +115,22 @@ impl SandboxManager {
                 record.leftovers.clear();
             },
         );
-        // Two files, and each waits for the disk.
-        (work.provision.owner, _) = tokio::try_join!(self.parts.installation.next_stamp(), provisioning)?;
-        failpoint::reached("create.provisioning");
-        match Box::pin(self.attempt(operation, &work, cancel, reporter)).await {
+        let begun = async {
+            // Two files, and each waits for the disk.
+            let (owner, _) = tokio::try_join!(self.parts.installation.next_stamp(), provisioning)?;
+            Ok::<_, Fault>((owner, self.roots_for_new(&host).await?))
+        };
+        let made = match begun.await {
+            Ok((owner, roots)) => {
+                (work.provision.owner, work.provision.roots) = (owner, roots);
+                failpoint::reached("create.provisioning");
+                Box::pin(self.attempt(operation, &work, cancel, reporter)).await
+            }
+            Err(fault) => Err(ExtensionError { untouched: true, ..unwritten(&id, fault).into() }),
+        };
+        match made {
             Ok(record) => Ok(record),
-            Err(error) => self.compensate(operation, &work, error, reporter).await,
+            Err(error) => ending(self.compensate(operation, &work, error, reporter)).await,
         }
     }
 
@@ -134,7 +145,11 @@ impl SandboxManager {
         let mine = Guard::Operation(operation.id.clone());
         let extension = self.extension(&work.provision.profile.extension)?;
         let (made, not_preserved) = match &work.from {
-            None => (self.or_cancelled(id, cancel, extension.provision(&work.provision, reporter)).await?, None),
+            None => {
+                let work =
+                    self.learning_roots(&work.provision.host, reporter, extension.provision(&work.provision, reporter));
+                (self.or_cancelled(id, cancel, work).await?, None)
+            }
             Some(from) => {
                 let restored = self.bring_back(operation, &work.provision, from, cancel, reporter).await?;
                 (restored.provisioned, Some(restored.not_preserved))
@@ -149,7 +164,8 @@ impl SandboxManager {
                 note_provisioned(record, made);
                 record.not_preserved = not_preserved.unwrap_or_default();
             })
-            .await?;
+            .await
+            .map_err(|fault| unwritten(id, fault))?;
         let target = self.target(&record).await?;
         let mut ready =
             self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
@@ -164,13 +180,14 @@ impl SandboxManager {
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
         // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
         // not recover it.
-        let target = Target { stamp: Some(self.parts.installation.next_stamp().await?), ..target };
+        let stamp = self.parts.installation.next_stamp().await.map_err(|fault| unwritten(id, fault))?;
+        let target = Target { stamp: Some(stamp), ..target };
         let notes: Vec<String> =
             work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).collect();
         let message = (!notes.is_empty()).then(|| notes.join("; "));
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
-        Ok(self.write_ready(operation, work, ready, message, ready_at).await?)
+        Ok(self.write_ready(operation, work, ready, message, ready_at).await.map_err(|fault| unwritten(id, fault))?)
     }
 
     /// Applies the patches that a sandbox made from a snapshot owes, before it is ready; whether any ran.
@@ -265,22 +282,21 @@ impl SandboxManager {
         let id = &work.provision.id;
         let cancelled = fault.code == Code::Cancelled;
         let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
-        if let Some(learnt) = reporter.take_learnt() {
-            self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
-                record.workdir = Some(learnt.workdir);
-                record.host_identity = Some(learnt.identity);
-                if !learnt.rewrites.is_empty() {
-                    record.rewrites = learnt.rewrites;
-                }
-            })
-            .await?;
+        let learnt = reporter.take_learnt();
+        if let Some(learnt) = learnt.clone() {
+            let noted = self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
+                note_learnt(record, learnt);
+            });
+            if let Err(fault) = noted.await {
+                tracing::warn!(sandbox = %id, %fault, "where it was made could not be written down");
+            }
         }
         failpoint::reached("rollback.begin");
         let keep = work.keep_failed && !cancelled;
         let report = match (keep, untouched) {
             (_, true) => Some(nothing_made(id)),
             (true, false) => None,
-            (false, false) => Some(self.roll_back(id, reporter).await),
+            (false, false) => Some(self.roll_back(id, learnt, reporter).await),
         };
         let keep = report.is_none();
         failpoint::reached("rollback.torn_down");
@@ -289,7 +305,8 @@ impl SandboxManager {
         let message = fault.message.clone();
         let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
         let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
-        self.transition(
+        let left = left_words(report.as_ref(), keep);
+        let ended = self.transition(
             id,
             Guard::Operation(operation.id.clone()),
             vec![(EventKind::SandboxFailed, data)],
@@ -307,17 +324,22 @@ impl SandboxManager {
                     record.leftovers = report.leftovers;
                 }
             },
-        )
-        .await?;
+        );
+        if let Err(unwritten) = ended.await {
+            return Err(end_unwritten(id, fault, &left, &unwritten));
+        }
         self.parts.ledger.release(id).await?;
         Err(fault)
     }
 
     /// A teardown under its own deadline. What could not be looked at counts as left over.
-    async fn roll_back(&self, id: &SandboxId, reporter: &JobReporter) -> TeardownReport {
+    async fn roll_back(&self, id: &SandboxId, learnt: Option<Learnt>, reporter: &JobReporter) -> TeardownReport {
         reporter.report(Report { stage: "rollback", ..Report::default() });
         let work = async {
-            let record = self.get(id.as_str()).await?;
+            let mut record = self.get(id.as_str()).await?;
+            if let Some(learnt) = learnt {
+                note_learnt(&mut record, learnt);
+            }
             self.tear_down(&record, reporter).await.map_err(|error| error.fault)
         };
         match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
@@ -392,6 +414,14 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     // Plain data with strings for keys: it is always JSON.
     record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
     record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
+}
+
+fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {
+    record.workdir = Some(learnt.workdir);
+    record.host_identity = Some(learnt.identity);
+    if !learnt.rewrites.is_empty() {
+        record.rewrites = learnt.rewrites;
+    }
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

@@ -13,6 +13,7 @@ use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::Guard;
+use crate::store::ending;
 
 impl SandboxManager {
     /// Makes a sandbox `forgotten`. Whoever works on it rolls back first.
@@ -70,7 +71,7 @@ impl SandboxManager {
             return Ok(());
         };
         let operation = self.new_operation(OperationKind::Destroy, id);
-        self.parts.operations.put(operation.clone()).await?;
+        ending(self.parts.operations.put(operation.clone())).await?;
         let name = operation.id.clone();
         self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             manager.remove_held(&operation, &record, Reason::User, &cancel).await

@@ -162,7 +162,7 @@ pub(super) fn host_full(spec: &HostSpec, fullness: &str) -> Fault {
 }
 
 /// Whether a record stands for something on its host.
-fn occupies(record: &SandboxRecord) -> bool {
+pub(super) fn occupies(record: &SandboxRecord) -> bool {
     match record.state {
         State::Destroyed | State::Forgotten => false,
         State::Failed => record.kept_failed || !record.leftovers.is_empty(),

@@ -174,13 +174,15 @@ impl SandboxManager {
         let work = async {
             let extension = self.extension(&record.extension)?;
             let archives = archives_of(extension.as_ref())?;
-            let place = self.archive_place(record, &record.host).await?;
+            let roots = self.roots_for_new(&record.host).await?;
+            let place = ArchivePlace { roots, ..self.archive_place(record, &record.host).await? };
             if let Some(arrived) = self.imported_before(manifest, archives, &place, &reporter).await? {
                 return Ok(arrived);
             }
             begun.store(true, Ordering::Relaxed);
             archives.import(&place, manifest, archive, &reporter).await
         };
+        let work = self.learning_roots(&record.host, &reporter, work);
         match self.or_called_off(operation, cancel, work).await {
             Ok(arrived) => self.write_imported(record, arrived).await,
             // What is there was there before.

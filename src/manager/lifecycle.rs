@@ -16,7 +16,7 @@ use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::{Guard, JobReporter, News, running};
-use crate::store::Held;
+use crate::store::{Held, ending};
 
 /// How long a destroy waits for another operation to roll back.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ impl SandboxManager {
             self.ensure_own().await?;
         }
         let operation = self.new_operation(OperationKind::Destroy, &record.id);
-        self.parts.operations.put(operation.clone()).await?;
+        ending(self.parts.operations.put(operation.clone())).await?;
         let manager = self.clone();
         let fallback = (self.clone(), operation.clone());
         let (id, sandbox) = (operation.id.clone(), record.id.clone());
@@ -49,9 +49,9 @@ impl SandboxManager {
             &id,
             move |cancel| async move {
                 let result = if forget {
-                    manager.give_up(&body, &sandbox, &cancel).await
+                    ending(manager.give_up(&body, &sandbox, &cancel)).await
                 } else {
-                    manager.remove(&body, &sandbox, forced, &cancel).await
+                    ending(manager.remove(&body, &sandbox, forced, &cancel)).await
                 };
                 manager.end_operation(body, result).await
             },
@@ -290,7 +290,7 @@ impl SandboxManager {
         let (mut last, mut touched) = (None, false);
         for pause in TRIES {
             tokio::time::sleep(pause).await;
-            match extension.teardown(&target, reporter).await {
+            match self.learning_roots(&target.host, reporter, extension.teardown(&target, reporter)).await {
                 Ok(report) => return Ok(report),
                 Err(error) => {
                     touched |= !error.untouched;

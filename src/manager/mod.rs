@@ -37,12 +37,14 @@ mod recreate;
 mod repeated;
 mod restore;
 mod rollout;
+mod roots;
 mod services;
 mod sleep;
 mod snapshots;
 mod standing;
 mod survey;
 mod target;
+mod unwritten;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -64,7 +66,7 @@ use crate::manager::jobs::Jobs;
 use crate::manager::ledger::Ledger;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
-    EventLog, Installation, Locks, OperationStore, PatchStore, RecipeStore, SandboxStore, SnapshotStore,
+    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore, SandboxStore, SnapshotStore,
 };
 use crate::transport::Transports;
 
@@ -113,6 +115,8 @@ pub struct Parts {
     pub patches: Arc<dyn PatchStore>,
     /// The operations.
     pub operations: Arc<dyn OperationStore>,
+    /// The hosts, as they said last.
+    pub hosts: Arc<dyn HostStore>,
     /// The event log.
     pub events: Arc<dyn EventLog>,
     /// Locks across processes.

@@ -23,7 +23,7 @@ use crate::manager::claim::in_memory_of;
 use crate::manager::recipe::is_lost;
 use crate::manager::record::{JobReporter, running};
 use crate::manager::survey::{GivenUp, Kept, in_words};
-use crate::store::Held;
+use crate::store::{Held, ending};
 
 impl SandboxManager {
     /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
@@ -41,11 +41,11 @@ impl SandboxManager {
         by_force: bool,
     ) -> Result<SnapshotStarted, Fault> {
         if request.rule.is_none() {
-            return self.start_deletion(request, by_force).await;
+            return ending(self.start_deletion(request, by_force)).await;
         }
         // A directory that may not delete is no reason to pass over one snapshot.
         self.ensure_own().await?;
-        self.start_deletion(request, by_force).await.map_err(passed_over)
+        ending(self.start_deletion(request, by_force)).await.map_err(passed_over)
     }
 
     async fn start_deletion(&self, request: &SnapshotDeleteRequest, by_force: bool) -> Result<SnapshotStarted, Fault> {

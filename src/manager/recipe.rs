@@ -122,7 +122,16 @@ impl SandboxManager {
             None if own => (record.path.clone(), record.host_identity.clone()),
             None => (None, None),
         };
-        Ok(ArchivePlace { id: record.id.clone(), owners, host: host.clone(), profile: None, path, host_identity })
+        let roots = self.known_roots(host).await;
+        Ok(ArchivePlace {
+            id: record.id.clone(),
+            owners,
+            host: host.clone(),
+            profile: None,
+            path,
+            host_identity,
+            roots,
+        })
     }
 }
 

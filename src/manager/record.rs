@@ -12,13 +12,14 @@ use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
 use crate::manager::course::Course;
 use crate::manager::jobs::Jobs;
 use crate::manager::owing::{settle, settle_applying};
-use crate::store::{Change, Held};
+use crate::store::{Change, Held, ending};
 
 /// Under which condition a record may be changed.
 #[derive(Debug, Clone)]
@@ -231,9 +232,10 @@ impl SandboxManager {
         self.jobs.start(
             &id,
             move |cancel| {
+                let ends = ends_something(&operation.kind);
                 let work = work(manager.clone(), operation.clone(), cancel);
                 async move {
-                    let result = work.await;
+                    let result = if ends { ending(work).await } else { work.await };
                     let well = result.is_ok();
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
@@ -244,7 +246,7 @@ impl SandboxManager {
                     ended
                 }
             },
-            move |fault| async move { fallback.0.abandon(fallback.1, fault).await },
+            move |fault| async move { ending(fallback.0.abandon(fallback.1, fault)).await },
         );
     }
 
@@ -260,7 +262,7 @@ impl SandboxManager {
             Err(_) => OperationState::Failed,
         };
         operation.error = result.err().map(|fault| Box::new(OperationError::from(fault)));
-        if let Err(fault) = self.parts.operations.put(operation.clone()).await {
+        if let Err(fault) = ending(self.parts.operations.put(operation.clone())).await {
             tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
         }
         operation
@@ -323,7 +325,7 @@ impl SandboxManager {
                 running.cancel_requested = true;
             }
         });
-        let record = ask.await?;
+        let record = ending(ask).await?;
         // One that still waits for the sandbox is not on the record.
         let asked = only.or(record.operation.as_ref().map(|running| &running.id));
         if let Some(asked) = asked
@@ -335,6 +337,11 @@ impl SandboxManager {
         }
         Ok(record)
     }
+}
+
+/// Whether an operation ends something, so that a full disk must not stop it.
+fn ends_something(kind: &OperationKind) -> bool {
+    matches!(kind, OperationKind::Destroy | OperationKind::Delete | OperationKind::Recover)
 }
 
 /// The operation as the record shows it.
@@ -360,6 +367,9 @@ pub(super) struct JobReporter {
     course: Mutex<Course>,
     learnt: Mutex<Option<Learnt>>,
     began: Notify,
+    /// Roots whose marks nobody has written down yet.
+    roots: Mutex<VecDeque<MarkedRoot>>,
+    root_found: Notify,
     /// The last lines of the step, as evidence for a step that is cut off.
     lines: Mutex<VecDeque<String>>,
 }
@@ -378,6 +388,8 @@ impl JobReporter {
             course: Mutex::default(),
             learnt: Mutex::default(),
             began: Notify::new(),
+            roots: Mutex::default(),
+            root_found: Notify::new(),
             lines: Mutex::default(),
         }
     }
@@ -390,6 +402,21 @@ impl JobReporter {
     /// Returns when the extension began to remove something.
     pub(super) async fn begun(&self) {
         self.began.notified().await;
+    }
+
+    /// A root whose mark was not known, if there is one.
+    pub(super) fn take_root(&self) -> Option<MarkedRoot> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// The next root whose mark was not known, when there is one.
+    pub(super) async fn next_root(&self) -> MarkedRoot {
+        loop {
+            match self.take_root() {
+                Some(root) => return root,
+                None => self.root_found.notified().await,
+            }
+        }
     }
 
     /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
@@ -469,5 +496,10 @@ impl Reporter for JobReporter {
 
     fn learnt(&self, learnt: &Learnt) {
         *self.learnt.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt.clone());
+    }
+
+    fn found_root(&self, root: &MarkedRoot) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).push_back(root.clone());
+        self.root_found.notify_one();
     }
 }

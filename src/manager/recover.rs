@@ -16,7 +16,7 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{host_news, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter, running};
-use crate::store::Held;
+use crate::store::{Held, ending};
 
 /// Sandboxes that are worked on at a time.
 const AT_ONCE: usize = 6;
@@ -46,6 +46,10 @@ impl SandboxManager {
     ///
     /// Errors: `conflict` in a copied or restored data directory.
     pub async fn recover(&self) -> Result<Vec<Recovered>, Fault> {
+        ending(self.recover_all()).await
+    }
+
+    async fn recover_all(&self) -> Result<Vec<Recovered>, Fault> {
         self.ensure_own().await?;
         if let Err(fault) = self.settle().await {
             tracing::warn!(%fault, "pending events could not be settled");
@@ -182,6 +186,9 @@ impl SandboxManager {
     pub(super) async fn inspect(&self, extension: &dyn SandboxExtension, target: &Target) -> Result<Inspection, Fault> {
         let target = &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
         let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
+        if let Some(root) = seen.root.clone() {
+            self.learn_root(&target.host, root).await;
+        }
         if let Some(counter) = seen.counter {
             self.parts.installation.seen_on(&target.host, counter).await?;
             self.ensure_own().await?;

@@ -9,6 +9,7 @@ use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::patch::settled_state;
 use crate::domain::request::{RecreateRequest, Started};
+use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
@@ -52,8 +53,10 @@ impl SandboxManager {
             expires_at: None,
             allow_large: true,
             compose_host: None,
+            roots: KnownRoots::default(),
         };
         if from.is_none() {
+            self.settle_directories(&draft.profile, &mut draft.inputs).await.map_err(untouched)?;
             let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
             preview.check().map_err(untouched)?;
             draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;

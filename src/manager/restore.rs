@@ -152,6 +152,7 @@ impl SandboxManager {
         let extension = self.extension(&of.extension)?;
         let source = RestoreSource { place, archive, strict: from.strict };
         let work = extension.restore_from_snapshot(provision, &source, reporter);
+        let work = self.learning_roots(host, reporter, work);
         let restored = self.or_cancelled(&provision.id, cancel, work).await;
         if let Err(error) = &restored {
             self.note_damage(&of.id, &listed, &error.fault).await;

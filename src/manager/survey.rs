@@ -1,5 +1,6 @@
 //! The look at all archives of a snapshot before a deletion removes the first: while a host cannot be looked at, nothing is
-//! removed, and the snapshot is what it was. What is on a host that nothing configures any more can be given up.
+//! removed, and the snapshot is what it was. What is on a host that nothing configures any more, or that is another one by now,
+//! can be given up.
 
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use crate::manager::SandboxManager;
 use crate::manager::archives::{facts_on, is_sealed, not_whole};
 use crate::manager::recipe::is_lost;
 
-/// An archive that nobody removes: its host is not configured, and does not answer.
+/// An archive that nobody removes: its host is not configured and does not answer, or is another one by now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct GivenUp {
     pub(super) host: HostName,
@@ -49,7 +50,7 @@ impl SandboxManager {
             match archives.look(&place).await {
                 Ok(seen) if is_sealed(&seen, &facts_on(record, host)) => whole = true,
                 Ok(seen) => unlike.push((host.clone(), not_whole(record, host, seen.bytes))),
-                Err(error) if by_force && self.is_vanished(host, &error) => {
+                Err(error) if by_force && (self.is_vanished(host, &error) || error.fault.code == Code::HostChanged) => {
                     given_up.push(GivenUp { host: host.clone(), path: place.path });
                 }
                 Err(error) => {

@@ -37,6 +37,7 @@ impl SandboxManager {
             workdir: record.workdir.clone(),
             host_identity: record.host_identity.clone(),
             stamp: None,
+            roots: self.known_roots(&record.host).await,
         })
     }
 }

@@ -18,6 +18,7 @@ use crate::store::damage::{self, Foreign, Place, START};
 use crate::store::entry::{Entry, Record};
 use crate::store::files::{self, DataDir, Stamp, blocking};
 use crate::store::lock::{Gate, Turn};
+use crate::store::reserve;
 
 /// The schema this version reads and writes.
 const SCHEMA: u64 = 1;
@@ -215,6 +216,7 @@ impl<R: Record> Document<R> {
                 files::remove_leftovers(&path);
             }
             next.stamp = Some(replace(&path, &bytes, true)?);
+            reserve::keep(path.parent().unwrap_or(&path), bytes.len());
             lock(&cache).content = Some(Arc::new(next));
             drop(turn);
             Ok(())

@@ -21,6 +21,7 @@ use crate::store::event_window::Window;
 use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
 use crate::store::history::ends_torn;
 use crate::store::lock::Gate;
+use crate::store::reserve::or_from_reserve;
 use crate::store::segments::{Segment, Segments};
 use crate::store::{EventFilter, EventLog, PassedOver};
 
@@ -104,7 +105,12 @@ impl Log {
             file = open_private(path).map_err(failed)?;
             len = 0;
         }
-        if let Err(error) = file.write_all(&lines).and_then(|()| file.sync_data()) {
+        let write = || {
+            file.set_len(len)?;
+            file.write_all(&lines)?;
+            file.sync_data()
+        };
+        if let Err(error) = or_from_reserve(path.parent().unwrap_or(path), write) {
             // A full disk: take back the part that was written.
             let _ = file.set_len(len);
             return Err(failed(error));

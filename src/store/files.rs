@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::domain::fault::{Code, Fault};
+use crate::store::reserve::{carried, or_from_reserve};
 
 /// Where the data is.
 #[derive(Debug, Clone)]
@@ -136,7 +137,8 @@ fn make_private(path: &Path) -> Result<(), Fault> {
     if let Some(parent) = path.parent() {
         make_private(parent)?;
     }
-    match DirBuilder::new().mode(0o700).create(path) {
+    let folder = path.parent().unwrap_or(path);
+    match or_from_reserve(folder, || DirBuilder::new().mode(0o700).create(path)) {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
@@ -156,7 +158,7 @@ pub(super) fn open_private(path: &Path) -> io::Result<File> {
         options.read(true).append(true).mode(0o600);
         options
     };
-    match options().create_new(true).open(path) {
+    match or_from_reserve(path.parent().unwrap_or(path), || options().create_new(true).open(path)) {
         Ok(file) => {
             file.set_permissions(Permissions::from_mode(0o600))?;
             Ok(file)
@@ -242,18 +244,21 @@ pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<
 
 /// As [`replace`], but after a power cut the version before may be back: whole, and with its backup.
 pub(super) fn replace_for_now(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Fault> {
-    let failed = |error| io_fault("write", path, error);
     let folder = path.parent().unwrap_or_else(|| Path::new("/"));
+    or_from_reserve(folder, || put(path, folder, content, keep_backup)).map_err(|error| io_fault("write", path, error))
+}
+
+fn put(path: &Path, folder: &Path, content: &[u8], keep_backup: bool) -> io::Result<Stamp> {
     let prefix = format!(".{}.", path.file_name().map(OsStr::to_string_lossy).unwrap_or_default());
-    let mut new = tempfile::Builder::new().prefix(&prefix).suffix(".tmp").tempfile_in(folder).map_err(failed)?;
-    new.as_file().set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
-    new.write_all(content).map_err(failed)?;
-    new.as_file().sync_all().map_err(failed)?;
-    let stamp = Stamp::of(new.as_file(), content).map_err(failed)?;
+    let mut new = tempfile::Builder::new().prefix(&prefix).suffix(".tmp").tempfile_in(folder)?;
+    new.as_file().set_permissions(Permissions::from_mode(0o600))?;
+    new.write_all(content)?;
+    new.as_file().sync_all()?;
+    let stamp = Stamp::of(new.as_file(), content)?;
     if keep_backup {
-        keep_old(path).map_err(failed)?;
+        keep_old(path)?;
     }
-    new.persist(path).map_err(|error| failed(error.error))?;
+    new.persist(path).map_err(|error| error.error)?;
     Ok(stamp)
 }
 
@@ -348,6 +353,6 @@ where
     T: Send + 'static,
     F: FnOnce() -> Result<T, Fault> + Send + 'static,
 {
-    let task = tokio::task::spawn_blocking(work);
+    let task = tokio::task::spawn_blocking(carried(work));
     async move { task.await.unwrap_or_else(|error| Err(Fault::internal("the work on a file ended early").because(error))) }
 }

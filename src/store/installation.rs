@@ -166,14 +166,15 @@ impl Installation for OwnerFile {
         Ok(self.judge(&owner))
     }
 
-    async fn claim(&self, counters_seen: u64) -> Result<(), Fault> {
+    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Fault> {
         let machine_id = self.machine_id.to_string();
         let claim = move |owner: &mut Owner| {
             let seen = owner.behind.take().map_or(0, |behind| behind.counter).max(counters_seen);
             owner.machine_id = machine_id;
-            owner.counter = owner.counter.max(seen);
+            owner.counter = owner.counter.max(seen).saturating_add(1);
         };
-        self.change(claim).await.map(|_| ())
+        let (owner, ()) = self.change(claim).await?;
+        self.stamp_of(owner)
     }
 }
 

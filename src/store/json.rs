@@ -9,6 +9,7 @@ use crate::store::document::Document;
 use crate::store::event_file::EventFile;
 use crate::store::files::DataDir;
 use crate::store::history::History;
+use crate::store::hosts::HostFile;
 use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
 use crate::store::operations::OperationFile;
@@ -28,6 +29,8 @@ pub struct JsonStores {
     pub patches: Arc<PatchFile>,
     /// `operations.json`.
     pub operations: Arc<OperationFile>,
+    /// `hosts.json`.
+    pub hosts: Arc<HostFile>,
     /// `events.jsonl`.
     pub events: Arc<EventFile>,
     /// `locks/`.
@@ -68,6 +71,7 @@ impl JsonStores {
             snapshots: Arc::new(SnapshotFile::new(&files)),
             patches: Arc::new(PatchFile::new(&dir)),
             operations: Arc::new(OperationFile::new(&dir)),
+            hosts: Arc::new(HostFile::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),

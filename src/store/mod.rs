@@ -13,6 +13,7 @@ pub mod event_file;
 mod event_window;
 mod files;
 mod history;
+pub mod hosts;
 pub mod installation;
 pub mod json;
 pub mod lock;
@@ -20,6 +21,7 @@ mod merge;
 pub mod operations;
 pub mod patches;
 pub mod recipes;
+mod reserve;
 pub mod sandboxes;
 mod segments;
 pub mod snapshots;
@@ -36,8 +38,11 @@ use crate::domain::name::{EventId, HostName, OperationId, OwnerId, PatchId, Sand
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
+use crate::domain::root::HostRecord;
 use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
+
+pub use reserve::ending;
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
@@ -221,6 +226,15 @@ pub trait OperationStore: Send + Sync {
     async fn list(&self) -> Result<Vec<Operation>, Fault>;
 }
 
+/// The hosts, as what they said last has them known.
+#[async_trait]
+pub trait HostStore: Send + Sync {
+    /// What is known of a host; `None` where it was never met.
+    async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Fault>;
+    /// Changes what is known of a host, of which nothing need be known yet; what `change` leaves as it was is not written.
+    async fn update(&self, host: &HostName, change: Change<'_, HostRecord>) -> Result<HostRecord, Fault>;
+}
+
 /// What to read of the event log.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
@@ -295,8 +309,9 @@ pub trait Installation: Send + Sync {
     async fn standing(&self) -> Result<Standing, Fault>;
     /// Notes the counter that a host has. Higher than ours, it says that we are an old copy, until `claim`.
     async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Fault>;
-    /// Says that this machine is the installation's from now on, and raises the counter above `counters_seen`.
-    async fn claim(&self, counters_seen: u64) -> Result<(), Fault>;
+    /// Says that this machine is the installation's from now on, and raises the counter above its own and `counters_seen`: what
+    /// hosts are to be told, so that every other copy is behind them.
+    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Fault>;
 }
 
 /// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.

@@ -21,7 +21,7 @@ use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
 
 pub use addresses::taken_subnets;
-pub use counter::counter;
+pub use counter::{counter, raise_counter};
 pub use facts::GNU_TAR;
 pub use images::{ImageFound, small_image};
 pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::faults::{Host, Relay, Tmpfs, new_key};
 use crate::lab::{
-    Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, signal, stack_args, text, wait_until,
+    Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, rooms, signal, stack_args, text,
+    wait_until,
 };
 use crate::rollback::{check_failed, containers, destroy, slow_stack};
 
@@ -179,7 +180,7 @@ fn a_full_disk_fails_before_or_during_the_transfer() {
         let (error, record) = fails(&bench, &create(&many), "operation_failed", "transfer");
         assert!(error["causes"].to_string().contains("No space left on device"), "{host}: {error:#}");
         assert!(text(&record["failure"]["output"]).contains("No space left on device"), "{host}: {record:#}");
-        assert_eq!(fs::read_dir(&disk.path).unwrap().count(), 0, "{host}");
+        assert!(rooms(&disk.path).is_empty(), "{host}");
         bench.assert_unchanged(host, &before);
     }
 }
@@ -205,6 +206,6 @@ fn a_bare_host_says_what_it_lacks() {
     destroy(&bench, &text(&canary["id"]));
     for name in ["no-tar", "bare"] {
         let sandboxes = bench.path(format!("host-{name}/sandboxes"));
-        assert_eq!(fs::read_dir(&sandboxes).map_or(0, Iterator::count), 0, "{name}");
+        assert!(rooms(&sandboxes).is_empty(), "{name}");
     }
 }

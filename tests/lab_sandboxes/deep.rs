@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::faults::Tmpfs;
 use crate::held::held;
 use crate::kills::{killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, text, tree};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, rooms, text, tree};
 
 /// No check of a few hosts takes so long, whatever else runs here.
 const LONG: Duration = Duration::from_mins(4);
@@ -95,7 +95,7 @@ fn a_host_without_an_engine_is_tried_without_a_stack() {
     assert_eq!(others, ["stack skipped"], "{deep:#}");
     assert_over(&bench);
     let root = bench.home().join("sandboxes");
-    let left: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left = rooms(&root);
     assert!(left.iter().all(|name| name == "snapshots"), "{left:?}");
 }
 
@@ -137,7 +137,7 @@ fn a_step_that_fails_in_the_middle_leaves_nothing() {
         assert_over(&bench);
         bench.assert_unchanged(host, &before);
         fs::remove_file(filler).unwrap();
-        assert_eq!(fs::read_dir(&disk.path).unwrap().count(), 0, "{:?}", tree(&disk.path));
+        assert!(rooms(&disk.path).is_empty(), "{:?}", tree(&disk.path));
     }
 }
 

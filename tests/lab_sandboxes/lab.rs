@@ -603,7 +603,7 @@ images=$(ask images --format 'image {{.Repository}}:{{.Tag}} {{.ID}}') || exit
 printf '%s\n' "$images" | grep -v '<none>'
 [ $engine = docker ] || ask pod ls --format 'pod {{.Name}}' || exit
 for folder in "$HOME" "$1"; do
-  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' ! -path '*/home/.bash_history' | sed 's/^/file /'
+  [ ! -e "$folder" ] || find "$folder" -mindepth 1 ! -path '*/sandboxer/owners/*' ! -path '*/home/.local' ! -path '*/home/.local/state' ! -path '*/state/sandboxer' ! -path '*/sandboxer/owners' ! -path '*/.docker/*' ! -path '*/.cache' ! -path '*/.cache/*' ! -path '*/.local/share' ! -path '*/.local/share/containers*' ! -path '*/home/.bash_history' ! -name .sandboxer-root | sed 's/^/file /'
 done
 echo end
 "#;
@@ -639,6 +639,15 @@ fn try_http_get(address: &str) -> std::io::Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
+}
+
+/// What is in a workspace root, but for its mark: that stays for as long as the root does.
+pub(crate) fn rooms(root: &Path) -> Vec<String> {
+    let names = fs::read_dir(root).into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    found.retain(|name| name != ".sandboxer-root");
+    found.sort();
+    found
 }
 
 /// Every path below a folder with its kind, mode and content; equal for equal trees.

@@ -8,6 +8,7 @@ use sandboxer::domain::extension::{Inspection, OwnerStamp, Report, Reporter, San
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
+use sandboxer::domain::root::{HostRecord, KnownRoots};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::extensions::compose_ssh::ComposeSsh;
 use sandboxer::store::catalogue::Catalogue;
@@ -29,9 +30,19 @@ fn extension(bench: &Bench) -> (ComposeSsh, Arc<dyn Transports>) {
     (ComposeSsh::new(Arc::clone(&pool), None, sandboxer::app::now), pool)
 }
 
-fn target(record: &Value) -> Target {
+/// What is known of a host's roots, as the bench's own processes have it.
+fn roots(bench: &Bench, host: &HostName) -> KnownRoots {
+    let text = fs::read_to_string(bench.data().join("hosts.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let records: Vec<HostRecord> = serde_json::from_value(document["records"].clone()).unwrap();
+    let known = records.into_iter().find(|known| known.id == HostRecord::key(host)).unwrap();
+    KnownRoots { marked: known.roots, unmarked: Vec::new(), spare: known.spare_mark }
+}
+
+fn target(bench: &Bench, record: &Value) -> Target {
     let record: SandboxRecord = serde_json::from_value(record.clone()).unwrap();
     let owner = record.owner.clone();
+    let roots = roots(bench, &record.host);
     let all = BTreeSet::from(["ext.compose-ssh"]);
     Target {
         id: record.id,
@@ -44,6 +55,7 @@ fn target(record: &Value) -> Target {
         workdir: record.workdir,
         host_identity: record.host_identity,
         stamp: Some(OwnerStamp { owner, machine_id: String::new(), counter: 4 }),
+        roots,
     }
 }
 
@@ -74,7 +86,7 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         );
         let record = bench.create_stack(host, &repo, &[]);
         let canary = bench.run(["create", "--host", host]).ok();
-        let (stack, room) = (target(&record), target(&canary));
+        let (stack, room) = (target(&bench, &record), target(&bench, &canary));
 
         let seen = compose.inspect(&stack).await.unwrap();
         assert!(seen.ready, "{host}: {seen:#?}");

@@ -36,6 +36,7 @@ mod processes;
 mod races;
 mod recreates;
 mod rollback;
+mod roots;
 mod scripts;
 mod secrets;
 mod stacks;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, stack_args, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until};
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
@@ -261,7 +261,7 @@ fn a_kill_at_any_point_loses_no_record_and_no_event() {
     let remove = |point: &str, id: &str| {
         assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]), "{point}");
         assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed", "{point}");
-        assert_eq!(std::fs::read_dir(&sandboxes).map_or(0, Iterator::count), 0, "{point}");
+        assert!(rooms(&sandboxes).is_empty(), "{point}");
         let kinds = bench.event_kinds(id);
         assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{point}: {kinds:?}");
         assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{point}: {kinds:?}");
@@ -295,7 +295,7 @@ fn a_kill_at_any_point_loses_no_record_and_no_event() {
         assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
         destroy(&bench, &id);
         assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
-        assert_eq!(std::fs::read_dir(bench.workspace_root(DOCKER)).map_or(0, Iterator::count), 0, "{point}");
+        assert!(rooms(&bench.workspace_root(DOCKER)).is_empty(), "{point}");
         let kinds = bench.event_kinds(&id);
         assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{point}: {kinds:?}");
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::faults::Tmpfs;
 use crate::held::held_and;
-use crate::lab::{Bench, Started, text, tree, wait_until};
+use crate::lab::{Bench, Started, rooms, text, tree, wait_until};
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -72,7 +72,9 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
         }
         let before = (fs::read(bench.data().join("sandboxes.json")).unwrap(), tree(&sandboxes));
         assert_eq!(bench.run_base(["list"]).ok().as_array().unwrap().len(), 1, "{how}: looking works");
-        for args in [&["create"][..], &["destroy", "there"], &["recreate", "there", "--yes"]] {
+        let all = [&["create"][..], &["recreate", "there", "--yes"], &["destroy", "there"]];
+        // On a full disk a removal works: see below.
+        for args in all.iter().filter(|args| how != "full" || args[0] != "destroy") {
             let ran = bench.run_base(args.iter().copied());
             let error = ran.error_with_hint(code);
             assert!(text(&error["hint"]).contains("--data-dir"), "{how}: {error:#}");
@@ -87,17 +89,48 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     }
     assert_eq!(bench.get("there")["state"], "ready");
 
-    // Full in the middle of a create: what was made is found and removed when there is room again.
+    // Full in the middle of a create: what was made is removed, and that is written down.
     let (create, gate) = held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "middle"]));
     let filler = disk.fill();
     gate.open();
-    let ran = create.finish();
-    ran.error_with_hint("internal");
+    let error = create.finish().error_with_hint("internal");
+    assert!(text(&error["message"]).contains("middle"), "{error:#}");
+    let record = bench.get("middle");
+    assert_eq!((&record["state"], &record["leftovers"]), (&json!("failed"), &json!([])), "{record:#}");
+    assert_eq!(rooms(&sandboxes), ["sbx-there"]);
+    assert_eq!(
+        bench
+            .run_base(["operations", "list"])
+            .ok()
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|o| o["state"] == "running")
+            .count(),
+        0
+    );
+
+    // And on a disk that is still full everything can be removed.
+    for id in ["middle", "there"] {
+        assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]));
+        assert_eq!(bench.get(id)["state"], "destroyed");
+    }
+    assert!(rooms(&sandboxes).is_empty());
     fs::remove_file(filler).unwrap();
-    assert_eq!(bench.run_base(["destroy", "middle"]).ok(), json!([{"id": "middle", "ok": true}]));
-    assert_eq!(bench.get("middle")["state"], "destroyed");
-    bench.run_base(["destroy", "there"]).ok();
-    assert_eq!(fs::read_dir(&sandboxes).unwrap().count(), 0);
+
+    // Where nothing is reserved any more, the error says what is left and who brings the record in order.
+    let (create, gate) = held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "last"]));
+    fs::remove_file(bench.data().join("reserve")).unwrap();
+    let filler = disk.fill();
+    gate.open();
+    let error = create.finish().error_with_hint("internal");
+    assert!(text(&error["message"]).contains("last"), "{error:#}");
+    let hint = text(&error["hint"]);
+    assert!(hint.contains("sandboxer recover") && hint.contains("nothing of it is left"), "{error:#}");
+    assert!(rooms(&sandboxes).is_empty(), "it was taken away all the same");
+    fs::remove_file(filler).unwrap();
+    assert_eq!(bench.run_base(["recover"]).ok()[0]["ok"], true);
+    assert_eq!(bench.get("last")["state"], "destroyed");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, lab, on_host, port_of, text};
+use crate::lab::{Bench, lab, on_host, port_of, rooms, text};
 
 const VM: &str = "vm-haskell";
 
@@ -54,12 +54,7 @@ impl Vm {
 
     /// What is in the root, as the host's root account sees it.
     fn entries(&self) -> Vec<String> {
-        let mut found: Vec<String> = fs::read_dir(&*self.root)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        found.sort();
-        found
+        rooms(&self.root)
     }
 }
 

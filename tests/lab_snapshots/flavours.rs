@@ -1,10 +1,9 @@
 //! From one compose tool to another: the stack is rendered anew for the tool of the host, and the volumes are the same.
 
-use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, http_get, text};
+use crate::lab::{Bench, DOCKER, PODMAN, http_get, rooms, text};
 
 /// A page that comes from a volume which the first start fills, and what compose tools write in more than one way.
 const SHOP: &str = r#"name: shop
@@ -64,7 +63,7 @@ fn from_one_to_others(from: &'static str, others: &[&'static str]) {
     }
     bench.assert_unchanged(from, &before);
     for to in others {
-        assert_eq!(fs::read_dir(bench.workspace_root(to)).map_or(0, Iterator::count), 0, "{to}");
+        assert!(rooms(&bench.workspace_root(to)).is_empty(), "{to}");
     }
 }
 

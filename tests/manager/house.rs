@@ -43,6 +43,7 @@ pub(crate) fn manager_with(data: &Path, script: &Arc<Scripted>, default_host: &s
         snapshots: stores.snapshots,
         patches: Arc::new(Patches { kept: stores.patches, script: Arc::clone(script) }),
         operations: stores.operations,
+        hosts: stores.hosts,
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,

@@ -19,6 +19,7 @@ mod recover;
 mod refusals;
 mod repeated;
 mod rollouts;
+mod roots;
 mod scripted;
 mod seen;
 mod shelf;

@@ -1,6 +1,7 @@
 //! An extension that does as it is told and writes down what it was asked.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
+use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, Service};
 use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
 
@@ -87,6 +89,12 @@ pub(crate) struct Scripted {
     pub(crate) lives: Mutex<bool>,
     /// The counter that the host has of the installation.
     pub(crate) host_counter: Mutex<u64>,
+    /// The root that the host says it has, where that is not known to who asks.
+    pub(crate) root: Mutex<Option<MarkedRoot>>,
+    /// What makers and removers were told of roots.
+    pub(crate) told: Mutex<Vec<KnownRoots>>,
+    /// Where sandboxes are instead of `/srv`.
+    pub(crate) workdirs: Mutex<Option<PathBuf>>,
     /// What its host keeps of snapshots.
     pub(crate) shelf: Shelf,
     asked: Mutex<Vec<String>>,
@@ -99,6 +107,14 @@ impl Scripted {
 
     pub(crate) fn note(&self, what: impl Into<String>) {
         self.asked.lock().unwrap().push(what.into());
+    }
+
+    fn find_root(&self, known: &KnownRoots, reporter: &dyn Reporter) {
+        self.told.lock().unwrap().push(known.clone());
+        let found = self.root.lock().unwrap().clone().filter(|root| !known.marked.contains(root));
+        if let Some(root) = found {
+            reporter.found_root(&root);
+        }
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
@@ -172,7 +188,9 @@ impl SandboxExtension for Shared {
     async fn provision(&self, request: &ProvisionRequest, r: &dyn Reporter) -> Result<Provisioned, ExtensionError> {
         self.script.note(format!("provision {}", request.owner.counter));
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
-        let workdir = format!("/srv/{}", request.id.project());
+        self.script.find_root(&request.roots, r);
+        let root = self.script.workdirs.lock().unwrap().clone().unwrap_or_else(|| "/srv".into());
+        let workdir = root.join(request.id.project()).display().to_string();
         let rewrites = vec![Rewrite { path: "services.web.container_name".into(), what: "dropped".into() }];
         r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone(), rewrites: rewrites.clone() });
         Scripted::act(Scripted::next(&self.script.provision)).await?;
@@ -207,6 +225,7 @@ impl SandboxExtension for Shared {
     }
 
     async fn teardown(&self, target: &Target, r: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+        self.script.find_root(&target.roots, r);
         let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Fault::new(Code::Conflict, "an old copy").detail("kind", "behind").detail("counter", host);

@@ -34,6 +34,8 @@ pub(crate) struct Shelf {
     also: Mutex<BTreeMap<String, String>>,
     /// Hosts that do not answer.
     pub(crate) away: Mutex<Vec<&'static str>>,
+    /// Hosts that are others by now.
+    pub(crate) changed: Mutex<Vec<&'static str>>,
     /// What a capture does before it seals.
     pub(crate) capture: Mutex<VecDeque<Act>>,
     /// What a capture does after it sealed.
@@ -107,6 +109,9 @@ impl Shelf {
     fn reach(&self, place: &ArchivePlace) -> Result<(), ExtensionError> {
         if self.away.lock().unwrap().iter().any(|away| place.host.same(away)) {
             return Err(Fault::new(Code::HostUnreachable, format!("no route to {}", place.host)).into());
+        }
+        if self.changed.lock().unwrap().iter().any(|changed| place.host.same(changed)) {
+            return Err(Fault::new(Code::HostChanged, format!("the root on {} is away", place.host)).into());
         }
         Ok(())
     }

@@ -171,8 +171,12 @@ struct Small(tempfile::TempDir);
 
 impl Small {
     fn mount() -> Self {
+        Self::mount_of("64k")
+    }
+
+    fn mount_of(size: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let options = ["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs"];
+        let options = ["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"];
         assert!(Command::new("mount").args(options).arg(dir.path()).status().unwrap().success(), "mount");
         Self(dir)
     }
@@ -209,6 +213,37 @@ async fn a_full_disk_loses_nothing() {
     assert_eq!(all.events.append(vec![event(1), event(2)]).await.unwrap()[1].seq, 2);
     assert_eq!(all.events.read(&sandboxer::store::EventFilter::default()).await.unwrap().len(), 2);
     assert_eq!(all.events.passed_over().await.unwrap(), []);
+}
+
+#[tokio::test]
+#[ignore = "needs root to mount a tmpfs"]
+async fn what_ends_something_is_written_on_a_full_disk() {
+    let small = Small::mount_of("1m");
+    let all = stores(small.0.path());
+    let (store, reserve) = (&all.sandboxes, small.0.path().join("reserve"));
+    store.insert(record("a", 1)).await.unwrap();
+    let size = fs::metadata(&reserve).unwrap().len();
+    assert!(size >= 64 * 1024, "{size}");
+    fs::write(small.0.path().join("ballast"), vec![0; 2 << 20]).unwrap_err();
+    let grow = |n: usize| by(move |a: &mut sandboxer::domain::SandboxRecord| a.message = Some("x".repeat(n)));
+    // Whoever begins something new takes none of it.
+    says(&store.insert(record("b", 1)).await.unwrap_err(), "nothing was lost");
+    says(&store.update(&id("a"), None, grow(8192)).await.unwrap_err(), "nothing was lost");
+    assert_eq!(fs::metadata(&reserve).unwrap().len(), size);
+    for round in 1..=5 {
+        let ended = sandboxer::store::ending(async {
+            assert!(all.locks.try_lock(&id(&format!("lock-{round}"))).await.unwrap().is_some());
+            store.update(&id("a"), None, grow(8192)).await?;
+            all.events.append(vec![processes::event(round)]).await
+        });
+        ended.await.unwrap();
+        let left = fs::metadata(&reserve).unwrap().len();
+        assert!(left >= size / 2, "made again afterwards: {left} of {size} in round {round}");
+    }
+    says(&store.update(&id("a"), None, grow(16_384)).await.unwrap_err(), "nothing was lost");
+    fs::remove_file(small.0.path().join("ballast")).unwrap();
+    store.update(&id("a"), None, grow(100_000)).await.unwrap();
+    assert!(fs::metadata(&reserve).unwrap().len() >= 100_000, "it grows with the largest file");
 }
 
 #[tokio::test]

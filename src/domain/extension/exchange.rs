@@ -13,6 +13,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
+use crate::domain::root::{KnownRoots, MarkedRoot};
 use crate::domain::sandbox::{Failure, Reachability, Rewrite, Service};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
 use crate::domain::words::string_enum;
@@ -138,6 +139,8 @@ pub struct ProvisionRequest {
     pub allow_large: bool,
     /// The host as it was found before anything was made; none where it was not asked.
     pub compose_host: Option<ComposeHost>,
+    /// What is known of the host's workspace roots. Another one where one is known, or none, is `host_changed`.
+    pub roots: KnownRoots,
 }
 
 /// Which sandbox a later verb is about.
@@ -165,6 +168,9 @@ pub struct Target {
     /// then touches nothing and fails with `conflict` (`details.kind` is `behind`, `details.counter` the host's).
     /// `None`: the host is not asked, as in a rollback of what was made just now.
     pub stamp: Option<OwnerStamp>,
+    /// What is known of the host's workspace roots. What is not in a root that is not there, or is not known to be the one,
+    /// is nowhere for all that anybody knows: `host_changed`.
+    pub roots: KnownRoots,
 }
 
 /// What `provision` made.
@@ -215,6 +221,8 @@ pub struct Inspection {
     pub reachability: Option<Reachability>,
     /// The counter that the host has of this installation (contract 1, `owner`); `None` where it has none.
     pub counter: Option<u64>,
+    /// The root that it is in, where its mark was not known.
+    pub root: Option<MarkedRoot>,
 }
 
 /// An error of an extension: what went wrong, and the evidence.
@@ -284,6 +292,9 @@ pub trait Reporter: Send + Sync {
 
     /// Takes what `provision` learnt of the host, so that the record has it although the call is dropped or fails.
     fn learnt(&self, _learnt: &Learnt) {}
+
+    /// Takes the mark of a root that was not known, at once: before anything is made in it, or the last is removed from it.
+    fn found_root(&self, _root: &MarkedRoot) {}
 }
 
 /// What a metered extension asks for.

@@ -11,23 +11,35 @@ use crate::domain::output::{Interactive, OutputSink};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
-use crate::extensions::workspace::owners;
+use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::{expected_of, owners};
 use crate::transport::{Command, watchdog};
 
+/// The definitions that whoever looks for a container stands on.
+macro_rules! proving {
+    () => {
+        concat!(
+            include_str!("../../transport/scripts/runtime.sh"),
+            include_str!("../workspace/scripts/says.sh"),
+            include_str!("../workspace/scripts/place.sh"),
+            include_str!("../workspace/scripts/engine.sh"),
+            include_str!("../workspace/scripts/belonging.sh"),
+            include_str!("../workspace/scripts/stand.sh"),
+            include_str!("scripts/prove.sh")
+        )
+    };
+}
+pub(super) use proving;
+
 const EXEC_SH: &str = concat!(
-    include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("../workspace/scripts/belonging.sh"),
+    proving!(),
     include_str!("scripts/find.sh"),
     include_str!("scripts/leave.sh"),
     include_str!("scripts/exec.sh")
 );
 /// Which container of a service runs.
-pub(super) const RUNNING_SH: &str = concat!(
-    include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("../workspace/scripts/belonging.sh"),
-    include_str!("scripts/find.sh"),
-    include_str!("scripts/running.sh")
-);
+pub(super) const RUNNING_SH: &str =
+    concat!(proving!(), include_str!("scripts/find.sh"), include_str!("scripts/running.sh"));
 const SHELL_SH: &str = concat!(include_str!("scripts/leave.sh"), include_str!("scripts/shell.sh"));
 /// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
 const INSIDE_SH: &str = include_str!("scripts/inside.sh");
@@ -81,12 +93,14 @@ pub(super) async fn exec(
     let inside = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
     // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
     for inside in [inside.as_str(), ""] {
-        let script = Command::script(EXEC_SH).with_lifeline();
-        let script =
-            script.args([&engine.program, target.id.as_str(), &owners(target), service, inside, &mark()]).args(command);
+        let script = of_service(EXEC_SH, target, &engine.program, service).with_lifeline();
+        let script = script.args([inside, &mark()]).args(command);
         match judged(transport.as_ref(), &script, sink).await? {
             Went::Ran(status) => return Ok(status),
-            Went::Refused(line) => return Err(stopped(target, service, &line).into()),
+            Went::Refused(line) => {
+                let unproved = unproved(&line, transport.spec().name.as_str());
+                return Err(unproved.unwrap_or_else(|| stopped(target, service, &line)).into());
+            }
             Went::Silent(output) if !inside.is_empty() && matches!(output.status, 126 | 127) => {}
             Went::Silent(output) => return Err(silent(target, &output).into()),
         }
@@ -106,10 +120,13 @@ pub(super) async fn shell(
     let service = engine.service(target, service)?;
     let transport = extension.way(&target.host).await?;
     // Asked first, so that a refusal is told before the terminal is handed over.
-    let question = Command::script(RUNNING_SH).args([&engine.program, target.id.as_str(), &owners(target), service]);
+    let question = of_service(RUNNING_SH, target, &engine.program, service);
     let output = ask(transport.as_ref(), &question).await?;
     let text = output.text();
     let Some(("ok", container)) = text.trim().split_once('\n') else {
+        if let Some(fault) = unproved(text.trim(), transport.spec().name.as_str()) {
+            return Err(fault.into());
+        }
         if text.starts_with("stopped") {
             return Err(stopped(target, service, text.trim()).into());
         }
@@ -117,6 +134,19 @@ pub(super) async fn shell(
     };
     let words = transport.interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark()])).await?;
     Ok(Interactive { words, folder: None })
+}
+
+/// A script that finds a container of a service, after host and engine proved to be the recorded ones.
+pub(super) fn of_service(script: &'static str, target: &Target, program: &str, service: &str) -> Command {
+    Command::script(script)
+        .args([program, target.id.as_str(), &owners(target), service])
+        .arg(expected_of(target))
+        .arg(engine_id(target))
+}
+
+/// The engine's id as it was recorded; empty where none was.
+pub(super) fn engine_id(target: &Target) -> &str {
+    target.host_identity.as_ref().and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default()
 }
 
 /// A word by which the processes of one command are known in a container.

@@ -20,18 +20,14 @@ use crate::domain::extension::{ExtensionError, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{LogLine, LogSink, OutputSink, Source};
 use crate::extensions::compose_ssh::ComposeSsh;
-use crate::extensions::compose_ssh::exec::engine;
+use crate::extensions::compose_ssh::exec::{engine, engine_id, proving};
 use crate::extensions::compose_ssh::logs::lines::{Lines, Told};
 use crate::extensions::workspace::exec::ask;
-use crate::extensions::workspace::{owners, workdir};
+use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::{expected_of, owners, workdir};
 use crate::transport::{Command, Transport};
 
-const LOOK_SH: &str = concat!(
-    include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("../workspace/scripts/belonging.sh"),
-    include_str!("scripts/look.sh"),
-    include_str!("scripts/inspect.sh")
-);
+const LOOK_SH: &str = concat!(proving!(), include_str!("scripts/look.sh"), include_str!("scripts/inspect.sh"));
 const FOLLOW_SH: &str = include_str!("scripts/follow.sh");
 
 /// Logs that are read at once.
@@ -130,14 +126,21 @@ impl Logs<'_> {
     /// The containers that write what is wanted; `None`: the sandbox is gone.
     async fn look(&self) -> Result<Option<Vec<Writer>>, Fault> {
         let id = &self.target.id;
-        let question =
-            Command::script(LOOK_SH).args([workdir(self.target)?, &self.program, id.as_str(), &owners(self.target)]);
+        let question = Command::script(LOOK_SH)
+            .arg(workdir(self.target)?)
+            .arg(expected_of(self.target))
+            .arg(engine_id(self.target))
+            .args([&self.program, id.as_str(), &owners(self.target)]);
         let output = ask(self.transport, &question).await?;
         let unreadable = || {
             let fault = Fault::new(Code::OperationFailed, format!("{} does not tell of sandbox {id}", self.program));
             fault.detail("exit_status", output.status).because(output.error_text().trim().to_owned())
         };
         let end = output.stdout.iter().position(|byte| *byte == b'\n').ok_or_else(unreadable)?;
+        let verdict = String::from_utf8_lossy(&output.stdout[..end]);
+        if let Some(fault) = unproved(&verdict, self.transport.spec().name.as_str()) {
+            return Err(fault);
+        }
         let (here, json) = (&output.stdout[..end] == b"here", &output.stdout[end..]);
         // A container that goes away meanwhile makes `inspect` fail, which then tells of the others all the same.
         let list: Vec<Value> = serde_json::from_slice(json).map_err(|_| unreadable())?;

@@ -4,7 +4,8 @@ use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
 use crate::domain::fault::Code;
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::extensions::compose_ssh::ComposeSsh;
-use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, stopped};
+use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, of_service, stopped};
+use crate::extensions::workspace::said::unproved;
 use crate::extensions::workspace::{owners, patch, workdir};
 use crate::transport::{Command, Transport};
 
@@ -48,10 +49,13 @@ async fn in_service(
     };
     let owners = owners(target);
     patch::put(transport, target, run, Some(&engine)).await.map_err(patch::never_began)?;
-    let question = Command::script(RUNNING_SH).args([&engine, target.id.as_str(), &owners, service]);
+    let question = of_service(RUNNING_SH, target, &engine, service);
     let found = crate::extensions::workspace::step(transport, "patch", &question).await.map_err(patch::never_began)?;
     if let Some(line) = found.text().lines().find(|line| line.starts_with("stopped")) {
         return Ok(patch::refused(stopped(target, service, line).message));
+    }
+    if let Some(fault) = unproved(found.text().trim(), transport.spec().name.as_str()) {
+        return Err(patch::never_began(fault.into()));
     }
     let command = Command::script(RUN_SH)
         .arg(workdir(target)?)

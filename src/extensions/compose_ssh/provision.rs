@@ -8,7 +8,6 @@ use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Report, Reporter};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::profile::Bytes;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::mask::Masker;
@@ -51,7 +50,7 @@ pub(super) async fn provision(
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
-    let prepared = prepare(extension, request, transport, plan.as_ref(), Bytes::default(), &steps).await?;
+    let prepared = prepare(extension, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;
     failpoint::reached("compose.prepared");
     let trips = transport.round_trips();
     reporter.learnt(&prepared.learnt());
@@ -113,7 +112,7 @@ pub(super) async fn prepare(
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: Option<&Plan>,
-    min_free: Bytes,
+    wanted: Wanted<'_>,
     steps: &Steps<'_>,
 ) -> Result<Prepared, ExtensionError> {
     let spec = transport.spec();
@@ -126,8 +125,7 @@ pub(super) async fn prepare(
         None => Detect::First(&words),
     };
     let prepared =
-        workspace::prepare::prepare(request, transport, plan, Wanted { runtime, min_free, ..Wanted::default() })
-            .await?;
+        workspace::prepare::prepare(request, transport, plan, Wanted { runtime, ..wanted }, steps.reporter).await?;
     match (runtime, &prepared.runtime) {
         (Detect::Known(before), None) => {
             let runtime = host::find(extension, transport).await?.runtime;

@@ -14,7 +14,9 @@ use crate::extensions::compose_ssh::look::read;
 use crate::extensions::compose_ssh::ready::{self, Asked};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Steps, before_anything, exec, failed, look, owners, root, step, workdir};
+use crate::extensions::workspace::{
+    Steps, before_anything, exec, expected_of, failed, look, owners, root, step, workdir,
+};
 use crate::failpoint;
 use crate::transport::Command;
 
@@ -62,7 +64,7 @@ pub(super) async fn sleep(
         .arg(root)
         .arg(target.id.as_str())
         .arg(owners(target))
-        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(expected_of(target))
         .arg(runtime.map_or_else(String::new, |runtime| runtime.engine))
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string());

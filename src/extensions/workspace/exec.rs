@@ -9,10 +9,24 @@ use tokio::time::timeout;
 use crate::domain::extension::{ExtensionError, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{Interactive, OutputSink, Source};
-use crate::extensions::workspace::{workdir, workspace};
+use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::{expected_of, owners, root, workdir, workspace};
 use crate::transport::{Command, Output, Transport};
 
-const ENTER_SH: &str = include_str!("scripts/enter.sh");
+/// The definitions that a way into a sandbox stands on, and the look at it.
+macro_rules! entry {
+    () => {
+        concat!(
+            include_str!("../../transport/scripts/runtime.sh"),
+            include_str!("scripts/says.sh"),
+            include_str!("scripts/place.sh"),
+            include_str!("scripts/stand.sh"),
+            include_str!("scripts/entry.sh")
+        )
+    };
+}
+const ENTRY_SH: &str = entry!();
+const ENTER_SH: &str = concat!("sbx_entry() (\nsbx_prelude\n", entry!(), ")\n", include_str!("scripts/enter.sh"));
 const SHELL_SH: &str =
     "[ ! -L \"$1\" ] || { echo \"$1 is a link\" >&2; exit 1; }; cd -P -- \"$1\" && exec \"${SHELL:-/bin/sh}\" -l";
 
@@ -66,11 +80,10 @@ pub(crate) async fn exec(
     command: &[String],
     sink: &mut dyn OutputSink,
 ) -> Result<Option<i32>, ExtensionError> {
-    let folder = workspace(workdir(target)?);
-    let script = Command::script(ENTER_SH).with_account_environment().arg(&folder).args(command);
+    let script = proving(ENTER_SH, transport, target).with_account_environment().args(command);
     match judged(transport, &script, sink).await? {
         Went::Ran(status) => Ok(status),
-        Went::Refused(_) => Err(gone(target, transport, &folder).into()),
+        Went::Refused(verdict) => Err(no_entry(target, transport, &verdict)?.into()),
         Went::Silent(output) => Err(silent(target, &output).into()),
     }
 }
@@ -78,8 +91,30 @@ pub(crate) async fn exec(
 /// A login shell in the workspace.
 pub(crate) async fn shell(transport: &dyn Transport, target: &Target) -> Result<Interactive, ExtensionError> {
     let folder = workspace(workdir(target)?);
+    // Asked first, so that a refusal is told before the terminal is handed over.
+    let output = ask(transport, &proving(ENTRY_SH, transport, target)).await?;
+    if !output.ok() {
+        return Err(no_entry(target, transport, output.text().trim())?.into());
+    }
     let words = transport.interactive(&Command::script(SHELL_SH).arg(folder)).await?;
     Ok(Interactive { words, folder: None })
+}
+
+/// A script with the parameters of entry.sh.
+fn proving(script: &'static str, transport: &dyn Transport, target: &Target) -> Command {
+    Command::script(script)
+        .arg(root(target, &transport.spec().workspace_root))
+        .arg(target.id.as_str())
+        .arg(owners(target))
+        .arg(expected_of(target))
+}
+
+/// Why nobody gets in: the host is another one, or the workspace is not there any more.
+fn no_entry(target: &Target, transport: &dyn Transport, verdict: &str) -> Result<Fault, Fault> {
+    match unproved(verdict, transport.spec().name.as_str()) {
+        Some(fault) => Ok(fault.detail("path", workdir(target)?)),
+        None => Ok(gone(target, transport, &workspace(workdir(target)?))),
+    }
 }
 
 /// A service was named where there are none.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::domain::extension::{ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
+use crate::domain::root::MarkedRoot;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{failed, owners, root, step};
+use crate::extensions::workspace::{expected_of, failed, owners, root, step};
 use crate::transport::{Command, Transport};
 
 const LOOK_SH: &str = concat!(
@@ -46,6 +47,8 @@ pub(crate) struct Found {
     pub(crate) counter: Option<u64>,
     /// What the engine says of its containers, a JSON object a line; `None`: no engine was asked.
     pub(crate) inspected: Option<String>,
+    /// The root that it is in, where its mark was not known.
+    pub(crate) root: Option<MarkedRoot>,
 }
 
 impl Found {
@@ -55,6 +58,7 @@ impl Found {
             resources: self.resources.clone(),
             foreign: self.foreign.clone(),
             counter: self.counter,
+            root: self.root.clone(),
             ..Inspection::default()
         }
     }
@@ -71,7 +75,7 @@ pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<F
         .arg(target.id.as_str())
         .arg(owners(target))
         .arg(target.stamp.as_ref().map_or("", |ours| ours.owner.as_str()))
-        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(expected_of(target))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default());
     let output = step(transport, "inspect", &command).await?;
@@ -114,6 +118,7 @@ fn read(said: &Said<'_>) -> Found {
         free: said.value("free_kib").and_then(|kib| kib.parse::<u64>().ok()).map(|kib| Bytes(kib.saturating_mul(1024))),
         counter: said.value("counter").and_then(|counter| counter.parse().ok()),
         inspected: said.text("inspected"),
+        root: said.marked_root(),
     }
 }
 

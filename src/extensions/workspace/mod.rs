@@ -20,8 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::domain::extension::{ExtensionError, Report, Reporter, Target};
+use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Profile;
+use crate::domain::root::{KnownRoots, RootMark};
 use crate::domain::sandbox::Failure;
 use crate::domain::text::last_lines;
 use crate::transport::{Command, Output, Transport};
@@ -43,6 +45,40 @@ pub(crate) fn workspace(workdir: &str) -> String {
 /// The owner ids that are ours, as our scripts take them: blanks between.
 pub(crate) fn owners(target: &Target) -> String {
     target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" ")
+}
+
+/// Whether records say that something is in the root that a script is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// It is recorded there, as far as a folder is.
+    Yes,
+    /// Nobody knows whether anything was made there yet.
+    No,
+}
+
+/// What is expected of a host, as `sbx_prove_host` of place.sh takes it: the machine, and the roots that are known.
+pub(crate) fn expected(identity: Option<&HostIdentity>, roots: &KnownRoots, recorded: Recorded) -> String {
+    let machine = identity.map_or("", |identity| identity.machine_id.as_str());
+    let spare = roots.spare.as_ref().map_or("", RootMark::as_str);
+    let recorded = if recorded == Recorded::Yes { "recorded" } else { "" };
+    let mut text = format!("{machine}\n{recorded} {spare}");
+    let marked = roots.marked.iter().map(|root| (root.mark.as_str(), &root.machine_id, &root.path));
+    let unmarked = roots.unmarked.iter().map(|root| ("-", &root.machine_id, &root.path));
+    // Lines of words: what is none has no line.
+    let is_word = |text: &str| !text.contains(char::is_whitespace);
+    for (mark, machine, path) in marked.chain(unmarked) {
+        if is_word(machine) && !path.contains('\n') {
+            let machine = if machine.is_empty() { "-" } else { machine };
+            text = format!("{text}\n{mark} {machine} {path}");
+        }
+    }
+    text
+}
+
+/// What is expected of a sandbox's host.
+pub(crate) fn expected_of(target: &Target) -> String {
+    let recorded = if target.workdir.is_some() { Recorded::Yes } else { Recorded::No };
+    expected(target.host_identity.as_ref(), &target.roots, recorded)
 }
 
 /// The recorded directory.

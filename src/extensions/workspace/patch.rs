@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{exec, failed, root, step, workdir};
+use crate::extensions::workspace::{exec, expected_of, failed, root, step, workdir};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
@@ -71,7 +71,7 @@ pub(crate) async fn put(
         .arg(root)
         .arg(target.id.as_str())
         .arg(target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" "))
-        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(expected_of(target))
         .arg(run.patch.script.len().to_string())
         .arg(engine.unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default());

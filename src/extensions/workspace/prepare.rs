@@ -1,10 +1,10 @@
 //! The one call that makes a sandbox's directory and says what the host is.
 
-use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned};
+use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Reporter};
 use crate::domain::facts::{HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{configured_root, failed, manifest, step};
+use crate::extensions::workspace::{Recorded, configured_root, expected, failed, manifest, step};
 use crate::transport::probe::{Engine, parse_runtimes};
 use crate::transport::transfer::{self, Plan};
 use crate::transport::{Command, Transport};
@@ -26,6 +26,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) given_root: Option<&'a str>,
     /// What must stay free on its file system after the transfer.
     pub(crate) min_free: Bytes,
+    /// What the host proved to be, where something is taken from it.
+    pub(crate) identity: Option<&'a HostIdentity>,
 }
 
 /// How a compose runtime is looked for.
@@ -92,6 +94,7 @@ pub(crate) async fn prepare(
     transport: &dyn Transport,
     plan: Option<&Plan>,
     wanted: Wanted<'_>,
+    reporter: &dyn Reporter,
 ) -> Result<Prepared, ExtensionError> {
     let owner = &request.owner;
     let text =
@@ -108,6 +111,7 @@ pub(crate) async fn prepare(
         .arg(text)
         .arg(plan.map_or(0, |plan| plan.bytes).to_string())
         .arg(wanted.min_free.get().div_ceil(1024).to_string())
+        .arg(expected(wanted.identity, &request.roots, Recorded::No))
         .arg(match wanted.runtime {
             Detect::No => "no",
             Detect::First(_) => "first",
@@ -121,6 +125,9 @@ pub(crate) async fn prepare(
     let output = step(transport, "prepare", &command).await?;
     let text = output.text();
     let said = Said::read(&text);
+    if let Some(root) = said.marked_root() {
+        reporter.found_root(&root);
+    }
     // The script says these before it makes the directory, or after it took a half-made one away.
     said.check("prepare", transport, root).map_err(|error| {
         let fault = match wanted.given_root.filter(|_| said.value("error") == Some("root")) {

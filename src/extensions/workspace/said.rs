@@ -4,6 +4,7 @@
 use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
+use crate::domain::root::{MarkedRoot, RootMark};
 use crate::domain::sandbox::Failure;
 use crate::transport::probe::lines::{Entry, entries};
 use crate::transport::{OUTPUT_LIMIT, Source, Transport};
@@ -72,6 +73,14 @@ impl<'a> Said<'a> {
         self.value(key).filter(is_hash).map(str::to_owned)
     }
 
+    /// The mark of the root that the script was in, where it was not known.
+    pub(crate) fn marked_root(&self) -> Option<MarkedRoot> {
+        let text = self.text("mark")?;
+        let (mark, path) = text.split_once(' ')?;
+        let machine_id = self.value("machine").unwrap_or_default().to_owned();
+        Some(MarkedRoot { mark: RootMark::parse(mark)?, machine_id, path: path.to_owned() })
+    }
+
     /// The error that the script named, as a fault that says what to do. `root` is where the sandbox is or was to be.
     pub(crate) fn check(&self, step: &str, transport: &dyn Transport, root: &str) -> Result<(), ExtensionError> {
         let host = &transport.spec().name;
@@ -102,7 +111,44 @@ pub(crate) fn lacks(host: &HostName, missing: &[&str]) -> Fault {
         .detail("missing", missing)
 }
 
+/// What a script says of a workspace root that is not the one that it was; nothing for another kind of error.
+pub(crate) fn other_root(kind: &str, host: &str) -> Option<Fault> {
+    let gone = "if it is gone for good, `sandboxer destroy --forget` and `sandboxer snapshots delete --force` give up what is recorded there";
+    let (message, hint) = match kind {
+        "root_away" => (
+            format!("the workspace root on {host} is not there"),
+            format!("mount its disk on {host}, then try again; {gone}"),
+        ),
+        "root_other" => (
+            format!("the workspace root on {host} bears another mark than it did"),
+            format!("look at what is mounted there on {host}; {gone}"),
+        ),
+        "root_bare" => (
+            format!("the workspace root on {host} does not bear its mark any more"),
+            format!("mount its disk on {host}; where only the mark was lost, write it into that file again; {gone}"),
+        ),
+        "root_unknown" => (
+            format!("the workspace root on {host} is not known to be the one that records name"),
+            format!("is its disk mounted on {host}? it is known again when something of ours is in it; {gone}"),
+        ),
+        _ => return None,
+    };
+    Some(Fault::new(Code::HostChanged, message).hint(format!("nothing was touched or written off; {hint}")))
+}
+
+/// What the verdict of a script says of a host that did not prove to be the one, or whose engine did not; nothing where it is
+/// about something else.
+pub(crate) fn unproved(verdict: &str, host: &str) -> Option<Fault> {
+    match verdict {
+        "identity" | "engine" => Some(describe(verdict, host, "")),
+        verdict => other_root(verdict, host),
+    }
+}
+
 fn describe(kind: &str, host: &str, root: &str) -> Fault {
+    if let Some(fault) = other_root(kind, host) {
+        return fault;
+    }
     match kind {
         "root" => Fault::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))
             .hint("set the host's workspace_root to a directory that the account can write"),

@@ -6,7 +6,7 @@ use crate::domain::extension::{
     ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::extensions::workspace::said::{Heard, Said};
-use crate::extensions::workspace::{failed, owners, root};
+use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transports};
 
@@ -43,7 +43,7 @@ pub(crate) async fn teardown(
         .arg(root)
         .arg(target.id.as_str())
         .arg(owners(target))
-        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(expected_of(target))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string())
@@ -68,6 +68,9 @@ pub(crate) async fn teardown(
     // Which host and engine it is, whether it knows more than we do, and whose the directory is, is asked before anything is
     // touched.
     let before = said.value("begun").is_none();
+    if let Some(root) = said.marked_root() {
+        reporter.found_root(&root);
+    }
     said.check("teardown", transport, root).map_err(|error| if before { untouched(error) } else { error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);

@@ -32,7 +32,8 @@ impl SandboxManager {
     ) -> Result<Arrived, ExtensionError> {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
-        let to = self.archive_place(record, host).await?;
+        let roots = self.roots_for_new(host).await?;
+        let to = ArchivePlace { roots, ..self.archive_place(record, host).await? };
         let seen = archives.look(&to).await?;
         let mut passed = vec![host.clone()];
         if seen.path.is_some() {

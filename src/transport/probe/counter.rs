@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::domain::fault::Fault;
+use crate::domain::extension::OwnerStamp;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::name::OwnerId;
 use crate::transport::{Command, Transport};
 
@@ -16,4 +17,18 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub async fn counter(transport: &dyn Transport, owner: &OwnerId) -> Result<Option<u64>, Fault> {
     let command = Command::script(COUNTER_SH).arg(owner.as_str());
     Ok(transport.run(&command, DEADLINE).await?.text().trim().parse().ok())
+}
+
+/// Makes a host count at least as much as this stamp of the installation; what it counts then.
+///
+/// Errors: the transport's, and `operation_failed` where nothing could be written there.
+pub async fn raise_counter(transport: &dyn Transport, stamp: &OwnerStamp) -> Result<u64, Fault> {
+    let counter = stamp.counter.to_string();
+    let command = Command::script(COUNTER_SH).arg(stamp.owner.as_str()).arg(counter).arg(&stamp.machine_id);
+    let output = transport.run(&command, DEADLINE).await?;
+    let counts = output.text().trim().parse().ok().filter(|counts| output.ok() && *counts >= stamp.counter);
+    counts.ok_or_else(|| {
+        let message = format!("the counter of this installation could not be written on {}", transport.spec().name);
+        Fault::new(Code::OperationFailed, message).because(output.error_text().trim().to_owned())
+    })
 }

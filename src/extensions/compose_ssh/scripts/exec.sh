@@ -1,8 +1,10 @@
-# Runs a command in a service's container; leave.sh stands before it. Parameters: those of sbx_find (find.sh), the script that
-# runs it there (empty: without one), a word that marks its processes, then its words. The first line on stdout is the verdict.
-sbx_engine=$1 sbx_inside=$5 sbx_mark=$6
+# Runs a command in a service's container; leave.sh stands before it. Parameters: those of sbx_find (find.sh), what is
+# expected of the host and the engine's id (prove.sh), the script that runs it there (empty: without one), a word that marks its
+# processes, then its words. The first line on stdout is the verdict.
+sbx_engine=$1 sbx_inside=$7 sbx_mark=$8
+sbx_prove "$5" "$1" "$6"
 sbx_find "$1" "$2" "$3" "$4"
-shift 6
+shift 8
 if [ -n "$sbx_inside" ]; then
   # The engine's client hands on the end of its input, and not a signal: that end is our side's. But podman's client
   # does not while nobody reads what the command writes, so it is ended from here as well. PIPE: what a shell says of a

@@ -1,10 +1,10 @@
 # Stops what runs of a sandbox, and writes down what that was: the names of the containers in `.asleep`, a line each, the oldest
-# first. Parameters: the root, the id, the owners, the expected machine, the engine's program (empty: it has no containers),
-# its expected id, the grace in seconds. stand.sh, belonging.sh and turn.sh stand before it.
+# first. Parameters: the root, the id, the owners, the expected host (sbx_prove_host), the engine's program (empty: it has no
+# containers), its expected id, the grace in seconds. stand.sh, belonging.sh and turn.sh stand before it.
 umask 077
 sbx_id=$2 sbx_owners=$3 sbx_engine=$5 sbx_grace=$7
-sbx_prove_machine "$4"
-sbx_stand "$(sbx_absolute "$1")" "$2" "$3"
+sbx_prove_host "$4"
+sbx_stand "$1" "$2" "$3"
 
 # Each of its containers as `STATE|ID|NAME|` and whether it is one of `compose run`, which nobody starts again.
 sbx_all_stand() {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
-use crate::domain::extension::ExtensionError;
+use crate::domain::extension::{ExtensionError, Reporter};
 use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::workspace::archive::capture::seal;
 use crate::extensions::workspace::archive::reading::was_in_the_way;
-use crate::extensions::workspace::archive::shelf::{self, about, keeping};
+use crate::extensions::workspace::archive::shelf::{self, keeping, to_come};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{configured_root, failed, step};
 use crate::transport::{Command, Transport};
@@ -50,15 +50,19 @@ impl<'a> Arrival<'a> {
         transport: Arc<dyn Transport>,
         place: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
+        reporter: &dyn Reporter,
     ) -> Result<Self, ExtensionError> {
         let facts = &manifest.snapshot.archive;
         let from = shelf::format(facts)?;
-        let command = about(PREPARE_SH, transport.as_ref(), place)
+        let command = to_come(PREPARE_SH, transport.as_ref(), place)
             .arg(if place.profile.as_ref().and_then(configured_root).is_some() { "given" } else { "made" })
             .arg(facts.bytes.unwrap_or_default().to_string());
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();
         let said = Said::read(&text);
+        if let Some(root) = said.marked_root() {
+            reporter.found_root(&root);
+        }
         // It refuses before it makes anything there.
         shelf::check(&said, "prepare", transport.as_ref(), place)
             .map_err(|error| ExtensionError { untouched: true, ..error })?;

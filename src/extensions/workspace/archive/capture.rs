@@ -11,8 +11,8 @@ use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured};
 use crate::extensions::workspace::archive::entries::{self, Style};
-use crate::extensions::workspace::said::{Heard, Said};
-use crate::extensions::workspace::{before_anything, failed, root, step, workdir};
+use crate::extensions::workspace::said::{Heard, Said, unproved};
+use crate::extensions::workspace::{before_anything, expected_of, failed, root, step, workdir};
 use crate::failpoint;
 use crate::transport::{Command, Output, Source, Transport};
 
@@ -47,6 +47,7 @@ const RESUME_SH: &str = concat!(
 const ENTRIES_SH: &str = concat!(
     include_str!("../../../transport/scripts/runtime.sh"),
     include_str!("../scripts/says.sh"),
+    include_str!("../scripts/place.sh"),
     include_str!("../scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     include_str!("scripts/leave_out.sh"),
@@ -83,7 +84,7 @@ pub(crate) async fn capture(
         .arg(target.id.as_str())
         .arg(owners.join(" "))
         .arg(request.snapshot.id.as_str())
-        .arg(identity.map_or("", |identity| identity.machine_id.as_str()))
+        .arg(expected_of(target))
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(wanted.as_ref().map_or("auto", SnapshotMode::as_str))
@@ -349,13 +350,18 @@ pub(crate) async fn list(
 ) -> Result<Vec<TreeEntry>, ExtensionError> {
     let engine = target.host_identity.as_ref().and_then(|identity| identity.engine.as_deref()).unwrap_or_default();
     let owner = target.owners.first().map_or("", AsRef::as_ref);
-    let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).arg(owner).args(excludes);
+    let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).arg(owner);
+    let command = command.arg(expected_of(target)).args(excludes);
     let mut listing = Listing::default();
     let asked = tokio::time::timeout(LIST_LIMIT, transport.attach(&command, &mut listing)).await;
     let late = |_| Fault::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name));
     let status = asked.map_err(late)??;
     // GNU tar's 1: something changed meanwhile.
     if !matches!(status, Some(0 | 1)) {
+        let verdict = String::from_utf8_lossy(&listing.lines);
+        if let Some(fault) = unproved(verdict.trim(), transport.spec().name.as_str()) {
+            return Err(fault.into());
+        }
         let output = Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };
         return Err(failed("list", format!("the workspace of sandbox {} cannot be listed", target.id), &output));
     }

@@ -62,7 +62,7 @@ impl Keeper {
         reporter: &dyn Reporter,
     ) -> Result<Arrival<'a>, ExtensionError> {
         reporter.report(Report { stage: "prepare", ..Report::default() });
-        Arrival::prepare(self.open(to).await?, to, manifest).await
+        Arrival::prepare(self.open(to).await?, to, manifest, reporter).await
     }
 
     /// After a failure, nothing is left of what was to arrive, in a folder that was made for it; where that cannot be, the

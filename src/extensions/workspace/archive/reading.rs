@@ -15,7 +15,7 @@ use crate::extensions::workspace::archive::passage::unpacked;
 use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping, missing, other_machine};
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::failed;
-use crate::extensions::workspace::said::{Heard, Said};
+use crate::extensions::workspace::said::{Heard, Said, other_root};
 use crate::transport::Transport;
 
 const VERIFY_SH: &str = keeping!("archive_verify.sh");
@@ -66,8 +66,11 @@ pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: 
             .hint(format!("install zstd on {host}; nothing is installed there by sandboxer"))
             .detail("missing", vec!["zstd"]),
         _ => {
-            let message = format!("the archive of snapshot {} on {host} could not be read", place.id);
             let said = String::from_utf8_lossy(verdict);
+            if let Some(fault) = other_root(&said, host.as_str()) {
+                return fault;
+            }
+            let message = format!("the archive of snapshot {} on {host} could not be read", place.id);
             Fault::new(Code::OperationFailed, message).because(if words.is_empty() {
                 said.into_owned()
             } else {

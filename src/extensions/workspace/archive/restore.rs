@@ -11,6 +11,7 @@ use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
+use crate::extensions::workspace::archive::shelf;
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::said::{Heard, Said, lacks};
 use crate::extensions::workspace::{Steps, failed};
@@ -139,6 +140,7 @@ fn command(
         .arg(engine)
         .arg(request.owner.owner.as_str())
         .arg(request.profile.id.as_str())
+        .arg(shelf::expected_of(place))
         .args(volumes))
 }
 

@@ -7,9 +7,10 @@ use crate::domain::archive::{ArchiveLook, ArchivePlace};
 use crate::domain::extension::{ExtensionError, Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
+use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{configured_root, failed, step};
+use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
 use crate::transport::{Command, Transport};
 
 /// The definitions that the scripts of archives stand on.
@@ -35,14 +36,25 @@ const MARK_SH: &str = keeping!("archive_mark.sh");
 /// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
 const REMOVE_LIMIT: Duration = Duration::from_mins(2);
 
-/// A script about one archive, with what all of them begin with: the root, the id, the owners, the machine.
+/// What is expected of an archive's host. Whoever looks at archives marks no root.
+pub(super) fn expected_of(place: &ArchivePlace) -> String {
+    let recorded = if place.path.is_some() { Recorded::Yes } else { Recorded::No };
+    expected(place.host_identity.as_ref(), &KnownRoots { spare: None, ..place.roots.clone() }, recorded)
+}
+
+/// A script about one archive, with what all of them begin with: the root, the id, the owners, what is expected of the host.
 pub(super) fn about(script: &'static str, transport: &dyn Transport, place: &ArchivePlace) -> Command {
+    begin(script, transport, place, expected_of(place))
+}
+
+/// As [`about`], where an archive is to come: a root that bears no mark gets one.
+pub(super) fn to_come(script: &'static str, transport: &dyn Transport, place: &ArchivePlace) -> Command {
+    begin(script, transport, place, expected(place.host_identity.as_ref(), &place.roots, Recorded::No))
+}
+
+fn begin(script: &'static str, transport: &dyn Transport, place: &ArchivePlace, expected: String) -> Command {
     let owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
-    Command::script(script)
-        .arg(root(transport, place))
-        .arg(place.id.as_str())
-        .arg(owners.join(" "))
-        .arg(place.host_identity.as_ref().map_or("", |identity| identity.machine_id.as_str()))
+    Command::script(script).arg(root(transport, place)).arg(place.id.as_str()).arg(owners.join(" ")).arg(expected)
 }
 
 /// `<root>` of `<root>/snapshots/<id>`: as recorded, else as the profile or the host says.

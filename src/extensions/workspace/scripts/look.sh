@@ -1,14 +1,14 @@
 # Says what the host has of one sandbox, after it proved to be the recorded one. Parameters: the root, the id, the owners
-# (blanks between), the owner whose counter is asked for, the expected machine, the engine's program (empty: none is
-# known), its expected id.
+# (blanks between), the owner whose counter is asked for, what is expected of the host (sbx_prove_host), the engine's program
+# (empty: none is known), its expected id.
 umask 077
-sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_owner=$4 sbx_want_machine=$5 sbx_engine=$6 sbx_want_engine=$7
+sbx_id=$2 sbx_owners=$3 sbx_owner=$4 sbx_engine=$6 sbx_want_engine=$7
 sbx_project=sbx-$sbx_id sbx_proved=
-sbx_prove_machine "$sbx_want_machine"
+sbx_prove_host "$5"
 sbx_number=$([ -z "$sbx_owner" ] || sbx_counter_of "$sbx_owner")
 [ -z "$sbx_number" ] || printf 'counter=%s\n' "$sbx_number"
 
-if cd -P -- "$sbx_root" 2>/dev/null; then
+if sbx_prove_root "$1" "$sbx_owners" root root_away; then
   if [ -L "$sbx_project" ]; then
     sbx_say directory "$PWD/$sbx_project"
   elif [ -e "$sbx_project" ]; then
@@ -33,10 +33,9 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
     fi
     sbx_free=$(cd "$sbx_project" 2>/dev/null && sbx_free_kib)
     [ -z "$sbx_free" ] || printf 'free_kib=%s\n' "$sbx_free"
+  else
+    sbx_nowhere
   fi
-elif [ -e "$sbx_root" ]; then
-  # Only "not there" counts as absent: a root that may not be entered hides what is in it.
-  sbx_fail root "$(cd -P -- "$sbx_root" 2>&1)"
 fi
 
 if [ -n "$sbx_engine" ]; then

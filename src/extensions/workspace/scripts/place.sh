@@ -38,13 +38,140 @@ sbx_note_counter() {
   printf '%s %s\n' "$2" "$3" >"$sbx_owners/.$1.$$" && mv -- "$sbx_owners/.$1.$$" "$sbx_owners/$1"
 }
 
-# sbx_prove_machine WANTED: ends the script on another machine. An empty one is not looked at.
-sbx_prove_machine() {
-  sbx_is=$(sbx_machine)
-  printf 'machine=%s\n' "$sbx_is"
-  if [ -n "$1" ] && [ "$1" != "$sbx_is" ]; then
-    sbx_fail identity "this is machine ${sbx_is:-(without an id)}, the sandbox was made on $1"
+# sbx_prove_host EXPECTED: ends the script on another machine than the expected one, and keeps what is known of roots for
+# sbx_prove_root. EXPECTED has lines: the machine (empty: any); `recorded` where something is recorded to be in the root that
+# the script is about, else nothing, then a blank and the mark that a root gets which bears none (empty: none gets one); and
+# for each root that is known `MARK MACHINE PATH`, the mark `-` where only records know of it, the machine `-` where it has
+# no id.
+sbx_lf='
+'
+sbx_prove_host() {
+  sbx_expected=$1$sbx_lf sbx_is=$(sbx_machine)
+  [ -n "${sbx_brief:-}" ] || printf 'machine=%s\n' "$sbx_is"
+  sbx_want_machine=${sbx_expected%%"$sbx_lf"*} sbx_expected=${sbx_expected#*"$sbx_lf"}
+  if [ -n "$sbx_want_machine" ] && [ "$sbx_want_machine" != "$sbx_is" ]; then
+    sbx_fail identity "this is machine ${sbx_is:-(without an id)}, and it was $sbx_want_machine"
   fi
+  sbx_spare=${sbx_expected%%"$sbx_lf"*} sbx_roots=${sbx_expected#*"$sbx_lf"}
+  sbx_recorded=${sbx_spare%% *} sbx_spare=${sbx_spare#* }
+}
+
+# sbx_known_mark PATH: the mark that is known of the root at this path of this machine; nothing where none is.
+sbx_known_mark() {
+  while read -r sbx_one sbx_on sbx_at_path; do
+    if [ "$sbx_on" = "${sbx_is:--}" ] && [ "$sbx_at_path" = "$1" ]; then printf '%s' "$sbx_one"; return; fi
+  done <<SBX_ROOTS
+$sbx_roots
+SBX_ROOTS
+}
+
+# sbx_mark_here: the mark of the root that this shell stands in; nothing where it bears none. Whoever may write here may have
+# put anything in its place: only a small file of the account's own, of root's or of the root's owner counts.
+sbx_mark_here() {
+  [ -f .sandboxer-root ] && [ ! -L .sandboxer-root ] || return 0
+  # shellcheck disable=SC3067
+  if ! [ -O .sandboxer-root ]; then
+    case " 0 $(stat -c %u . 2>/dev/null) " in *" $(stat -c %u .sandboxer-root 2>/dev/null || echo unknown) "*) ;; *) return 0 ;; esac
+  fi
+  # A pipe that took its place a moment ago is not waited for.
+  sbx_line=$(sbx_bounded 5 head -c 64 .sandboxer-root 2>/dev/null </dev/null)
+  case $sbx_line in *[!0-9a-f]*) ;; ????????????????????????????????) printf '%s' "$sbx_line" ;; esac
+}
+
+# sbx_put_mark MARK: the root that this shell stands in bears it from here on, unless somebody was faster. The words where it
+# cannot.
+sbx_put_mark() {
+  sbx_new_mark=.sandboxer-root.$$
+  {
+    (umask 022 && set -C && printf '%s\n' "$1" >"$sbx_new_mark") && { sync "$sbx_new_mark" 2>/dev/null || :; } && {
+      # A link is made whole or not at all, and never over what is there; some file systems have none.
+      ln -- "$sbx_new_mark" .sandboxer-root 2>/dev/null || [ -e .sandboxer-root ] || [ -L .sandboxer-root ] || mv -- "$sbx_new_mark" .sandboxer-root
+    }
+  } 2>&1
+  rm -f -- "$sbx_new_mark"
+}
+
+# sbx_any_of_ours OWNERS: whether a sandbox or an archive of ours is in the root that this shell stands in.
+sbx_any_of_ours() {
+  for sbx_one in sbx-*/manifest.json snapshots/*/manifest.json; do
+    [ -f "$sbx_one" ] && [ ! -L "$sbx_one" ] && [ ! -L "${sbx_one%/*}" ] && [ -r "$sbx_one" ] || continue
+    for sbx_whom in $1; do ! grep -Fqx "  \"owner\": \"$sbx_whom\"," "$sbx_one" || return 0; done
+  done
+  return 1
+}
+
+# sbx_prove_root ROOT OWNERS KIND [HIDDEN]: goes into the root. Sets sbx_root to where that is, and sbx_proved_root where it is known to
+# be the one: only then what is not in it is nowhere (see sbx_nowhere). A root that bears no mark and of which none is known
+# gets one where something of ours is in it. 1 where no root is there and none is known to have been; the script ends where it
+# cannot be looked into (an error of this kind; HIDDEN for one that was there and can no more be found), and where another one
+# is there than was, or none.
+sbx_prove_root() {
+  sbx_root=$(sbx_absolute "$1") sbx_proved_root='' sbx_bears=''
+  sbx_want_mark=$(sbx_known_mark "$sbx_root")
+  if ! cd -P -- "$sbx_root" 2>/dev/null; then
+    if [ -e "$sbx_root" ] || [ -L "$sbx_root" ]; then sbx_fail "$3" "$(cd -P -- "$sbx_root" 2>&1)"; fi
+    # A folder above that may not be entered hides what is in it.
+    if sbx_words=$(sbx_hidden "$sbx_root"); then
+      if [ -z "$sbx_want_mark" ] && [ -z "$sbx_recorded" ]; then sbx_fail "$3" "$sbx_words"; else sbx_fail "${4:-$3}" "$sbx_words"; fi
+    fi
+    [ -z "$sbx_want_mark" ] && [ -z "$sbx_recorded" ] || sbx_fail root_away "$sbx_root is not there"
+    return 1
+  fi
+  sbx_root=$(env pwd -P)
+  [ -n "$sbx_want_mark" ] || sbx_want_mark=$(sbx_known_mark "$sbx_root")
+  sbx_bears=$(sbx_mark_here)
+  case $sbx_want_mark in
+    '' | -) ;;
+    "$sbx_bears") sbx_proved_root=yes; return 0 ;;
+    *)
+      [ -z "$sbx_bears" ] || sbx_fail root_other "$sbx_root/.sandboxer-root says $sbx_bears, and it said $sbx_want_mark"
+      sbx_fail root_bare "$sbx_root has no .sandboxer-root that says $sbx_want_mark"
+      ;;
+  esac
+  # One that was moved, or got its mark from a call whose answer nobody read.
+  case "$sbx_spare$sbx_lf$sbx_roots" in
+    "${sbx_bears:-none}$sbx_lf"* | *"$sbx_lf${sbx_bears:-none} "*) sbx_proved_root=yes ;;
+    *)
+      if sbx_any_of_ours "$2"; then
+        sbx_proved_root=yes
+        [ -n "$sbx_bears" ] || [ -z "$sbx_spare" ] || { sbx_put_mark "$sbx_spare" >/dev/null; sbx_bears=$(sbx_mark_here); }
+      fi
+      ;;
+  esac
+  sbx_tell_mark
+}
+
+# sbx_tell_mark: says which mark the root bears, where it is known to be the one.
+sbx_tell_mark() {
+  [ -z "$sbx_proved_root" ] || [ -z "$sbx_bears" ] || [ -n "${sbx_brief:-}" ] || sbx_say mark "$sbx_bears $sbx_root"
+}
+
+# sbx_nowhere: what is not in the root is nowhere; the script ends where that is not known.
+sbx_nowhere() {
+  [ -n "$sbx_proved_root" ] || [ -z "$sbx_recorded" ] || sbx_fail root_unknown "nothing in $sbx_root says that it is the one"
+}
+
+# sbx_make_root ROOT OWNERS made|given: goes into the root, which is made where it may be, and bears a mark from then on. The
+# script ends where another one was there, or where it cannot be told to be the one that records know.
+sbx_make_root() {
+  if ! sbx_prove_root "$1" "$2" root; then
+    [ "$3" = made ] || sbx_fail root "$sbx_root is not there"
+    sbx_words=$(mkdir -p -- "$sbx_root" 2>&1) || sbx_fail root "$sbx_words"
+    sbx_prove_root "$sbx_root" "$2" root || sbx_fail root "$sbx_root is not there"
+  fi
+  [ -w . ] || sbx_fail root "$(id -un) may not write $sbx_root"
+  [ -z "$sbx_proved_root" ] || return 0
+  [ "$sbx_want_mark" != - ] || sbx_fail root_unknown "nothing in $sbx_root says that it is the one"
+  if [ -z "$sbx_bears" ] && { [ -e .sandboxer-root ] || [ -L .sandboxer-root ]; }; then
+    sbx_fail root "$sbx_root/.sandboxer-root is there and is no mark of a workspace root; look at it, then move it away"
+  fi
+  if [ -z "$sbx_bears" ] && [ -n "$sbx_spare" ]; then
+    sbx_words=$(sbx_put_mark "$sbx_spare")
+    sbx_bears=$(sbx_mark_here)
+    [ -n "$sbx_bears" ] || sbx_fail root "${sbx_words:-no mark can be written into $sbx_root}"
+  fi
+  sbx_proved_root=yes
+  sbx_tell_mark
 }
 
 # sbx_whose DIRECTORY ID OWNERS: `ours`, `theirs`, or `unknown` where the manifest cannot say it.

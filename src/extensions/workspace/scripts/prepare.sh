@@ -1,30 +1,21 @@
 # Makes a sandbox's directory with its manifest, and says what the host is. Parameters: the root, `made` where it may be
 # made or `given` where it must be there, the id, the owner, the counter, the installation's machine, the manifest, the
-# bytes that will come, the KiB that must stay free, `first`, `all` or `no` for the runtime, then the words of a compose
-# command; or `engines` and the program of the engine that will be used.
+# bytes that will come, the KiB that must stay free, what is expected of the host (sbx_prove_host), `first`, `all` or `no`
+# for the runtime, then the words of a compose command; or `engines` and the program of the engine that will be used.
 umask 077
 sbx_root=$1 sbx_kind=$2 sbx_id=$3 sbx_owner=$4 sbx_counter=$5 sbx_from=$6 sbx_manifest=$7 sbx_bytes=$8 sbx_keep=$9
 shift 9
-sbx_how=$1
-shift
+sbx_expected=$1 sbx_how=$2
+shift 2
 
 for sbx_tool in tar mkdir mv rm df sed head; do
   sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"
 done
 sbx_has tar || exit 0
 
-sbx_root=$(sbx_absolute "$sbx_root")
-if [ "$sbx_kind" = given ]; then
-  [ -d "$sbx_root" ] || sbx_fail root "$sbx_root is not there"
-else
-  sbx_words=$(mkdir -p -- "$sbx_root" 2>&1) || sbx_fail root "$sbx_words"
-fi
-sbx_words=$(cd -P -- "$sbx_root" 2>&1) || sbx_fail root "$sbx_words"
-cd -P -- "$sbx_root" || exit 1
-sbx_root=$(pwd -P)
+sbx_prove_host "$sbx_expected"
+sbx_make_root "$sbx_root" "$sbx_owner" "$sbx_kind"
 sbx_say root "$sbx_root"
-[ -w . ] || sbx_fail root "$(id -un) may not write $sbx_root"
-printf 'machine=%s\n' "$(sbx_machine)"
 ! sbx_has rsync || echo rsync=yes
 
 sbx_free=$(sbx_free_kib)

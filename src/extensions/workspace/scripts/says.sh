@@ -10,7 +10,9 @@ sbx_say() {
   echo
 }
 
+# Where `sbx_brief` is set, the kind alone is said, as a verdict, and this is the status.
 sbx_fail() {
+  [ -z "${sbx_brief:-}" ] || { printf '%s\n' "$1"; exit "$sbx_brief"; }
   printf 'error=%s\n' "$1"
   sbx_say words "$2"
   exit 0

@@ -1,11 +1,11 @@
 # Before anything is done to a sandbox: the place and the engine are proved. Definitions; place.sh and engine.sh stand before
-# it.
+# it, and sbx_prove_host was called.
 
 # sbx_stand ROOT ID OWNERS: goes into the sandbox's directory, which is ours and no link, and sets sbx_here to its path.
 sbx_stand() {
-  cd -P -- "$1" 2>/dev/null && sbx_here=$(env pwd -P) || sbx_fail gone "$(cd -P -- "$1" 2>&1)"
-  sbx_here=${sbx_here%/}/sbx-$2
-  cd -P -- "sbx-$2" 2>/dev/null || sbx_fail gone "$sbx_here is not there"
+  sbx_prove_root "$1" "$3" gone || sbx_fail gone "$sbx_root is not there"
+  sbx_here=${sbx_root%/}/sbx-$2
+  cd -P -- "sbx-$2" 2>/dev/null || { sbx_nowhere; sbx_fail gone "$sbx_here is not there"; }
   [ "$(env pwd -P)" = "$sbx_here" ] || sbx_fail gone "$sbx_here is a link"
   [ "$(sbx_whose . "$2" "$3")" = ours ] || sbx_fail gone "its manifest.json does not name this sandbox and this installation"
   [ -d workspace ] && [ ! -L workspace ] || sbx_fail gone "$sbx_here/workspace is not there"

@@ -1,13 +1,13 @@
-# Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), the expected machine,
-# the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
+# Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), what is expected of the
+# host (sbx_prove_host), the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
 # counter (empty: not to be held against the host's), then the names of built images.
 # Prints `begun=yes` before it removes the first thing: until then it may refuse, and nothing was touched. Then `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath, `why=` with the reason beneath it, and at last `left=KIND`.
 umask 077
-sbx_root=$1 sbx_id=$2 sbx_owners=$3 sbx_want_machine=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
+sbx_asked=$1 sbx_id=$2 sbx_owners=$3 sbx_expected=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
 sbx_ours=$8 sbx_project=sbx-$sbx_id
 shift 8
 
-sbx_prove_machine "$sbx_want_machine"
+sbx_prove_host "$sbx_expected"
 
 # A host that has heard of more than the console knows: the console's records are an old copy.
 if [ -n "$sbx_ours" ]; then
@@ -46,27 +46,22 @@ sbx_end_up() {
   done
 }
 
-case $sbx_root in
-  '~') sbx_root=${HOME:-/} ;;
-  '~/'*) sbx_root=${HOME:-}/${sbx_root#??} ;;
-  /*) ;;
-  *) sbx_root=${HOME:-}/$sbx_root ;;
-esac
-
 # ---- whose the directory is ----------------------------------------------------------------------------------------
 
 # Nothing is touched before it is known: where somebody else's directory has this name, what the engine has may be theirs, too.
 # One that is not there proves nothing and hinders nothing: what the engine has proves itself. An empty one is a removal that
 # was cut off before its last step. It is proved once more before it is emptied.
 sbx_proved=
-if [ -e "$sbx_root" ] && ! (cd -P -- "$sbx_root") 2>/dev/null; then
-  sbx_fail theirs "$(cd -P -- "$sbx_root" 2>&1)"
+if ! sbx_prove_root "$sbx_asked" "$sbx_owners" theirs root_away; then
+  : # Nobody knows of a root here, and nothing was made in one.
 elif [ -L "$sbx_root/$sbx_project" ]; then
   sbx_fail theirs "$sbx_root/$sbx_project is a symbolic link"
 elif [ -e "$sbx_root/$sbx_project" ] && [ -n "$(ls -A -- "$sbx_root/$sbx_project" 2>&1)" ]; then
   [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ] ||
     sbx_fail theirs "the manifest.json in $sbx_root/$sbx_project does not name this sandbox and this installation"
   sbx_proved=yes
+elif [ ! -e "$sbx_root/$sbx_project" ]; then
+  sbx_nowhere
 fi
 [ -z "$sbx_proved" ] || sbx_end_up "$sbx_root/$sbx_project/.up"
 

@@ -1,10 +1,10 @@
-# Lists what is in an archive. Parameters: the root, the snapshot's id, the owners (blanks between), the expected machine, the
+# Lists what is in an archive. Parameters: the root, the snapshot's id, the owners (blanks between), the expected host, the
 # archive's file, then the options that make GNU tar's listing one that can be read back. The first line is the verdict:
 # whose tar writes what follows, or why nothing does.
-sbx_is=$(sbx_machine)
-[ -z "$4" ] || [ "$4" = "$sbx_is" ] || { echo identity; exit; }
-sbx_fail() { case $1 in '' | absent) echo gone ;; *) printf '%s\n' "$2" | head -n 1 ;; esac; exit; }
-sbx_shelf "$1" "$2" && sbx_enter "$2" || sbx_fail absent
+sbx_brief=0
+sbx_fail() { case $1 in '' | absent) echo gone ;; identity | root_*) echo "$1" ;; *) printf '%s\n' "$2" | head -n 1 ;; esac; exit; }
+sbx_prove_host "$4"
+sbx_shelf "$1" "$2" "$3" && sbx_enter "$2" || sbx_fail absent
 sbx_archive "$5"
 sbx_tools "$5" >/dev/null || { echo missing; exit; }
 sbx_name=$5

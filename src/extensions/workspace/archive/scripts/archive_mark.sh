@@ -1,8 +1,8 @@
 # A mark in an archive's folder, which is seen in it under every name and from every machine that has it. Parameters: the root,
-# the snapshot's id, the owners (blanks between), the expected machine, `put`, `seek` or `drop`, the mark.
+# the snapshot's id, the owners (blanks between), the expected host, `put`, `seek` or `drop`, the mark.
 umask 077
-sbx_prove_machine "$4"
-if sbx_shelf "$1" "$2" && sbx_enter "$2"; then
+sbx_prove_host "$4"
+if sbx_shelf "$1" "$2" "$3" && sbx_enter "$2"; then
   case $5 in
     put)
       [ "$(sbx_whose . "$2" "$3")" != theirs ] || sbx_fail theirs

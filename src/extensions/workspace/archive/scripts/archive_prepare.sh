@@ -1,5 +1,5 @@
 # Makes a folder for an archive that comes from elsewhere. Parameters: the root, the snapshot's id, the owners (blanks between),
-# the expected machine, `made` where the root may be made or `given` where it must be there, the bytes that will come.
+# the expected host, `made` where the root may be made or `given` where it must be there, the bytes that will come.
 umask 077
 sbx_lacks=
 for sbx_tool in tar tee gzip df sed; do sbx_has "$sbx_tool" || sbx_lacks="$sbx_lacks $sbx_tool"; done
@@ -7,22 +7,17 @@ sbx_has openssl || sbx_has sha256sum || sbx_lacks="$sbx_lacks sha256sum"
 for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
 [ -z "$sbx_lacks" ] || exit 0
 ! sbx_has zstd || echo zstd=yes
-sbx_prove_machine "$4"
-sbx_root=$(sbx_absolute "$1")
-if [ "$5" = given ]; then
-  [ -d "$sbx_root" ] || sbx_fail root "$sbx_root is not there"
-else
-  sbx_words=$(mkdir -p -- "$sbx_root" 2>&1) || sbx_fail root "$sbx_words"
-fi
+sbx_prove_host "$4"
+sbx_make_root "$1" "$3" "$5"
 # A tenth more: a file system counts blocks, not bytes.
 sbx_need=$(($6 / 1024 * 11 / 10 + 64))
-sbx_free=$(cd -P -- "$sbx_root" 2>/dev/null && sbx_free_kib)
+sbx_free=$(sbx_free_kib)
 if [ -n "$sbx_free" ] && [ "$sbx_need" -gt "$sbx_free" ]; then
   sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"
 fi
-if ! sbx_shelf "$sbx_root" "$2"; then
+if ! sbx_shelf "$sbx_root" "$2" "$3"; then
   sbx_words=$(mkdir -- "$sbx_root/snapshots" 2>&1) || [ -d "$sbx_root/snapshots" ] || sbx_fail root "$sbx_words"
-  sbx_shelf "$sbx_root" "$2" || sbx_fail root "$sbx_root/snapshots is not there"
+  sbx_shelf "$sbx_root" "$2" "$3" || sbx_fail root "$sbx_root/snapshots is not there"
 fi
 if [ -e "$2" ] || [ -L "$2" ]; then sbx_fail taken "$sbx_at exists"; fi
 sbx_words=$(mkdir -- "$2" 2>&1) || sbx_fail root "$sbx_words"

@@ -1,8 +1,8 @@
 # Removes an archive, whole or in part, and reads back. Parameters: the root, the snapshot's id, the owners (blanks between),
-# the expected machine, `all`, or `part` where a sealed one is to stay. Nothing is removed while there is anything among it that
+# the expected host, `all`, or `part` where a sealed one is to stay. Nothing is removed while there is anything among it that
 # is not ours; `begun=yes` is said before the first thing goes.
 sbx_id=$2
-sbx_prove_machine "$4"
+sbx_prove_host "$4"
 
 sbx_done() { # OUTCOME [WHY]
   printf 'done=archive %s\n' "$1"
@@ -15,7 +15,7 @@ sbx_done() { # OUTCOME [WHY]
 # A folder without archives is not kept; somebody may be making the next one in it meanwhile.
 sbx_last() { rmdir -- "${sbx_at%/*}" 2>/dev/null; }
 
-sbx_shelf "$1" "$sbx_id" || sbx_done absent
+sbx_shelf "$1" "$sbx_id" "$3" || sbx_done absent
 if [ -L "$sbx_id" ]; then sbx_done failed "it is a link"; fi
 if [ -e "$sbx_id" ] && [ ! -d "$sbx_id" ]; then sbx_done failed "it is no folder"; fi
 sbx_enter "$sbx_id" || { sbx_last; sbx_done absent; }

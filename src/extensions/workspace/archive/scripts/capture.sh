@@ -1,10 +1,10 @@
 # Writes a sandbox's volumes and workspace into one archive, as a part that nobody takes for whole. Parameters: the root,
-# the id, the owners (blanks between), the snapshot's id, the expected machine, the engine's program (empty: none is
+# the id, the owners (blanks between), the snapshot's id, the expected host, the engine's program (empty: none is
 # known), its expected id, what to do to containers (`live`, `pause`, `stop`, `auto`), the grace in seconds, then patterns.
 umask 077
-sbx_root=$(sbx_absolute "$1") sbx_id=$2 sbx_owners=$3 sbx_owner=${3%% *} sbx_snapshot=$4 sbx_engine=$6 sbx_want_engine=$7 sbx_mode=$8 sbx_grace=$9
+sbx_asked=$1 sbx_id=$2 sbx_owners=$3 sbx_owner=${3%% *} sbx_snapshot=$4 sbx_engine=$6 sbx_want_engine=$7 sbx_mode=$8 sbx_grace=$9
 sbx_project=sbx-$sbx_id
-sbx_prove_machine "$5"
+sbx_prove_host "$5"
 shift 9
 
 # ---- nothing is touched before this is known ----------------------------------------------------------------------
@@ -14,9 +14,8 @@ sbx_has sha256sum || sbx_has openssl || sbx_lacks="$sbx_lacks sha256sum"
 if sbx_has zstd; then sbx_format=tar.zst; elif sbx_has gzip; then sbx_format=tar.gz; else sbx_lacks="$sbx_lacks zstd"; fi
 for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
 [ -z "$sbx_lacks" ] || exit 0
-cd -P -- "$sbx_root" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_root" 2>&1)"
-sbx_root=$(env pwd -P)
-cd -P -- "$sbx_project" 2>/dev/null || sbx_fail gone "$sbx_root/$sbx_project is not there"
+sbx_prove_root "$sbx_asked" "$sbx_owners" gone || sbx_fail gone "$sbx_root is not there"
+cd -P -- "$sbx_project" 2>/dev/null || { sbx_nowhere; sbx_fail gone "$sbx_root/$sbx_project is not there"; }
 sbx_here=${sbx_root%/}/$sbx_project
 [ "$(env pwd -P)" = "$sbx_here" ] || sbx_fail gone "$sbx_here is a link"
 [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "its manifest.json does not name this sandbox and this installation"

@@ -1,10 +1,17 @@
 # Lists a workspace as an archive of it would be listed; no content is read. Parameters: the sandbox's directory, the
-# engine's program, an owner of ours, then patterns to leave out. runtime.sh, says.sh, as.sh and leave_out.sh stand before it.
+# engine's program, an owner of ours, what is expected of the host (sbx_prove_host), then patterns to leave out. runtime.sh,
+# says.sh, place.sh, as.sh and leave_out.sh stand before it.
+sbx_brief=78
+sbx_prove_host "$4"
+if [ ! -d "$1" ]; then
+  sbx_root=${1%/*}
+  ! sbx_prove_root "${sbx_root:-/}" "$3" unread || sbx_nowhere
+fi
 cd -P -- "$1" || exit 72
 sbx_here=$(env pwd -P)
 sbx_project=${sbx_here##*/} sbx_engine=$2 sbx_owner=$3
 sbx_id=${sbx_project#sbx-}
-shift 3
+shift 4
 sbx_gnu_tar || { echo "this host's tar cannot list it; it takes GNU tar" >&2; exit 69; }
 # As whom: as for a snapshot.
 sbx_rung=plain sbx_more='' sbx_image='' sbx_here_is=,readonly sbx_at_is=,readonly

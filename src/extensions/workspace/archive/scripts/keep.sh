@@ -1,20 +1,16 @@
 # Where an archive is, and whether it is ours. Definitions; says.sh and place.sh stand before it.
 
-# sbx_shelf ROOT ID: goes to the root's folder of archives and says where that is (`sbx_at`: the archive's own folder). Nothing
-# on the way below the root may be a link. Not there is 1; only that counts as absent, anything else ends the script.
+# sbx_shelf ROOT ID OWNERS: goes to the root's folder of archives and says where that is (`sbx_at`: the archive's own folder).
+# Nothing on the way below the root may be a link. Not there is 1; only that counts as absent, and only in a root that is proved
+# where an archive is recorded; anything else ends the script.
 sbx_shelf() {
-  sbx_root=$(sbx_absolute "$1")
-  if ! cd -P -- "$sbx_root" 2>/dev/null; then
-    { [ ! -e "$sbx_root" ] && [ ! -L "$sbx_root" ]; } || sbx_fail closed "$(cd -P -- "$sbx_root" 2>&1)"
-    # A folder above that may not be entered hides what is in it.
-    sbx_words=$(sbx_hidden "$sbx_root") && sbx_fail closed "$sbx_words"
+  if ! sbx_prove_root "$1" "$3" closed; then
     sbx_at=$sbx_root/snapshots/$2
     return 1
   fi
-  sbx_root=$(env pwd -P)
   sbx_at=${sbx_root%/}/snapshots/$2
   if [ -L snapshots ]; then sbx_fail link "${sbx_root%/}/snapshots is a link"; fi
-  [ -e snapshots ] || { sbx_words=$(sbx_hidden snapshots) && sbx_fail closed "$sbx_words"; return 1; }
+  [ -e snapshots ] || { sbx_words=$(sbx_hidden snapshots) && sbx_fail closed "$sbx_words"; sbx_nowhere; return 1; }
   cd -P -- ./snapshots 2>/dev/null || sbx_fail closed "$(cd -P -- ./snapshots 2>&1)"
   [ "$(env pwd -P)" = "${sbx_root%/}/snapshots" ] || sbx_fail link "${sbx_root%/}/snapshots is a link"
 }
@@ -22,7 +18,7 @@ sbx_shelf() {
 # sbx_enter ID: goes from there into the archive's own folder; 1 where there is none.
 sbx_enter() {
   if [ -L "$1" ]; then sbx_fail link "$sbx_at is a link"; fi
-  [ -e "$1" ] || { sbx_words=$(sbx_hidden "./$1") && sbx_fail closed "$sbx_words"; return 1; }
+  [ -e "$1" ] || { sbx_words=$(sbx_hidden "./$1") && sbx_fail closed "$sbx_words"; sbx_nowhere; return 1; }
   cd -P -- "./$1" 2>/dev/null || sbx_fail closed "$(cd -P -- "./$1" 2>&1)"
   [ "$(env pwd -P)" = "$sbx_at" ] || sbx_fail link "$sbx_at is a link"
 }

@@ -1,14 +1,19 @@
 # Puts an archive's workspace, and its volumes, into a sandbox whose directory was just made. Parameters: the sandbox's
 # directory, its id, the owners (blanks between), the snapshot's id, the archive's folder, its file, the SHA-256 of the tar
 # inside, its bytes, how many of them are volumes, `yes` where it takes GNU tar, how many entries are not the account's own, the
-# account's numbers (`UID:GID`) where its name is not in it, the engine's program (empty: none), the owner and the profile for labels, then the volumes' names. The archive is taken for
+# account's numbers (`UID:GID`) where its name is not in it, the engine's program (empty: none), the owner and the profile for labels, what
+# is expected of the archive's host (sbx_prove_host), then the volumes' names. The archive is taken for
 # hostile: what it writes is nobody's before its hash is known, and what tar finds wrong with a name ends it.
 umask 077
 sbx_here=$1 sbx_id=$2 sbx_owners=$3 sbx_snapshot=$4 sbx_at=$5 sbx_file=$6 sbx_want=$7 sbx_most=$8 sbx_cut=$9
 shift 9
 sbx_gnu=$1 sbx_foreign=$2 sbx_was=$3 sbx_engine=$4 sbx_owner=$5 sbx_profile=$6
-shift 6
+sbx_prove_host "$7"
+shift 7
 sbx_project=sbx-$sbx_id
+# The archive's root, which need not be the sandbox's.
+sbx_at_root=${sbx_at%/snapshots/*}
+if sbx_prove_root "${sbx_at_root:-/}" "$sbx_owners" unread && [ ! -e "$sbx_at" ]; then sbx_nowhere; fi
 cd -P -- "$sbx_here" 2>/dev/null || sbx_fail gone "$(cd -P -- "$sbx_here" 2>&1)"
 [ "$(env pwd -P)" = "$sbx_here" ] && [ "$(sbx_whose . "$sbx_id" "$sbx_owners")" = ours ] || sbx_fail gone "$sbx_here is not this sandbox's"
 # What cannot be looked at is not what was altered or is gone.
