@@ -37,6 +37,7 @@ mod recreate;
 mod restore;
 mod rollout;
 mod services;
+mod settling;
 mod sleep;
 mod snapshots;
 mod standing;

@@ -38,6 +38,7 @@ mod recreates;
 mod rollback;
 mod scripts;
 mod secrets;
+mod settling;
 mod stacks;
 mod stores;
 mod vm;
