@@ -241,7 +241,9 @@ async fn text_of_others_never_moves_the_cursor() {
     fake.lock().events = vec![Event { data: json!(evil), ..event(1, EventKind::Other(evil.into()), evil) }];
     fake.lock().hosts = vec![HostView { message: Some(evil.into()), ..host(evil, "up") }];
     fake.lock().profiles = vec![profile(evil, Some(evil))];
-    for line in ["list", "get a1b2c3d4", "wait a1b2c3d4", "events", "hosts list", "hosts check", "profiles list"] {
+    for line in
+        ["list", "get a1b2c3d4", "wait a1b2c3d4 --timeout 0s", "events", "hosts list", "hosts check", "profiles list"]
+    {
         let ran = run(&fake, line).await;
         for bad in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r'] {
             assert!(!ran.stdout.contains(bad) && !ran.stderr.contains(bad), "{line}: {ran}");
@@ -539,6 +541,48 @@ async fn wait_hears_what_happens() {
     };
     let (ran, ()) = tokio::join!(waiting, happening);
     assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("ready")));
+}
+
+/// Looks at a host find these states of its two services.
+fn observed(fake: &FakeClient, looks: &[(&str, Option<i32>)]) {
+    let look = |(state, exit_code): &(&str, Option<i32>)| {
+        let mut seen = ready("a1b2c3d4");
+        let services =
+            json!([{"name": "web", "state": "running"}, {"name": "db", "state": state, "exit_code": exit_code}]);
+        seen.services = serde_json::from_value(services).unwrap();
+        Ok(seen)
+    };
+    fake.lock().observed = looks.iter().map(look).collect();
+}
+
+#[tokio::test]
+async fn wait_asks_the_host_whether_it_is_still_ready() {
+    let fake = FakeClient::with(vec![ready("a1b2c3d4")]);
+    observed(&fake, &[("exited", Some(3)), ("exited", Some(3))]);
+    let ran = run(&fake, "wait a1b2").await;
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran}");
+    assert!(ran.stderr.contains("my-env is not ready any more: degraded: db exited 3"), "{ran}");
+    assert!(ran.stderr.contains("sandboxer logs a1b2c3d4"), "{ran}");
+    // Engines that start it again say so, or that it ended, for a moment.
+    observed(&fake, &[("exited", Some(3)), ("restarting", Some(3)), ("running", None)]);
+    assert_eq!(run(&fake, "wait a1b2").await.status, 0);
+    let again = [("restarting", Some(3)); 20];
+    observed(&fake, &again);
+    let ran = run(&fake, "wait a1b2 --timeout 1s").await;
+    assert_eq!(ran.status, 5, "{ran}");
+    assert!(ran.stderr.contains("is not ready after 1s; it is ready, degraded: db restarting 3"), "{ran}");
+}
+
+#[tokio::test]
+async fn wait_says_that_the_host_does_not_answer_when_its_time_is_over() {
+    let fake = FakeClient::with(vec![ready("a1b2c3d4")]);
+    let away = || Err(Problem { retryable: true, ..Problem::new(Code::HostUnreachable, "no way to sandboxer01") });
+    fake.lock().observed = [away(), away()].into();
+    assert_eq!(run(&fake, "wait a1b2 --json").await.error()["code"], "host_unreachable");
+    fake.lock().observed = [away(), away()].into();
+    assert_eq!(run(&fake, "wait a1b2 --timeout 20s").await.status, 0, "it was back in time");
+    fake.lock().observed = std::iter::repeat_with(away).take(20).collect();
+    assert_eq!(run(&fake, "wait a1b2 --timeout 1s").await.status, 5);
 }
 
 // --- events, hosts, profiles

@@ -10,7 +10,7 @@ use crate::domain::sandbox::{Attachment, Failure, Service};
 use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::domain::{SandboxRecord, State, Time};
 
-/// Older observations than this are shown with their age: seconds.
+/// Older observations than this are shown with their age in a list: seconds.
 const FRESH: u64 = 300;
 /// Lines of a failed step that are shown; `get --json` has all that is kept.
 const EVIDENCE: usize = 20;
@@ -19,8 +19,8 @@ const NAME: usize = 16;
 /// The widest a value in a block gets, in columns.
 const VALUE: usize = 1000;
 
-/// The state and what qualifies it: what is being done now, dead services, and how old the observation is.
-pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
+/// The state and what qualifies it: what is being done now, dead services, and how old the observation is, from `fresh` seconds on.
+pub(super) fn state(record: &SandboxRecord, now: Time, fresh: u64) -> String {
     let mut words = vec![record.state.to_string()];
     words.extend(degraded(record));
     words.extend(match record.patch_state {
@@ -39,15 +39,15 @@ pub(super) fn state(record: &SandboxRecord, now: Time) -> String {
     // states nothing is on a host that could have changed since.
     let may_differ = matches!(record.state, State::Ready | State::Sleeping | State::Lost | State::Destroying);
     if let Some(seen) = record.observed_at.filter(|_| may_differ)
-        && now.since(seen).as_secs() >= FRESH
+        && now.since(seen).as_secs() >= fresh
     {
-        words.push(format!("seen {} ago", age(seen, now)));
+        words.push(format!("as of {} ago", age(seen, now)));
     }
     words.join(", ")
 }
 
 /// Which service should run and does not; of several the first, and how many more.
-fn degraded(record: &SandboxRecord) -> Option<String> {
+pub(super) fn degraded(record: &SandboxRecord) -> Option<String> {
     let mut services = record.degraded();
     let first = services.next()?;
     let exit = first.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
@@ -95,7 +95,7 @@ pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
     let cells = vec![
         record.id.to_string(),
         record.name.clone().unwrap_or_else(|| "-".to_owned()),
-        state(record, now),
+        state(record, now, FRESH),
         record.profile.id.as_str().trim_start_matches("profile.").to_owned(),
         record.host.to_string(),
         age(record.created_at, now),
@@ -118,7 +118,7 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
     let mut fields = vec![("id", record.id.to_string())];
     let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     add("name", record.name.clone());
-    add("state", Some(state(record, now)));
+    add("state", Some(state(record, now, 1)));
     add("reason", record.reason.as_ref().map(ToString::to_string));
     add("message", record.message.clone());
     add("profile", Some(format!("{} {}", record.profile.id, record.profile.version)));

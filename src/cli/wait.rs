@@ -1,4 +1,4 @@
-//! `wait`: until a sandbox is ready, destroyed or patched, whoever works on it.
+//! `wait`: until a sandbox is ready, destroyed or patched, whoever works on it. That it is ready its host has to say.
 
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use tokio::time::Instant;
 use super::args::{WaitArgs, WaitFor};
 use super::interrupt::look_on;
 use super::output::{Face, Outcome};
-use super::sandboxes;
+use super::{record, sandboxes};
 use crate::client::{Client, Problem, Update};
 use crate::domain::patch::{Patch, PatchState, owed};
+use crate::domain::sandbox::Service;
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
 
 /// The record is read again at least this often, in case an event was missed.
@@ -29,9 +30,27 @@ async fn until(client: &dyn Client, args: &WaitArgs, deadline: Option<Instant>) 
     let mut updates = client.subscribe().await?;
     let mut record = client.get(&args.id).await?;
     let id = record.id.clone();
+    let mut ended = Vec::new();
     loop {
-        if judge(client, &record, args.what).await? {
+        let unseen = match observed(client, &record, args.what).await {
+            Ok(seen) => {
+                record = seen;
+                None
+            }
+            // Whoever gave it time means a host that is away for a moment, too.
+            Err(problem) if problem.retryable && deadline.is_some() => Some(problem),
+            Err(problem) => return Err(problem),
+        };
+        if unseen.is_none() && judge(client, &record, args.what).await? {
             return Ok(record);
+        }
+        // Engines that start a service again call it ended for a moment.
+        let before = std::mem::replace(&mut ended, services_ended(&record));
+        if args.what == WaitFor::Ready && unseen.is_none() && !ended.is_empty() && ended == before {
+            return Err(degraded(&record));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(unseen.unwrap_or_else(|| late(&record, args)));
         }
         let again = Instant::now() + AGAIN;
         let next = deadline.map_or(again, |deadline| again.min(deadline));
@@ -40,10 +59,21 @@ async fn until(client: &dyn Client, args: &WaitArgs, deadline: Option<Instant>) 
             Some(()) = concerning(&mut updates, &id) => {}
         }
         record = client.get(id.as_str()).await?;
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) && !judge(client, &record, args.what).await? {
-            return Err(late(&record, args));
-        }
     }
+}
+
+/// A sandbox as its host says it is now, where that is what is waited for.
+async fn observed(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Result<SandboxRecord, Problem> {
+    if what == WaitFor::Ready && record.state == State::Ready && record.operation.is_none() {
+        return client.observe(record.id.as_str()).await;
+    }
+    Ok(record.clone())
+}
+
+/// Services that should run and have come to an end.
+fn services_ended(record: &SandboxRecord) -> Vec<Service> {
+    let ended = |service: &&Service| matches!(service.state.as_str(), "exited" | "dead" | "missing");
+    record.degraded().filter(ended).cloned().collect()
 }
 
 /// Returns at the next update that may have changed this sandbox; none when there will be no more.
@@ -102,7 +132,7 @@ async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<
 
 fn judge_ready(record: &SandboxRecord) -> Result<bool, Problem> {
     match &record.state {
-        State::Ready => Ok(true),
+        State::Ready => Ok(record.degraded().next().is_none()),
         // A recreate that has begun leads out of these.
         _ if record
             .operation
@@ -116,6 +146,13 @@ fn judge_ready(record: &SandboxRecord) -> Result<bool, Problem> {
         state if is_ending(state) => Err(ending(record)),
         _ => Ok(false),
     }
+}
+
+/// A sandbox of which a service ended that nobody starts again.
+fn degraded(record: &SandboxRecord) -> Problem {
+    let words = record::degraded(record).unwrap_or_default();
+    Problem::new(Code::OperationFailed, format!("{} is not ready any more: {words}", record.title()))
+        .hint(format!("sandboxer logs {0} shows why it ended; sandboxer recreate {0} makes it again", record.id))
 }
 
 fn is_ending(state: &State) -> bool {
@@ -138,5 +175,7 @@ fn late(record: &SandboxRecord, args: &WaitArgs) -> Problem {
         WaitFor::Patched => "patched",
     };
     let timeout = args.timeout.unwrap_or_default();
-    Problem::new(Code::Timeout, format!("{} is not {what} after {timeout}; it is {}", record.title(), record.state))
+    let state: Vec<String> = std::iter::once(record.state.to_string()).chain(record::degraded(record)).collect();
+    let state = state.join(", ");
+    Problem::new(Code::Timeout, format!("{} is not {what} after {timeout}; it is {state}", record.title()))
 }

@@ -206,6 +206,10 @@ impl Client for LocalClient {
         Ok(self.manager.recover().await?)
     }
 
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem> {
+        Ok(self.manager.observe(id).await?)
+    }
+
     async fn refresh_services(&self, host: &str) -> Result<(), Problem> {
         Ok(self.manager.refresh_services(host).await?)
     }

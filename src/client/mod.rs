@@ -120,6 +120,8 @@ pub trait Client: Send + Sync {
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem>;
     /// Brings into order what killed processes left: an item for each thing, none when there was nothing.
     async fn recover(&self) -> Result<Vec<Recovered>, Problem>;
+    /// Asks its host for one sandbox; the record as it is then. What changed is written.
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem>;
     /// Asks a host for the services of all its sandboxes. What changed is written and comes as `Update::Record`.
     async fn refresh_services(&self, host: &str) -> Result<(), Problem>;
     /// All profiles.

@@ -107,7 +107,8 @@ pub trait SandboxExtension: Send + Sync {
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, ExtensionError>;
 
-    /// Asks the backend until every long-running service runs, at most for `limit`.
+    /// Asks the backend until every long-running service runs, at most for `limit`. It is `ready` when
+    /// [`Self::wait_settled`] has come to its end too, and may be worked on before.
     ///
     /// Errors: `timeout` with the services as they are, `operation_failed` when one ended.
     async fn wait_ready(
@@ -116,6 +117,19 @@ pub trait SandboxExtension: Send + Sync {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, ExtensionError>;
+
+    /// Asks the backend until what `wait_ready` or `wake` found has run for the profile's `settle` without a restart, counted
+    /// from each container's own start, at most for `limit`. Nothing is `unsettled` then.
+    ///
+    /// Errors: as [`Self::wait_ready`].
+    async fn wait_settled(
+        &self,
+        _target: &Target,
+        found: Readiness,
+        _limit: Duration,
+    ) -> Result<Readiness, ExtensionError> {
+        Ok(Readiness { unsettled: Unsettled::None, ..found })
+    }
 
     /// Writes a new deadline into the host's manifest, and the target's stamp, if it has one, to the host's counters.
     async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError>;

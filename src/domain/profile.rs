@@ -27,6 +27,9 @@ use crate::domain::words::string_enum;
 /// `ready_timeout` where a profile does not say it.
 const READY_TIMEOUT: Seconds = Seconds(180);
 
+/// `settle` where a profile does not say it.
+const SETTLE: Seconds = Seconds(2);
+
 /// `stop_grace` where a profile does not say it.
 const STOP_GRACE: Seconds = Seconds(2);
 
@@ -54,6 +57,9 @@ pub struct Profile {
     /// How long establishment may take.
     #[serde(rename = "ready_timeout_s")]
     pub ready_timeout: Seconds,
+    /// How long a service must have run to count as ready; 0: seen running once.
+    #[serde(rename = "settle_s", default = "usual_settle")]
+    pub settle: Seconds,
     /// How long a container has between TERM and KILL.
     #[serde(rename = "stop_grace_s")]
     pub stop_grace: Seconds,
@@ -96,6 +102,7 @@ impl Profile {
             ttl: None,
             max_ttl: None,
             ready_timeout: READY_TIMEOUT,
+            settle: SETTLE,
             stop_grace: STOP_GRACE,
             undo: false,
             inputs: Inputs::default(),
@@ -107,6 +114,11 @@ impl Profile {
             config: empty_object(),
         }
     }
+}
+
+/// `settle` of a recipe that was written down before there was one.
+fn usual_settle() -> Seconds {
+    SETTLE
 }
 
 fn empty_object() -> serde_json::Value {
@@ -298,10 +310,17 @@ impl Profile {
         std::iter::once(own).chain(routes).collect()
     }
 
-    /// The content hash that a sandbox records: SHA-256, in hex, of the JSON with sorted keys.
+    /// The content hash that a sandbox records: SHA-256, in hex, of the JSON with sorted keys. A key that came later counts
+    /// where it is not the usual: recipes that were written down before it keep their hash.
     pub fn hash(&self) -> String {
         let mut text = String::new();
-        write_canonical(&serde_json::to_value(self).unwrap_or_default(), &mut text);
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if self.settle == SETTLE
+            && let Some(fields) = value.as_object_mut()
+        {
+            fields.remove("settle_s");
+        }
+        write_canonical(&value, &mut text);
         hex(&Sha256::digest(text.as_bytes()))
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, PatchOutcome, PatchRun, Preview,
     ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension, Target,
-    TeardownReport,
+    TeardownReport, Unsettled,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -119,7 +119,11 @@ impl SandboxExtension for VmPacker {
         let found = look::look(transport.as_ref(), target).await?;
         confirm(target, &found)?;
         confirm_room(target, &found)?;
-        Ok(Readiness { reachability: reach(transport.as_ref(), target)?, services: Vec::new() })
+        Ok(Readiness {
+            reachability: reach(transport.as_ref(), target)?,
+            services: Vec::new(),
+            unsettled: Unsettled::None,
+        })
     }
 
     async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
@@ -20,6 +21,7 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::copy::CARRY_STEPS;
 use crate::manager::record::{EVIDENCE_LINES, Guard, JobReporter};
+use crate::manager::settling::Settling;
 use crate::manager::unwritten::{end_unwritten, left_words, unwritten};
 use crate::store::{Held, ending};
 
@@ -167,15 +169,18 @@ impl SandboxManager {
             .await
             .map_err(|fault| unwritten(id, fault))?;
         let target = self.target(&record).await?;
-        let mut ready =
-            self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
-        let message =
-            self.or_cancelled(id, cancel, async { Ok(self.attach(id, &mut ready.reachability).await) }).await?;
-        failpoint::reached("create.started");
-        if self.patch_new(operation, work, cancel, reporter).await? {
-            self.look_again(extension.as_ref(), &target, &mut ready).await;
-        }
-        failpoint::reached("create.patched");
+        let until = Instant::now() + work.ready_timeout;
+        let ready = self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
+        let stop = cancel.child_token();
+        let patch = async {
+            failpoint::reached("create.started");
+            let patched = self.patch_new(operation, work, &stop, reporter).await?;
+            failpoint::reached("create.patched");
+            Ok(patched)
+        };
+        let settling = Settling { extension: extension.as_ref(), target: &target, until };
+        let (ready, message) = self.settle_and_patch(settling, ready, &stop, patch).await?;
+        failpoint::reached("create.settled");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
         // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must

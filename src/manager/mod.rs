@@ -39,6 +39,7 @@ mod restore;
 mod rollout;
 mod roots;
 mod services;
+mod settling;
 mod sleep;
 mod snapshots;
 mod standing;

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{Inspection, Readiness, SandboxExtension, Target};
-use crate::domain::fault::Fault;
+use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use crate::manager::SandboxManager;
 use crate::manager::record::{News, Seen};
+
+/// An observation that is older than this, in seconds, is written down anew though nothing changed.
+const FRESH: u64 = 60;
 
 /// So many changed records are one write; whoever is ended meanwhile has written the others.
 const NOTED_AT_ONCE: usize = 1000;
@@ -23,6 +26,29 @@ impl SandboxManager {
         let outcome = self.look_on(&HostName::new(host), &mut noted).await;
         self.note(&mut noted, 1).await;
         outcome
+    }
+
+    /// Asks a sandbox's host for it and writes down what changed; the record as it is then. One that is worked on, or of which
+    /// nothing is to be there, is as it is recorded.
+    ///
+    /// Errors: why nobody could look, `host_changed` among them.
+    pub async fn observe(&self, id: &str) -> Result<SandboxRecord, Fault> {
+        let record = Arc::new(self.get(id).await?);
+        let stands = matches!(record.state, State::Ready | State::Sleeping | State::Lost);
+        if record.operation.is_some() || !stands {
+            return Ok(SandboxRecord::clone(&record));
+        }
+        let extension = self.extension(&record.extension)?;
+        let target = self.target_as_known(&record).await?;
+        let seen = match extension.inspect(&target).await.map_err(|error| error.fault) {
+            Err(fault) if fault.code == Code::Unsupported => return Ok(SandboxRecord::clone(&record)),
+            seen => seen?,
+        };
+        let old = record.observed_at.is_none_or(|at| self.now().since(at).as_secs() >= FRESH);
+        let same = || old.then(|| -> Seen { (Arc::clone(&record), Vec::new(), Box::new(|_| {})) });
+        let mut noted: Vec<Seen> = news_of(&record, seen).or_else(same).into_iter().collect();
+        self.note(&mut noted, 1).await;
+        self.get(record.id.as_str()).await
     }
 
     async fn look_on(&self, host: &HostName, noted: &mut Vec<Seen>) -> Result<(), Fault> {
@@ -76,22 +102,7 @@ impl SandboxManager {
                 return None;
             }
         };
-        let data = serde_json::json!({"host": record.host, "was": record.state});
-        match record.state {
-            State::Ready | State::Sleeping if seen.resources.is_empty() => {
-                let news = lost_news(&record);
-                Some((record, news, Box::new(lose)))
-            }
-            State::Lost if seen.ready => {
-                let news = vec![(EventKind::SandboxReady, data)];
-                Some((record, news, Box::new(move |record| be_back(record, State::Ready, seen))))
-            }
-            State::Lost if seen.asleep => {
-                let news = vec![(EventKind::SandboxSleeping, data)];
-                Some((record, news, Box::new(move |record| be_back(record, State::Sleeping, seen))))
-            }
-            _ => None,
-        }
+        news_of(&record, seen)
     }
 
     /// Writes down what was seen, as soon as it is so much, except for what somebody changed meanwhile: he knows better.
@@ -137,6 +148,26 @@ impl SandboxManager {
         if let Some(there) = seen.reachability {
             ready.reachability = there;
         }
+    }
+}
+
+/// What a look at one sandbox changes in its record.
+fn news_of(record: &Arc<SandboxRecord>, seen: Inspection) -> Option<Seen> {
+    let data = serde_json::json!({"host": record.host, "was": record.state});
+    match record.state {
+        State::Ready | State::Sleeping if seen.resources.is_empty() => {
+            Some((Arc::clone(record), lost_news(record), Box::new(lose)))
+        }
+        State::Ready | State::Sleeping => news_of_services(Arc::clone(record), seen.services),
+        State::Lost if seen.ready => {
+            let news = vec![(EventKind::SandboxReady, data)];
+            Some((Arc::clone(record), news, Box::new(move |record| be_back(record, State::Ready, seen))))
+        }
+        State::Lost if seen.asleep => {
+            let news = vec![(EventKind::SandboxSleeping, data)];
+            Some((Arc::clone(record), news, Box::new(move |record| be_back(record, State::Sleeping, seen))))
+        }
+        _ => None,
     }
 }
 

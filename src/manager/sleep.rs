@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
@@ -16,6 +17,7 @@ use crate::manager::SandboxManager;
 use crate::manager::lifecycle::host_news;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
+use crate::manager::settling::Settling;
 
 /// How long the way back of a wake that failed may take, with the look at what came of it.
 const BACK_LIMIT: Duration = Duration::from_mins(2);
@@ -136,16 +138,19 @@ impl SandboxManager {
         let id = &work.before.id;
         let limit = work.target.profile.ready_timeout.duration();
         reporter.announce(0, u32::from(self.owes(work.before).await));
-        let mut ready = self.or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter)).await?;
+        let until = Instant::now() + limit;
+        let ready = self.or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter)).await?;
         failpoint::reached("wake.awake");
-        let tunnels = async { Ok(self.attach(id, &mut ready.reachability).await) };
-        let message = self.or_cancelled(id, cancel, tunnels).await?;
-        let record = self.patch_pass(work.operation, work.before, false, cancel, reporter).await?.record;
-        if record.applied_patches != work.before.applied_patches {
-            self.look_again(work.extension, work.target, &mut ready).await;
-        }
-        failpoint::reached("wake.patched");
-        Ok((ready, message))
+        let stop = cancel.child_token();
+        let patch = async {
+            let passed = self.patch_pass(work.operation, work.before, false, &stop, reporter).await?;
+            failpoint::reached("wake.patched");
+            Ok(passed.record.applied_patches != work.before.applied_patches)
+        };
+        let settling = Settling { extension: work.extension, target: work.target, until };
+        let woken = self.settle_and_patch(settling, ready, &stop, patch).await?;
+        failpoint::reached("wake.settled");
+        Ok(woken)
     }
 
     /// After a sleep or a wake that was refused: the record is what it was; the fault to tell.

@@ -97,6 +97,14 @@ impl Bench {
             fs::create_dir(bench.path(folder)).unwrap();
         }
         fs::write(bench.path("config.yaml"), bench.hosts()).unwrap();
+        // The shipped ones, but for the wait: what is no test of readiness does not take it.
+        for name in ["compose-e2e", "compose-checkpoint"] {
+            let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles").join(name).with_extension("yaml");
+            let text = fs::read_to_string(shipped).unwrap();
+            assert!(text.contains("\nsettle: 2s"), "{name}");
+            let file = bench.path("profiles").join(name).with_extension("yaml");
+            fs::write(file, text.replace("\nsettle: 2s", "\nsettle: 0s")).unwrap();
+        }
         bench
     }
 
@@ -195,6 +203,7 @@ impl Bench {
             ("ttl", "1h"),
             ("max_ttl", "24h"),
             ("ready_timeout", "60s"),
+            ("settle", "0s"),
             ("stop_grace", "1s"),
             (
                 "inputs",
@@ -260,6 +269,18 @@ impl Bench {
         Started::spawn(self.command(args))
     }
 
+    /// One of `tests/cases`, with the lab's image.
+    pub(crate) fn case(&self, name: &str) -> PathBuf {
+        let repo = self.path("repos").join(name);
+        fs::create_dir_all(&repo).unwrap();
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name)).unwrap() {
+            let file = entry.unwrap();
+            let text = fs::read_to_string(file.path()).unwrap().replace("lab/box:1", IMAGE);
+            fs::write(repo.join(file.file_name()), text).unwrap();
+        }
+        repo
+    }
+
     /// A create of a compose stack that is to become ready.
     pub(crate) fn create_stack(&self, host: &str, repo: &Path, more: &[&str]) -> Value {
         self.run(stack_args("profile.compose-e2e", host, repo, more)).ok()
@@ -300,7 +321,8 @@ impl Bench {
         events.as_array().unwrap().iter().map(|event| text(&event["kind"])).collect()
     }
 
-    /// What a host has: one line per container, network, volume, pod, image and file.
+    /// What a host has: one line per container, network, volume, pod, image and file. Docker's volumes without a name say nothing of
+    /// whose they are: other tests have some.
     pub(crate) fn snapshot(&self, host: &str) -> BTreeSet<String> {
         let root = self.workspace_root(host);
         let found = on_host(host, &[SNAPSHOT_SH, root.to_str().unwrap()]);
@@ -310,12 +332,13 @@ impl Bench {
         let operations =
             self.recorded("operations").into_iter().map(|record| format!("sandboxer-{}", text(&record["id"])));
         let ours: Vec<String> = sandboxes.chain(operations).collect();
+        let nameless = |line: &str| line.strip_prefix("volume ").is_some_and(is_random);
         let foreign = |line: &str| {
             let line = line.replace(IMAGE, "");
             let named = line.contains("sbx-") || line.contains("sandboxer-op-");
             named && !line.contains(&self.root) && !ours.iter().any(|name| line.contains(name.as_str()))
         };
-        found.lines().filter(|line| !foreign(line)).map(str::to_owned).collect()
+        found.lines().filter(|line| !foreign(line) && !nameless(line)).map(str::to_owned).collect()
     }
 
     /// Fails unless the host is as it was.
@@ -415,6 +438,11 @@ impl Ran {
         assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "a hint: {self:#?}");
         error
     }
+}
+
+/// Whether a volume's name is one that an engine made up.
+pub(crate) fn is_random(name: &str) -> bool {
+    name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// The exit status that the contract gives a code.

@@ -13,7 +13,7 @@ use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Learnt, PatchOutcome, PatchRun,
     Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored,
-    SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport,
+    SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
@@ -66,6 +66,9 @@ pub(crate) enum Script {
 pub(crate) struct Scripted {
     pub(crate) provision: Mutex<VecDeque<Act>>,
     pub(crate) ready: Mutex<VecDeque<Act>>,
+    /// What is to be waited for beyond that, and how that goes.
+    pub(crate) unsettled: Mutex<Unsettled>,
+    pub(crate) settled: Mutex<VecDeque<Act>>,
     pub(crate) teardown: Mutex<VecDeque<Act>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
     /// How the next scripts of patches end, and what the next sleeps and wakes do.
@@ -216,7 +219,14 @@ impl SandboxExtension for Shared {
             endpoints: Vec::new(),
             attachments: Vec::new(),
         };
-        Ok(Readiness { reachability, services: Vec::new() })
+        let unsettled = self.script.unsettled.lock().unwrap().clone();
+        Ok(Readiness { reachability, services: Vec::new(), unsettled })
+    }
+
+    async fn wait_settled(&self, _: &Target, found: Readiness, _: Duration) -> Result<Readiness, ExtensionError> {
+        self.script.note("wait_settled");
+        Scripted::act(Scripted::next(&self.script.settled)).await?;
+        Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
     async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), ExtensionError> {

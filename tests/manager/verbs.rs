@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 
 use crate::house::{house, now};
 use crate::scripted::Act;
+use sandboxer::domain::extension::Unsettled;
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, ListQuery, RecreateRequest};
 use sandboxer::domain::sandbox::{Reason, State};
 use sandboxer::domain::{Code, OperationState};
@@ -49,6 +50,24 @@ async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready()
         ["provision 2", "wait_ready", "set_deadline"],
         "the owner's counter was raised"
     );
+}
+
+#[tokio::test]
+async fn what_dies_while_it_settles_is_not_ready() {
+    let house = house();
+    *house.script.unsettled.lock().unwrap() = Unsettled::All;
+    assert_eq!(house.create(plain()).await.1, Ok(()));
+    let asked = house.script.asked();
+    assert_eq!(
+        asked[asked.len() - 3..],
+        ["wait_ready", "wait_settled", "set_deadline"],
+        "TTL counts from what is ready"
+    );
+    house.script.settled.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "db ended with status 3"));
+    let (record, ended) = house.create(plain()).await;
+    assert_eq!((ended, &record.state), (Err(Code::OperationFailed), &State::Failed));
+    assert_eq!(record.message.as_deref(), Some("db ended with status 3"));
+    assert!(house.script.asked().contains(&format!("teardown /srv/sbx-{}", record.id)));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A client without a manager, for the tests of the command line: records in memory, operations that end as told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -56,6 +56,8 @@ pub struct Inner {
     /// What `cancel` does to an operation that runs, at once.
     pub cancel_ends: Option<OperationState>,
     pub recovered: Vec<Recovered>,
+    /// What each look at a host finds of a sandbox, before it is what is recorded.
+    pub observed: VecDeque<Result<SandboxRecord, Problem>>,
     /// Whether `recover` never ends.
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
@@ -423,6 +425,14 @@ impl Client for FakeClient {
             std::future::pending::<()>().await;
         }
         Ok(self.lock().recovered.clone())
+    }
+
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem> {
+        let next = self.lock().observed.pop_front();
+        match next {
+            Some(seen) => seen,
+            None => self.get(id).await,
+        }
     }
 
     async fn refresh_services(&self, _: &str) -> Result<(), Problem> {

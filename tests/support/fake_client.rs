@@ -641,6 +641,10 @@ impl Client for FakeClient {
         Ok(Vec::new())
     }
 
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem> {
+        self.get(id).await
+    }
+
     async fn refresh_services(&self, host: &str) -> Result<(), Problem> {
         self.asked.lock().unwrap().push(format!("services {host}"));
         tokio::time::sleep(self.scenario.host_delay).await;
@@ -1004,6 +1008,7 @@ fn view(id: &str, summary: &str, extension: &str, available: bool, inputs: Input
         ttl: Some(Seconds::hours(4)),
         max_ttl: Some(Seconds::hours(24)),
         ready_timeout: Seconds(180),
+        settle: Seconds(2),
         stop_grace: Seconds(2),
         undo: false,
         inputs,

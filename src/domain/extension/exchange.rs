@@ -200,6 +200,20 @@ pub struct Readiness {
     pub reachability: Reachability,
     /// The services as the engine reported them.
     pub services: Vec<Service>,
+    /// Containers that have not run for the profile's `settle` yet, for `wait_settled`.
+    pub unsettled: Unsettled,
+}
+
+/// Which containers still have to show that they stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Unsettled {
+    /// Nothing is to be shown any more.
+    #[default]
+    None,
+    /// All that the sandbox should have.
+    All,
+    /// Those of these names, which were woken.
+    Woken(Vec<String>),
 }
 
 /// What a host has of a sandbox (`inspect`).

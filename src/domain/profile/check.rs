@@ -88,6 +88,9 @@ impl Profile {
         if !(1..=86_400).contains(&self.ready_timeout.get()) {
             refuse("ready_timeout", "'ready_timeout' is 1s to 24h".to_owned());
         }
+        if self.settle.get() > 600 {
+            refuse("settle", "'settle' is at most 10m".to_owned());
+        }
         if self.stop_grace.get() > 600 {
             refuse("stop_grace", "'stop_grace' is at most 10m".to_owned());
         }

@@ -2,7 +2,7 @@
 
 use super::{
     Allowance, Candidate, Compose, InputKind, InputSpec, Inputs, PatchLimits, Placement, PortPolicy, Profile,
-    READY_TIMEOUT, Routing, STOP_GRACE, Seconds, SnapshotMode, SnapshotPolicy, Strategy, Sync, empty_object,
+    READY_TIMEOUT, Routing, SETTLE, STOP_GRACE, Seconds, SnapshotMode, SnapshotPolicy, Strategy, Sync, empty_object,
 };
 use crate::domain::name::{ExtensionId, HostName, ProfileId};
 use crate::domain::recipe_yaml::{Document, FromYaml, Kind, Node, ParseProblem, Reader, join, shown, words_from_yaml};
@@ -47,6 +47,7 @@ const KEYS: &[&str] = &[
     "ttl",
     "max_ttl",
     "ready_timeout",
+    "settle",
     "stop_grace",
     "undo",
     "inputs",
@@ -81,6 +82,7 @@ impl FromYaml for Profile {
             ttl,
             max_ttl,
             ready_timeout: fields.or(r, "ready_timeout", READY_TIMEOUT),
+            settle: fields.or(r, "settle", SETTLE),
             stop_grace: fields.or(r, "stop_grace", STOP_GRACE),
             undo: fields.or(r, "undo", false),
             inputs: fields.or(r, "inputs", Inputs::default()),

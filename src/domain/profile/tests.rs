@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds};
+use sha2::{Digest as _, Sha256};
+
+use super::{Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds, write_canonical};
 use crate::domain::fault::Code;
+use crate::domain::text::hex;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
 
@@ -65,6 +68,7 @@ fn defaults_are_the_contracts() {
     let profile = profile("");
     assert_eq!(profile.ttl, Some(Seconds::hours(4)));
     assert_eq!((profile.max_ttl, profile.ready_timeout, profile.stop_grace), (None, Seconds(180), Seconds(2)));
+    assert_eq!(profile.settle, Seconds(2));
     assert_eq!((profile.patches.timeout, profile.patches.pass_timeout), (Seconds(300), Seconds(600)));
     assert!(!profile.undo);
     assert_eq!(self::profile("ttl: none\n").ttl, None);
@@ -77,6 +81,7 @@ fn meaning_is_checked_with_its_place() {
         ("ttl: 2d\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' (2d) is above 'max_ttl' (1d)"),
         ("ttl: none\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set"),
         ("ttl: 0s\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
+        ("settle: 11m\n", "x.yaml:4:9: 'settle' is at most 10m"),
         ("stop_grace: 11m\n", "x.yaml:4:13: 'stop_grace' is at most 10m"),
         ("ready_timeout: 0s\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
         ("ready_timeout: 25h\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
@@ -162,6 +167,7 @@ fn json_has_integer_seconds_the_files_order_and_reads_back() {
     let json = serde_json::to_value(&profile).unwrap();
     assert_eq!((json["ttl_s"].as_u64(), json["max_ttl_s"].as_u64()), (Some(3600), Some(7200)));
     assert_eq!(json["ready_timeout_s"], 180);
+    assert_eq!(json["settle_s"], 2);
     assert_eq!(json["stop_grace_s"], 2);
     assert_eq!(
         (json["patches"]["timeout_s"].as_u64(), json["patches"]["pass_timeout_s"].as_u64()),
@@ -186,6 +192,19 @@ fn the_hash_follows_the_content_and_not_the_layout() {
     assert_eq!(one.hash().len(), 64);
     assert!(one.hash().chars().all(|c| c.is_ascii_hexdigit() && !c.is_ascii_uppercase()));
     assert_ne!(one.hash(), profile("undo: false\nconfig: {a: 1, b: {c: 2, d: 3}}\n").hash());
+}
+
+#[test]
+fn a_recipe_that_was_kept_before_settle_was_known_reads_as_the_usual_one_under_its_old_hash() {
+    let today = profile("ttl: 1h\n");
+    let mut kept = serde_json::to_value(&today).unwrap();
+    kept.as_object_mut().unwrap().remove("settle_s");
+    let mut text = String::new();
+    write_canonical(&kept, &mut text);
+    let kept: Profile = serde_json::from_value(kept).unwrap();
+    assert_eq!((kept.settle, kept.hash()), (Seconds(2), hex(&Sha256::digest(text.as_bytes()))));
+    assert_eq!(profile("ttl: 1h\nsettle: 2s\n").hash(), kept.hash());
+    assert_ne!(profile("ttl: 1h\nsettle: 0s\n").hash(), kept.hash());
 }
 
 fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -292,6 +311,7 @@ fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
     assert_eq!(with(&|recipe| recipe.ttl = None), ["has the ttl none"]);
     assert_eq!(with(&|recipe| recipe.max_ttl = None), ["has the max_ttl none"]);
     assert_eq!(with(&|recipe| recipe.ready_timeout = Seconds(7200)), ["has the ready_timeout 2h"]);
+    assert_eq!(with(&|recipe| recipe.settle = Seconds(600)), ["has the settle 10m"]);
     assert_eq!(with(&|recipe| recipe.stop_grace = Seconds(600)), ["has the stop_grace 10m"]);
     assert_eq!(with(&|recipe| recipe.patches.timeout = Seconds(600)), ["has the patches.timeout 10m"]);
     assert_eq!(with(&|recipe| recipe.patches.pass_timeout = Seconds(3600)), ["has the patches.pass_timeout 1h"]);

@@ -36,6 +36,7 @@ impl Profile {
         }
         let times = [
             ("ready_timeout", self.ready_timeout, known.ready_timeout),
+            ("settle", self.settle, known.settle),
             ("stop_grace", self.stop_grace, known.stop_grace),
             ("patches.timeout", self.patches.timeout, known.patches.timeout),
             ("patches.pass_timeout", self.patches.pass_timeout, known.patches.pass_timeout),

@@ -140,6 +140,15 @@ impl SandboxExtension for ComposeSsh {
         given::told(self, target, ready::wait_ready(self, target, limit, reporter).await).await
     }
 
+    async fn wait_settled(
+        &self,
+        target: &Target,
+        found: Readiness,
+        limit: Duration,
+    ) -> Result<Readiness, ExtensionError> {
+        given::told(self, target, ready::wait_settled(self, target, found, limit).await).await
+    }
+
     async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {
         deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
     }

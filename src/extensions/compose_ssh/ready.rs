@@ -1,25 +1,29 @@
-//! `wait_ready`: the engine is asked until it says that every long-running service runs.
+//! `wait_ready`: the engine is asked until it says that every long-running service runs; `wait_settled`: until each has run for
+//! a while.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target};
+use crate::domain::Time;
+use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target, Unsettled};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{Failure, Reachability, Service};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
+use crate::extensions::compose_ssh::runtime::{self, Container, Judgement, Observed};
 use crate::extensions::compose_ssh::{ComposeSsh, given};
 use crate::extensions::workspace::reachability::{Door, reachability};
 use crate::extensions::workspace::{self, step};
 use crate::transport::{Command, Transport};
 
 const WORKSPACE_SH: &str = "cd -P -- \"$1\"";
+const AWAKE_SH: &str = include_str!("scripts/awake.sh");
 
-/// Between two questions to the engine.
+/// Between two questions to the engine, and the longest between two while what runs settles.
 const ASK_AGAIN: Duration = Duration::from_millis(300);
+const SETTLING: Duration = Duration::from_millis(700);
 
 pub(super) fn stack(target: &Target) -> Result<Stack, Fault> {
     Stack::from_handle(target.handle.as_ref())
@@ -31,13 +35,20 @@ pub(super) struct Asked<'a> {
     pub(super) transport: &'a dyn Transport,
     pub(super) target: &'a Target,
     pub(super) stack: &'a Stack,
-    pub(super) reporter: &'a dyn Reporter,
+    /// Where it is told how far it is; none where something else is done meanwhile.
+    pub(super) reporter: Option<&'a dyn Reporter>,
     pub(super) until: Instant,
     /// How long that was at first, for a person.
     pub(super) limit: Duration,
 }
 
 impl Asked<'_> {
+    fn tell(&self, stage: &'static str, why: String) {
+        if let Some(reporter) = self.reporter {
+            reporter.report(Report { stage, message: Some(why), ..Report::default() });
+        }
+    }
+
     fn not_ready(&self, code: Code, message: String, words: String, found: &[Container]) -> ExtensionError {
         not_ready(code, message, words, self.stack, &runtime::services(&self.stack.services, found))
     }
@@ -57,9 +68,16 @@ impl Asked<'_> {
         }
     }
 
-    fn late(&self, why: &str, found: &[Container]) -> ExtensionError {
+    /// Too late; the words are those of what ended, or was started again.
+    async fn late(&self, engine: &str, why: &str, found: &[Container]) -> ExtensionError {
         let message = format!("not ready within {} s: {why}", self.limit.as_secs());
-        self.not_ready(Code::Timeout, message, String::new(), found)
+        let troubled = found.iter().find(|container| container.state != "running" && container.exit_code != Some(0));
+        let troubled = troubled.or_else(|| found.iter().find(|container| container.restarts.is_some_and(|n| n > 0)));
+        let words = match troubled {
+            Some(container) => self.last_words(engine, &container.name).await,
+            None => String::new(),
+        };
+        self.not_ready(Code::Timeout, message, words, found)
     }
 }
 
@@ -73,38 +91,74 @@ pub(super) async fn wait_ready(
     let transport = extension.open(&target.host).await?;
     reporter.report(Report { stage: "ready", ..Report::default() });
     let until = Instant::now() + limit;
-    let asked = Asked { transport: transport.as_ref(), target, stack: &stack, reporter, until, limit };
-    until_ready(&asked, &stack.services, None).await
+    let asked = Asked { transport: transport.as_ref(), target, stack: &stack, reporter: Some(reporter), until, limit };
+    until_ready(&asked, Unsettled::All, Wanted::Runs).await
 }
 
-/// Asks until these services run; `only`: nothing else than these containers counts.
+/// Waits until what is unsettled has run for long enough. One that was woken is not asleep any more then.
+pub(super) async fn wait_settled(
+    extension: &ComposeSsh,
+    target: &Target,
+    found: Readiness,
+    limit: Duration,
+) -> Result<Readiness, ExtensionError> {
+    let stack = stack(target)?;
+    let transport = extension.open(&target.host).await?;
+    let transport = transport.as_ref();
+    let until = Instant::now() + limit;
+    let asked = Asked { transport, target, stack: &stack, reporter: None, until, limit };
+    let woken = matches!(found.unsettled, Unsettled::Woken(_));
+    let settled = until_ready(&asked, found.unsettled, Wanted::Settled).await?;
+    if woken {
+        awake(transport, target).await?;
+    }
+    Ok(settled)
+}
+
+/// Notes that nothing of it is asleep any more.
+pub(super) async fn awake(transport: &dyn Transport, target: &Target) -> Result<(), ExtensionError> {
+    step(transport, "start", &Command::script(AWAKE_SH).arg(workspace::workdir(target)?)).await.map(|_| ())
+}
+
+/// How far containers must have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// They run.
+    Runs,
+    /// They have run for the profile's `settle` without a restart.
+    Settled,
+}
+
+/// Asks until these containers have come so far.
 pub(super) async fn until_ready(
     asked: &Asked<'_>,
-    expected: &[Expected],
-    only: Option<&[String]>,
+    unsettled: Unsettled,
+    wanted: Wanted,
 ) -> Result<Readiness, ExtensionError> {
     let &Asked { transport, target, stack, .. } = asked;
     let workspace = workspace::workspace(workspace::workdir(target)?);
-    let report = Report { stage: "ready", ..Report::default() };
     let spec = transport.spec();
     let Some(used) = &stack.runtime else {
         step(transport, "look at the workspace", &Command::script(WORKSPACE_SH).arg(&workspace)).await?;
-        return Ok(Readiness { reachability: reach(spec, &workspace, &[]), services: Vec::new() });
+        let reachability = reach(spec, &workspace, &[]);
+        return Ok(Readiness { reachability, services: Vec::new(), unsettled: Unsettled::None });
     };
-    let counts = |container: &&Container| only.is_none_or(|only| only.contains(&container.name));
     let owners = workspace::owners(target);
-    let mut calm = Calm::default();
+    let mut runs = Runs::default();
     loop {
-        let all = runtime::containers(transport, &used.engine, &target.id, &owners).await?;
-        let found: Vec<Container> = all.iter().filter(counts).cloned().collect();
-        let judged = match runtime::judge(expected, &found) {
-            Judgement::Ready => calm.judge(&found),
-            other => other,
-        };
-        match judged {
+        let Observed { now, containers: all } =
+            runtime::containers(transport, &used.engine, &target.id, &owners).await?;
+        let (why, again) = match judge(stack, &unsettled, &all) {
             Judgement::Ready => {
-                let services = runtime::services(&stack.services, &all);
-                return Ok(Readiness { reachability: reach(spec, &workspace, &all), services });
+                let left = runs.left(&stack.services, &all, now, target.profile.settle.duration());
+                match left {
+                    Some((why, left)) if wanted == Wanted::Settled => (why, left.min(SETTLING)),
+                    left => {
+                        let services = runtime::services(&stack.services, &all);
+                        let unsettled = if left.is_some() { unsettled } else { Unsettled::None };
+                        return Ok(Readiness { reachability: reach(spec, &workspace, &all), services, unsettled });
+                    }
+                }
             }
             Judgement::Broken { container, why } => {
                 let output = match &container {
@@ -113,11 +167,27 @@ pub(super) async fn until_ready(
                 };
                 return Err(asked.not_ready(Code::OperationFailed, why, output, &all));
             }
-            Judgement::Waiting(why) if Instant::now() >= asked.until => return Err(asked.late(&why, &all)),
-            Judgement::Waiting(why) => asked.reporter.report(Report { message: Some(why), ..report.clone() }),
+            Judgement::Waiting(why) => (why, ASK_AGAIN),
+        };
+        if Instant::now() >= asked.until {
+            return Err(asked.late(&used.engine, &why, &all).await);
         }
-        tokio::time::sleep(ASK_AGAIN).await;
+        asked.tell("ready", why);
+        tokio::time::sleep(again).await;
     }
+}
+
+/// Holds what runs against what is asked for.
+fn judge(stack: &Stack, unsettled: &Unsettled, all: &[Container]) -> Judgement {
+    let Unsettled::Woken(names) = unsettled else { return runtime::judge(&stack.services, all) };
+    let found: Vec<Container> = all.iter().filter(|container| names.contains(&container.name)).cloned().collect();
+    if found.len() < names.len() {
+        return Judgement::Waiting(format!("{} of {} containers are there", found.len(), names.len()));
+    }
+    let count = |service: &str| found.iter().filter(|container| container.service == service).count() as u32;
+    let counted = stack.services.iter().map(|service| Expected { replicas: count(&service.name), ..service.clone() });
+    let expected: Vec<Expected> = counted.filter(|service| service.replicas > 0).collect();
+    runtime::judge(&expected, &found)
 }
 
 /// Asks until all containers of a service are as healthy as they can say. One without a health check is.
@@ -125,42 +195,58 @@ pub(super) async fn healthy(asked: &Asked<'_>, service: &str) -> Result<(), Exte
     let Some(used) = &asked.stack.runtime else { return Ok(()) };
     let owners = workspace::owners(asked.target);
     loop {
-        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id, &owners).await?;
+        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id, &owners).await?.containers;
         let mut of = all.iter().filter(|container| container.service == service && container.state == "running");
         let Some(sick) = of.find(|c| c.health.as_deref().is_some_and(|health| health != "healthy")) else {
             return Ok(());
         };
         let why = format!("service {service} is {}", sick.health.as_deref().unwrap_or_default());
         if Instant::now() >= asked.until {
-            return Err(asked.late(&why, &all));
+            return Err(asked.late(&used.engine, &why, &all).await);
         }
-        asked.reporter.report(Report { stage: "start", message: Some(why), ..Report::default() });
+        asked.tell("start", why);
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 
-/// How long a container that the engine had to start again must run before it counts: one look may fall between
-/// two crashes.
-const CALM: Duration = Duration::from_secs(2);
-
-/// Restarts of each container, and since when there were so many.
+/// Since when each container is seen to run without a pause: its start by the host's clock, its restarts, and our own clock. Where
+/// the host's was set back meanwhile, ours tells.
 #[derive(Default)]
-struct Calm(BTreeMap<String, (u32, Instant)>);
+struct Runs(BTreeMap<String, (Option<Time>, u32, Instant)>);
 
-impl Calm {
-    fn judge(&mut self, found: &[Container]) -> Judgement {
-        let mut waiting = None;
-        for container in found.iter().filter(|container| container.state == "running") {
-            let restarts = container.restarts.unwrap_or(0);
-            let seen = self.0.entry(container.name.clone()).or_insert((restarts, Instant::now()));
-            if seen.0 != restarts {
-                *seen = (restarts, Instant::now());
+impl Runs {
+    /// How long the youngest of the services that are to go on running still has to run, and a sentence; none where all have run
+    /// for long enough. A health check that passed says as much.
+    fn left(
+        &mut self,
+        services: &[Expected],
+        found: &[Container],
+        now: Time,
+        settle: Duration,
+    ) -> Option<(String, Duration)> {
+        let stays = |name: &str| services.iter().any(|service| service.name == name && !service.one_shot);
+        let mut most: Option<(String, Duration)> = None;
+        for container in found.iter().filter(|container| container.state == "running" && stays(&container.service)) {
+            let (started, restarts) = (container.started_at, container.restarts.unwrap_or(0));
+            let seen = self.0.entry(container.id.clone()).or_insert_with(|| (started, restarts, Instant::now()));
+            if (seen.0, seen.1) != (started, restarts) {
+                *seen = (started, restarts, Instant::now());
             }
-            if restarts > 0 && seen.1.elapsed() < CALM {
-                waiting = Some(format!("service {} was started again {restarts} times", container.service));
+            let runs = started.map_or(Duration::ZERO, |started| now.since(started)).max(seen.2.elapsed());
+            if runs >= settle || container.health.as_deref() == Some("healthy") {
+                continue;
             }
+            let left = settle.saturating_sub(runs);
+            if most.as_ref().is_some_and(|(_, most)| *most >= left) {
+                continue;
+            }
+            let name = &container.service;
+            let again = if restarts > 0 { format!(", started again {restarts} times") } else { String::new() };
+            let why =
+                format!("service {name} has run for {:.1} s of {} s{again}", runs.as_secs_f64(), settle.as_secs());
+            most = Some((why, left));
         }
-        waiting.map_or(Judgement::Ready, Judgement::Waiting)
+        most
     }
 }
 

@@ -25,7 +25,9 @@ mod labels;
 mod load;
 mod merge;
 mod mounts;
+mod nameless;
 mod networks;
+mod order;
 mod paths;
 mod policy;
 mod ports;
@@ -273,13 +275,16 @@ fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Val
         configs: names(&configs),
         built: built(&services, pass),
     };
-    let (services, plans, used) = services_of(services, &declared, pass)?;
+    let (mut services, plans, used) = services_of(services, &declared, pass)?;
+    order::judge(&services, pass);
     let networks = networks::render(networks, &used, pass);
     attachments::judge(&services, &networks, pass);
+    let mut volumes = resources::volumes(volumes, pass)?;
+    nameless::settle(&mut services, &mut volumes, pass);
     let sections = [
         ("services", services),
         ("networks", networks),
-        ("volumes", resources::volumes(volumes, pass)?),
+        ("volumes", volumes),
         ("secrets", resources::files("secrets", secrets, pass)?),
         ("configs", resources::files("configs", configs, pass)?),
     ];
@@ -297,7 +302,7 @@ fn started(services: Map<String, Value>, pass: &mut Pass<'_>) -> Map<String, Val
         pass.findings().refuse("services", None, format!("a sandbox has at most {MAX_SERVICES} services; start fewer"));
         return Map::new();
     }
-    let mut kept = Map::new();
+    let (mut kept, mut left_out) = (Map::new(), BTreeSet::new());
     for (name, service) in services {
         let profiles: Vec<String> =
             merge::list(service.get("profiles").cloned().unwrap_or_default()).iter().map(merge::scalar).collect();
@@ -316,7 +321,16 @@ fn started(services: Map<String, Value>, pass: &mut Pass<'_>) -> Map<String, Val
         } else {
             pass.findings()
                 .rewrite(&path, format!("is left out: it starts only with the profile `{}`", profiles.join("` or `")));
+            left_out.extend(profiles);
         }
+    }
+    if kept.is_empty() && !left_out.is_empty() {
+        let profiles: Vec<String> = left_out.into_iter().collect();
+        let message = format!(
+            "no service is started: each waits for a profile; set COMPOSE_PROFILES in .env, to one of {}",
+            profiles.join(", ")
+        );
+        pass.findings().refuse("services", None, message);
     }
     kept
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::domain::Time;
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::Flavour;
 use crate::domain::fault::{Code, Fault};
@@ -16,6 +17,7 @@ use crate::transport::{Command, Output, Transport};
 const INSPECT_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/clock.sh"),
     include_str!("scripts/inspect.sh")
 );
 const LOGS_SH: &str = include_str!("scripts/logs.sh");
@@ -34,6 +36,15 @@ pub(super) struct Container {
     pub(super) restarts: Option<u32>,
     pub(super) health: Option<String>,
     pub(super) ports: Vec<Published>,
+    /// When it was started last, by the host's clock.
+    pub(super) started_at: Option<Time>,
+}
+
+/// Containers of a sandbox, and the host's clock just before it was asked for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Observed {
+    pub(super) now: Time,
+    pub(super) containers: Vec<Container>,
 }
 
 /// One published port.
@@ -62,14 +73,23 @@ pub(super) async fn containers(
     engine: &str,
     id: &SandboxId,
     owners: &str,
-) -> Result<Vec<Container>, ExtensionError> {
+) -> Result<Observed, ExtensionError> {
     let command = Command::script(INSPECT_SH).args([engine, id.as_str(), owners]);
     let output = step(transport, "ask the engine", &command).await?;
-    parse(&output.stdout).ok_or_else(|| {
+    parse_observed(&output.text()).ok_or_else(|| {
         Fault::new(Code::OperationFailed, format!("{engine}'s answer about sandbox {id} cannot be read"))
             .detail("step", "ask the engine")
             .into()
     })
+}
+
+/// Reads the host's clock, and behind it what the engine printed.
+fn parse_observed(text: &str) -> Option<Observed> {
+    let (clock, json) = text.split_once('\n')?;
+    let (seconds, fraction) = clock.split_once('.')?;
+    // A `date` without fractions says `%N` or nothing; then the host is taken to be at the second's beginning.
+    let fraction = if fraction.is_empty() || fraction.contains(|c: char| !c.is_ascii_digit()) { "0" } else { fraction };
+    Some(Observed { now: format!("{seconds}.{fraction}Z").parse().ok()?, containers: parse(json.as_bytes())? })
 }
 
 /// Reads what `docker inspect` or `podman inspect` printed. podman-compose's own chatter never comes this way.
@@ -109,12 +129,14 @@ fn container(json: &Value) -> Container {
         sandbox: labels["sandboxer.id"].as_str().unwrap_or_default().to_owned(),
         service: labels["com.docker.compose.service"].as_str().unwrap_or_default().to_owned(),
         state: word.to_owned(),
-        exit_code: (word == "exited" || word == "dead")
+        exit_code: matches!(word, "exited" | "dead" | "restarting")
             .then(|| state["ExitCode"].as_i64().and_then(|code| i32::try_from(code).ok()))
             .flatten(),
         restarts: json["RestartCount"].as_u64().and_then(|count| u32::try_from(count).ok()),
         health: health.filter(|word| !word.is_empty()).map(str::to_owned),
         ports: ports(&json["NetworkSettings"]["Ports"]),
+        // One that was never started has the year 1.
+        started_at: state["StartedAt"].as_str().and_then(|at| at.parse().ok()).filter(|at: &Time| at.unix() > 0),
     }
 }
 
@@ -203,7 +225,7 @@ pub(super) async fn started(
     if runtime.flavour != Flavour::PodmanCompose {
         return Ok(());
     }
-    let found = containers(transport, &runtime.engine, id, owner).await?;
+    let found = containers(transport, &runtime.engine, id, owner).await?.containers;
     let lacking = stack.services.iter().find_map(|want| {
         let have: Vec<&Container> = found.iter().filter(|c| c.service == want.name).collect();
         if have.len() < want.replicas as usize {
@@ -277,6 +299,7 @@ mod tests {
             restarts: None,
             health: None,
             ports: Vec::new(),
+            started_at: None,
         }
     }
 

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target};
+use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target, Unsettled};
 use crate::domain::fault::{Code, Fault};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::look::read;
-use crate::extensions::compose_ssh::ready::{self, Asked};
+use crate::extensions::compose_ssh::ready::{self, Asked, Wanted};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{
-    Steps, before_anything, exec, expected_of, failed, look, owners, root, step, workdir,
-};
+use crate::extensions::workspace::{Steps, before_anything, exec, expected_of, failed, look, owners, root, workdir};
 use crate::failpoint;
 use crate::transport::Command;
 
@@ -42,7 +40,6 @@ const SLEEP_SH: &str = concat!(
     include_str!("scripts/sleep.sh")
 );
 const START_SH: &str = concat!(turn!(), include_str!("scripts/start.sh"));
-const AWAKE_SH: &str = include_str!("scripts/awake.sh");
 
 /// How long the containers may take to stop beyond the grace that they get, or to start.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -89,7 +86,8 @@ pub(super) async fn sleep(
     Ok(())
 }
 
-/// Starts what ran when it was put to sleep, and waits until all of that runs, both within `limit`.
+/// Starts what ran when it was put to sleep, and waits until all of that runs, both within `limit`. That it sleeps stays noted until it
+/// has settled: what ends before is still to be started by the next wake.
 pub(super) async fn wake(
     extension: &ComposeSsh,
     target: &Target,
@@ -108,11 +106,11 @@ pub(super) async fn wake(
     }
     let stack = ready::stack(target)?;
     let containers = read(found.inspected.as_deref().unwrap_or_default(), &target.host)?;
-    let asked = Asked { transport, target, stack: &stack, reporter, until, limit };
+    let asked = Asked { transport, target, stack: &stack, reporter: Some(reporter), until, limit };
     let Some(names) = found.asleep else {
         // Somebody has woken it already.
         steps.next("ready");
-        return ready::until_ready(&asked, &stack.services, None).await;
+        return ready::until_ready(&asked, Unsettled::All, Wanted::Runs).await;
     };
     let ran = Ran::new(&stack, &containers, names).map_err(|missing| gone(target, &missing))?;
     let engine = stack.runtime.as_ref().map_or("", |runtime| runtime.engine.as_str());
@@ -141,10 +139,11 @@ pub(super) async fn wake(
     }
     failpoint::reached("wake.started");
     steps.next("ready");
-    let ready = ready::until_ready(&asked, &ran.expected, Some(&ran.names)).await?;
+    let ready = ready::until_ready(&asked, Unsettled::Woken(ran.names), Wanted::Runs).await?;
     something_runs(target, &stack, &ready)?;
-    // Not before: what ended in a wake that failed is still to be started by the next one.
-    step(transport, "start", &Command::script(AWAKE_SH).arg(workdir(target)?)).await?;
+    if ready.unsettled == Unsettled::None {
+        ready::awake(transport, target).await?;
+    }
     Ok(ready)
 }
 

@@ -6,7 +6,9 @@ use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
 use crate::domain::fault::Fault;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Rewrite;
-use crate::extensions::compose_ssh::render::{self, HostContext, LocalTree, RenderError, RenderInput, Rendered, Tree};
+use crate::extensions::compose_ssh::render::{
+    self, Dialect, HostContext, LocalTree, RenderError, RenderInput, Rendered, Tree,
+};
 use crate::extensions::compose_ssh::workspace_only;
 use crate::extensions::workspace::repo;
 
@@ -22,7 +24,14 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
     if workspace_only(&request.profile) {
         return Ok(preview);
     }
-    note(render(request, PREVIEW_WORKDIR, &HostContext::default()).await?, &mut preview);
+    let mut rendering = render(request, PREVIEW_WORKDIR, &HostContext::default()).await?;
+    // What one compose would rewrite says nothing of a host that has another.
+    for dialect in [Dialect::V1, Dialect::Podman, Dialect::Narrow] {
+        let host = HostContext { dialect, ..HostContext::default() };
+        let there = render(request, PREVIEW_WORKDIR, &host).await?;
+        rendering.rewrites.retain(|rewrite| there.rewrites.contains(rewrite));
+    }
+    note(rendering, &mut preview);
     Ok(preview)
 }
 

@@ -24,20 +24,30 @@ pub(crate) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
 
 /// What would be transferred from it.
 pub(crate) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Fault> {
+    plan_within(request, limits(request)).await
+}
+
+fn limits(request: &ProvisionRequest) -> Limits {
+    if request.allow_large { Limits::none() } else { Limits::contract() }
+}
+
+async fn plan_within(request: &ProvisionRequest, limits: Limits) -> Result<Option<Plan>, Fault> {
     let Some(source) = repository(&request.inputs) else { return Ok(None) };
-    let limits = if request.allow_large { Limits::none() } else { Limits::contract() };
     transfer::plan(&source, &request.profile.sync.exclude, limits).await.map(Some)
 }
 
 /// How much would be transferred, or why it is refused.
 pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
     let mut preview = Preview::default();
-    match plan(request).await {
-        Ok(Some(plan)) => {
-            preview.files = plan.files;
-            preview.bytes = plan.bytes;
-        }
-        Ok(None) => {}
+    // Counted also where it is too much.
+    let planned = plan_within(request, Limits::none()).await.and_then(|plan| {
+        let Some(plan) = plan else { return Ok(()) };
+        preview.files = plan.files;
+        preview.bytes = plan.bytes;
+        plan.check(&limits(request))
+    });
+    match planned {
+        Ok(()) => {}
         Err(fault) if fault.code == Code::InvalidInput => {
             let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             preview.refusals.push(Refusal { path: REPO.to_owned(), message: format!("{fault}{hint}"), allow: None });

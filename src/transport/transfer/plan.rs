@@ -63,6 +63,27 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether it may be sent.
+    ///
+    /// Errors: as [`plan`] for what is above the limits.
+    pub fn check(&self, limits: &Limits) -> Result<(), Fault> {
+        let Self { files, bytes, .. } = *self;
+        if limits.allow_large || (files <= limits.files && bytes <= limits.bytes) {
+            return Ok(());
+        }
+        let message = if files > limits.files {
+            format!("the repository has more than {} files", limits.files)
+        } else {
+            format!("the repository has {bytes} bytes in {files} files, more than {} bytes", limits.bytes)
+        };
+        Err(Fault::invalid_input("repo", message)
+            .hint(format!("--yes sends it all the same; sync.exclude or a {IGNORE_FILE} file leaves parts out"))
+            .detail("files", files)
+            .detail("bytes", bytes)
+            .detail("max_files", limits.files)
+            .detail("max_bytes", limits.bytes))
+    }
+
     /// The list from its beginning: each path relative to the source and behind `./`, each with a NUL behind it; files
     /// before the directories they are in. (An extracting busybox sets a directory's mode and time at once: whatever
     /// came after it could not be written into a read-only one, and would change its time.)
@@ -161,7 +182,7 @@ impl Walk {
                 Refusal::IgnoreFile(path) => return Err(not_regular(&path)),
             }
         }
-        tally.check_limits(&self.limits)?;
+        tally.plan.check(&self.limits)?;
         tally.check_unreadable()?;
         // Deepest first: the walk told parents before their children.
         for directory in tally.directories.iter().rev() {
@@ -317,24 +338,6 @@ impl Tally {
         if self.unreadable.len() < NAMED {
             self.unreadable.push(path);
         }
-    }
-
-    fn check_limits(&self, limits: &Limits) -> Result<(), Fault> {
-        let Plan { files, bytes, .. } = self.plan;
-        if limits.allow_large || (files <= limits.files && bytes <= limits.bytes) {
-            return Ok(());
-        }
-        let message = if files > limits.files {
-            format!("the repository has more than {} files", limits.files)
-        } else {
-            format!("the repository has {bytes} bytes in {files} files, more than {} bytes", limits.bytes)
-        };
-        Err(Fault::invalid_input("repo", message)
-            .hint(format!("--yes sends it all the same; sync.exclude or a {IGNORE_FILE} file leaves parts out"))
-            .detail("files", files)
-            .detail("bytes", bytes)
-            .detail("max_files", limits.files)
-            .detail("max_bytes", limits.bytes))
     }
 
     fn check_unreadable(&self) -> Result<(), Fault> {

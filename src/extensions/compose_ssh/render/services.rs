@@ -204,6 +204,7 @@ fn image(
     declared: &Declared,
     pass: &mut Pass<'_>,
 ) -> String {
+    let policy = child(path, "pull_policy");
     let path = child(path, "image");
     let written = service.get("image").map(scalar).unwrap_or_default();
     let image = match (built, declared.built.get(&written)) {
@@ -218,6 +219,17 @@ fn image(
         pass.findings().rewrite(&path, format!("`{written}` is built here and called `{image}` in the sandbox"));
     }
     service.insert("image".to_owned(), image.clone().into());
+    // Nobody but this sandbox has it: whoever looked for it elsewhere could be given something else.
+    let pulled = match (built, declared.built.contains_key(&written)) {
+        (Some(_), _) => "build",
+        (None, true) => "never",
+        (None, false) => return image,
+    };
+    let asked = service.insert("pull_policy".to_owned(), pulled.into()).map(|asked| scalar(&asked));
+    if let Some(asked) = asked.filter(|asked| asked != pulled) {
+        let here = format!("`{asked}` became `{pulled}`: the image is built here");
+        pass.findings().rewrite(&policy, here);
+    }
     image
 }
 

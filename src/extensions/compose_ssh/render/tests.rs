@@ -14,6 +14,7 @@ mod options;
 mod projects;
 mod refusals;
 mod replaced;
+mod started;
 
 struct Case {
     files: Vec<(String, String)>,

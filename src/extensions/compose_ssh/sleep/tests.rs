@@ -29,6 +29,7 @@ fn there(services: &[&str]) -> Vec<Container> {
         restarts: None,
         health: None,
         ports: Vec::new(),
+        started_at: None,
     };
     services.iter().map(container).collect()
 }

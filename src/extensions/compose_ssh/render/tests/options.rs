@@ -316,7 +316,7 @@ fn what_honest_files_say_keeps_working() {
         "annotations: {org.opencontainers.image.title: x}",
         "user: '1000:1000'\nworking_dir: '/a dir'\nhostname: my_host\nstop_signal: SIGRTMIN+3\nstop_grace_period: 1m\nshm_size: '2gb'\ncpuset: 0,1\nmem_limit: 1.5g\npids_limit: -1",
         "build: {context: ./ok, args: {A: 'b,c'}, target: prod, cache_from: ['app:1', 'type=registry,ref=registry.example:5000/app:cache'], shm_size: 1g, extra_hosts: ['a:1.2.3.4'], platforms: [linux/amd64], secrets: [s, {source: s, target: t}], ulimits: {nofile: 1024}, labels: {a: b}, network: none}",
-        "dns: 1.1.1.1\ndns_opt: ['ndots:1', use-vc]\ndns_search: [example.com]\nexpose: [80, '53/udp', 3000-3005]\ncap_drop: ALL\ngroup_add: [docker, 1000]\nlinks: ['web:other']",
+        "dns: 1.1.1.1\ndns_opt: ['ndots:1', use-vc]\ndns_search: [example.com]\nexpose: [80, '53/udp', 3000-3005]\ncap_drop: ALL\ngroup_add: [docker, 1000]",
         "deploy: {mode: replicated, replicas: 1, resources: {limits: {cpus: '0.5', memory: 64M}, reservations: {memory: 32M}}, restart_policy: {condition: on-failure, delay: 5s, max_attempts: 3, window: 120s}, placement: {constraints: ['node.role == manager']}, update_config: {parallelism: 2}}",
         "restart: on-failure:5\npull_policy: always\nblkio_config: {weight: 300, device_read_bps: [{path: /dev/sda, rate: 12mb}]}\noom_score_adj: 5\ncpu_quota: 50000\nstorage_opt: {size: 1g}",
         "secrets: [s, {source: s, target: other, mode: 0o440, uid: '103'}, {source: s, target: /etc/s}]",

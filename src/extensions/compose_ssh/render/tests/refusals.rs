@@ -123,7 +123,6 @@ fn what_stays_in_the_sandbox_is_rendered() {
         "cap_add: []",
         "security_opt: ['no-new-privileges:true']",
         "network_mode: none",
-        "pid: service:web",
         "ipc: shareable",
         "userns_mode: ''",
         "tmpfs: /tmp",
@@ -153,6 +152,11 @@ fn what_stays_in_the_sandbox_is_rendered() {
     ] {
         let body = body.replace("'in/", "'./in/");
         Case::web(&body).file("ok/f", "").file("Dockerfile", "").link("in", "ok").render();
+    }
+    for body in ["pid: service:db", "ipc: service:db", "network_mode: service:db", "links: ['db:other']"] {
+        let mut case = Case::web(body);
+        case.files[0].1.push_str("  db: {image: db}\n");
+        case.render();
     }
 }
 

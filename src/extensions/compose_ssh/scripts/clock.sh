@@ -1,0 +1,2 @@
+# The host's clock, in a line of its own before whatever is asked for behind it.
+date -u '+%Y-%m-%dT%H:%M:%S.%N'

@@ -1,0 +1,104 @@
+//! Small repositories that real compose files led to (`tests/cases`), where it takes a host to tell.
+
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, engine, is_random, on_host, stack_args, text};
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_dry_run_ends_as_the_create_does() {
+    let bench = Bench::new();
+    for (case, host, status) in [
+        ("cycle", DOCKER, 2),
+        ("cycle", PODMAN, 2),
+        ("only-profiles", DOCKER, 2),
+        ("only-profiles", PODMAN, 2),
+        ("podman-configs", PODMAN, 2),
+        ("podman-configs", DOCKER, 0),
+    ] {
+        let repo = bench.case(case);
+        let dry = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run"]));
+        assert_eq!(
+            (dry.status, dry.json()["ok"].as_bool()),
+            (Some(status), Some(status == 0)),
+            "{case} {host}: {dry:#?}"
+        );
+        let made = bench.run(stack_args("profile.compose-e2e", host, &repo, &[]));
+        assert_eq!(made.status, Some(status), "{case} {host}: {made:#?}");
+        assert_eq!(bench.stored().len(), usize::from(status == 0), "{case} {host}: what is refused leaves no record");
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_volume_without_a_name_comes_back_or_is_said_not_to_on_every_compose() {
+    let bench = Bench::with(&["coulombcore-new", "sandboxer01-v1"]);
+    let repo = bench.case("anonymous-volume-podman");
+    for host in [PODMAN, "coulombcore-new", DOCKER, "sandboxer01-v1"] {
+        let before = bench.snapshot(host);
+        let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+        let in_cache = |id: &str, words: &str| {
+            let script = format!("$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c '{words}'");
+            on_host(host, &[&script, engine(host), id])
+        };
+        in_cache(&id, "echo kept >/cache/file");
+        let snapshot = bench.run(["snapshot", &id]).ok();
+        let captured: Vec<String> = names(&snapshot["captured_volumes"]);
+        let missed: Vec<String> = names(&snapshot["not_captured"]);
+        let volume = "$1 inspect --type container -f '{{range .Mounts}}{{.Name}}{{end}}' $($1 ps -q --filter label=sandboxer.id=$2)";
+        let volume = on_host(host, &[volume, engine(host), &id]).trim().to_owned();
+        assert_eq!(is_random(&volume), engine(host) == "docker", "{host}: {volume}");
+        bench.run(["destroy", "--yes", &id]).ok();
+        let left = on_host(host, &["$1 volume ls -q --filter name=$2", engine(host), &volume]);
+        assert_eq!(left, "", "{host}: it goes with the sandbox");
+        if engine(host) == "podman" {
+            assert_eq!((captured, missed), (vec!["app_cache".to_owned()], Vec::new()), "{host}");
+            let back = text(&bench.run(["restore", &text(&snapshot["id"])]).ok()["id"]);
+            assert_eq!(in_cache(&back, "cat /cache/file").trim(), "kept", "{host}");
+            bench.run(["destroy", "--yes", &back]).ok();
+        } else {
+            assert_eq!((captured, missed), (Vec::new(), vec!["/cache".to_owned()]), "{host}");
+        }
+        bench.run(["snapshots", "delete", &text(&snapshot["id"]), "--yes"]).ok();
+        bench.assert_unchanged(host, &before);
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn what_an_image_asks_for_as_a_volume_is_said_not_to_be_in_a_snapshot() {
+    let bench = Bench::new();
+    let profile = bench.profile("building", "compose: {ports: ephemeral, allow: [builds]}");
+    let dockerfile = format!("FROM {IMAGE}\nVOLUME /data\n");
+    let compose = "services:\n  app: {build: ., command: [sleep, \"1000\"], stop_signal: SIGKILL}\n";
+    let repo = bench.repository("image", &[("docker-compose.yml", compose), ("Dockerfile", &dockerfile)]);
+    for host in [DOCKER, PODMAN] {
+        let id = text(&bench.run(stack_args(&profile, host, &repo, &[])).ok()["id"]);
+        let snapshot = bench.run(["snapshot", &id]).ok();
+        assert_eq!(names(&snapshot["not_captured"]), ["/data"], "{host}: {snapshot:#}");
+        bench.run(["destroy", "--yes", &id]).ok();
+        bench.run(["snapshots", "delete", &text(&snapshot["id"]), "--yes"]).ok();
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn what_is_built_is_looked_up_in_no_registry() {
+    let bench = Bench::with(&["coulombcore-new", "sandboxer01-v1", "sandboxer01-v5"]);
+    let profile = bench.profile("building", "compose: {ports: ephemeral, allow: [builds]}");
+    let repo = bench.case("build-is-pulled");
+    for host in [DOCKER, "sandboxer01-v5", "sandboxer01-v1", PODMAN, "coulombcore-new"] {
+        let id = text(&bench.run(stack_args(&profile, host, &repo, &[])).ok()["id"]);
+        let record = bench.get(&id);
+        // Each tool says what it pulls; podman-compose says each of its commands.
+        let said = text(&record["handle"]["up_output"]);
+        assert!(!said.is_empty(), "{host}");
+        assert!(!said.to_lowercase().contains("pull"), "{host}: {said}");
+        bench.run(["destroy", "--yes", &id]).ok();
+    }
+}
+
+fn names(list: &Value) -> Vec<String> {
+    assert_ne!(*list, json!(null));
+    list.as_array().unwrap().iter().map(|volume| text(&volume["name"])).collect()
+}
