@@ -243,6 +243,8 @@ pub enum Update {
     Record(Box<SandboxRecord>),
     /// Snapshots or patches changed, by whichever process.
     Snapshots,
+    /// Operations began or ended, by whichever process.
+    Operations,
     /// The listener was too slow, or events are older than kept: read everything again.
     Resync,
 }

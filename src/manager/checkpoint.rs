@@ -10,7 +10,7 @@ use crate::domain::extension::{
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -263,6 +263,9 @@ impl SandboxManager {
             tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
         };
         failpoint::reached("snapshot.cleared");
+        if fault.code == Code::Cancelled {
+            fault = called_off(id, resumed.is_ok() && removed.is_ok());
+        }
         let message = fault.message.clone();
         let unremoved = removed.is_err();
         if let Err(why) = removed {
@@ -308,6 +311,14 @@ impl SandboxManager {
         self.drop_bygone().await;
         Ok(fault)
     }
+}
+
+/// The error of a snapshot that was cancelled, by what the clearing up came to.
+fn called_off(id: &SnapshotId, cleared: bool) -> Fault {
+    if cleared {
+        return CancelOutcome::Undone.fault(format!("snapshot {id}: cancelled; nothing of it is left"));
+    }
+    CancelOutcome::Stopped.fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
 }
 
 fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {

@@ -11,7 +11,7 @@ use crate::domain::extension::{
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::operation::Operation;
+use crate::domain::operation::{CancelOutcome, Operation};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
 use crate::domain::text::last_lines;
@@ -281,6 +281,7 @@ impl SandboxManager {
         };
         let keep = report.is_none();
         failpoint::reached("rollback.torn_down");
+        let fault = if cancelled { called_off(work, report.as_ref()) } else { fault };
         let fault = explain(fault, &failure, report.as_ref(), keep);
         let kept_until = self.now().plus_seconds(KEPT_FAILED_S);
         let message = fault.message.clone();
@@ -325,14 +326,14 @@ impl SandboxManager {
     }
 
     /// Runs extension work until it ends or somebody, here or in another process, cancels the operation. The work
-    /// is dropped then: the extension's contract says that this is safe.
+    /// is dropped then: the extension's contract says that this is safe. How that leaves things is the caller's to say.
     pub(super) async fn or_cancelled<T>(
         &self,
         id: &SandboxId,
         cancel: &CancellationToken,
         work: impl Future<Output = Result<T, ExtensionError>>,
     ) -> Result<T, ExtensionError> {
-        let cancelled = || Fault::new(Code::Cancelled, format!("sandbox {id}: cancelled and rolled back")).into();
+        let cancelled = || Fault::new(Code::Cancelled, format!("sandbox {id}: cancelled")).into();
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(cancelled()),
@@ -389,6 +390,20 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     // Plain data with strings for keys: it is always JSON.
     record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
     record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
+}
+
+/// The error of an establishment that was cancelled, by what its rollback came to.
+fn called_off(work: &Establishment, report: Option<&TeardownReport>) -> Fault {
+    let (id, host) = (&work.provision.id, &work.provision.host);
+    if !report.is_some_and(TeardownReport::is_clean) {
+        let message = format!("sandbox {id}: cancelled, and not all that was made on {host} could be taken back");
+        return CancelOutcome::Stopped.fault(message);
+    }
+    if work.recreate {
+        let message = format!("sandbox {id}: cancelled after the old one was removed; nothing of the new one is left");
+        return CancelOutcome::Stopped.fault(message).hint(format!("`sandboxer recreate {id}` makes it again"));
+    }
+    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

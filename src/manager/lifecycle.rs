@@ -9,7 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Report, Reporter, Target, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
@@ -69,7 +69,7 @@ impl SandboxManager {
         forced: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
-        let held = self.take_over_or_cancelled(id, operation, false, cancel).await?;
+        let held = self.take_over(id, operation, false, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state == State::Destroyed {
             return Ok(());
@@ -80,21 +80,6 @@ impl SandboxManager {
         drop(held);
         self.collect_tombstones(&before.host).await;
         Ok(())
-    }
-
-    /// The sandbox's lock, unless somebody calls the removal off before it has begun.
-    pub(super) async fn take_over_or_cancelled(
-        &self,
-        id: &SandboxId,
-        operation: &Operation,
-        forget: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Box<dyn Held>, Fault> {
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed"))),
-            held = self.take_over(id, operation, forget) => held,
-        }
     }
 
     /// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
@@ -261,8 +246,18 @@ impl SandboxManager {
         Err(told(last.unwrap_or_else(|| Fault::internal("no teardown was tried")), touched))
     }
 
-    /// The sandbox's lock: at once, or after whoever holds it rolled back.
-    async fn take_over(&self, id: &SandboxId, operation: &Operation, forget: bool) -> Result<Box<dyn Held>, Fault> {
+    /// The sandbox's lock: at once, or after whoever holds it was cancelled; unless somebody cancels the removal before it has
+    /// begun.
+    pub(super) async fn take_over(
+        &self,
+        id: &SandboxId,
+        operation: &Operation,
+        forget: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Box<dyn Held>, Fault> {
+        if cancel.is_cancelled() {
+            return Err(not_begun(id, None));
+        }
         if let Some(held) = self.parts.locks.try_lock(id).await? {
             return Ok(held);
         }
@@ -274,7 +269,7 @@ impl SandboxManager {
             self.request_cancel(id, None).await?;
         }
         let what = kind.map_or("another operation".to_owned(), |kind| kind.to_string());
-        let doing = if removing { format!("{what} removes it already") } else { format!("asked {what} to roll back") };
+        let doing = if removing { format!("{what} removes it already") } else { format!("asked {what} to end") };
         let reporter = JobReporter::new(&self.jobs, operation);
         reporter.report(Report { stage: "wait", message: Some(doing), ..Report::default() });
         let until = Instant::now() + LOCK_WAIT;
@@ -282,8 +277,9 @@ impl SandboxManager {
             if let Some(held) = self.parts.locks.try_lock(id).await? {
                 return Ok(held);
             }
-            if self.parts.operations.get(&operation.id).await?.is_some_and(|written| written.cancel_requested) {
-                return Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed")));
+            let written = self.parts.operations.get(&operation.id).await?;
+            if cancel.is_cancelled() || written.is_some_and(|written| written.cancel_requested) {
+                return Err(not_begun(id, (!removing).then_some(&what)));
             }
             tokio::time::sleep(LOCK_LOOK).await;
         }
@@ -317,9 +313,20 @@ pub(super) fn host_news(record: &SandboxRecord, fault: &Fault) -> Vec<News> {
     vec![(kind, serde_json::json!({"host": record.host, "message": fault.message}))]
 }
 
+/// A removal that was cancelled before it began; `asked`: whose end it had asked for by then.
+fn not_begun(id: &SandboxId, asked: Option<&String>) -> Fault {
+    match asked {
+        None => CancelOutcome::Undone.fault(format!("sandbox {id}: nothing was removed")),
+        Some(what) => CancelOutcome::Stopped
+            .fault(format!("sandbox {id}: nothing was removed, but {what} was asked to end before that"))
+            .hint(format!("`sandboxer get {id}` shows what became of it")),
+    }
+}
+
 /// A removal that was cancelled: what is removed stays removed, and the record says that it is not over.
 fn cut_off(id: &SandboxId) -> Fault {
-    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off; it stays `destroying`"))
+    CancelOutcome::Stopped
+        .fault(format!("the removal of sandbox {id} was cut off; it stays `destroying`"))
         .hint(format!("`sandboxer destroy {id}` finishes it"))
 }
 

@@ -255,7 +255,7 @@ impl SandboxManager {
         }
     }
 
-    /// Asks an operation to roll back: one of this process directly, another's through its record.
+    /// Asks for an operation's end: of one of this process directly, of another's through its record.
     pub async fn cancel(&self, id: &OperationId) -> Result<(), Fault> {
         if self.jobs.cancel(id) {
             return Ok(());
@@ -269,9 +269,9 @@ impl SandboxManager {
             }
             // One that works on a snapshot alone looks for this by itself.
             None if operation.state == OperationState::Running => {
-                self.parts.operations.put(Operation { cancel_requested: true, ..operation }).await
+                self.parts.operations.request_cancel(id).await.map(|_| ())
             }
-            // It has ended: there is nothing to roll back.
+            // It has ended by itself.
             _ => Ok(()),
         }
     }

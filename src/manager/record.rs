@@ -10,7 +10,7 @@ use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
@@ -212,6 +212,7 @@ impl SandboxManager {
             host: self.parts.settings.machine.clone(),
             actor: self.actor(),
             cancel_requested: false,
+            cancel_outcome: None,
             error: None,
         }
     }
@@ -251,7 +252,9 @@ impl SandboxManager {
         operation.finished_at = Some(self.now());
         // Another process may have asked for the end meanwhile, which only the written one says.
         let written = self.parts.operations.get(&operation.id).await.ok().flatten();
-        operation.cancel_requested |= written.is_some_and(|written| written.cancel_requested);
+        operation.cancel_requested |=
+            written.is_some_and(|written| written.cancel_requested) || self.jobs.is_cancelled(&operation.id);
+        operation.cancel_outcome = operation.cancel_requested.then(|| cancel_outcome(&result));
         operation.state = match &result {
             Ok(()) => OperationState::Succeeded,
             Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
@@ -324,14 +327,20 @@ impl SandboxManager {
         let record = ask.await?;
         // One that still waits for the sandbox is not on the record.
         let asked = only.or(record.operation.as_ref().map(|running| &running.id));
-        if let Some(asked) = asked
-            && let Some(mut operation) = self.parts.operations.get(asked).await?
-            && operation.state == OperationState::Running
-        {
-            operation.cancel_requested = true;
-            self.parts.operations.put(operation).await?;
+        if let Some(asked) = asked {
+            self.parts.operations.request_cancel(asked).await?;
         }
         Ok(record)
+    }
+}
+
+/// How an operation was left whose end somebody asked for.
+fn cancel_outcome(result: &Result<(), Fault>) -> CancelOutcome {
+    match result {
+        // A panic, say: nobody knows how far it came.
+        Err(fault) if fault.code == Code::Internal => CancelOutcome::Stopped,
+        Err(fault) => CancelOutcome::of(&fault.code, &fault.details).unwrap_or(CancelOutcome::Done),
+        Ok(()) => CancelOutcome::Done,
     }
 }
 

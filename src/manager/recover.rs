@@ -10,7 +10,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -240,6 +240,7 @@ impl SandboxManager {
         }
         let message = format!("the process {} on {} died", operation.pid, operation.host);
         operation.state = OperationState::Failed;
+        operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
         operation.finished_at = Some(self.now());
         operation.error = Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
         self.parts.operations.put(operation).await

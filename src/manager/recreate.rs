@@ -6,7 +6,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, ProvisionRequest, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::settled_state;
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
@@ -97,7 +97,7 @@ impl SandboxManager {
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
-            return Err(self.left_as_it_was(operation, &before, fault).await?);
+            return Err(self.left_as_it_was(operation, &before, CancelOutcome::Undone.noted_on(fault)).await?);
         }
         if let Err(fault) = self.nobody_else(&before).await {
             return Err(self.left_as_it_was(operation, &before, fault).await?);
@@ -105,7 +105,7 @@ impl SandboxManager {
         if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
             // The record stays as it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
-            return Err(untouched(error.fault));
+            return Err(untouched(CancelOutcome::Undone.noted_on(error.fault)));
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
@@ -265,5 +265,5 @@ fn untouched(fault: Fault) -> Fault {
 }
 
 fn stopped(id: &SandboxId) -> Fault {
-    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off"))
+    CancelOutcome::Stopped.fault(format!("the removal of sandbox {id} was cut off"))
 }

@@ -40,7 +40,7 @@ pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
 pub use hosts::{Host, Hosts, Standing};
 pub use job::{Elsewhere, Job, JobId, JobState};
-pub use jobs::Jobs;
+pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
@@ -184,8 +184,8 @@ pub enum Overlay {
 pub enum Leaving {
     /// It waits for the running jobs.
     Waiting,
-    /// It waits for the jobs to be rolled back.
-    RollingBack,
+    /// It waits for the jobs to be cancelled.
+    Cancelling,
 }
 
 /// Everything.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod adding;
+mod cancels;
 mod copies;
 mod dead;
 mod deep_check;

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
@@ -52,7 +52,7 @@ impl SandboxManager {
         };
         let seen = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: not looked at yet"))),
+            () = cancel.cancelled() => Err(CancelOutcome::Undone.fault(format!("sandbox {id}: not looked at yet"))),
             seen = look => seen,
         };
         failpoint::reached("recover.inspected");

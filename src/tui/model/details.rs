@@ -96,7 +96,7 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
         );
         paper.pair("operation", Role::Busy, &who);
         if running.cancel_requested {
-            paper.pair("", Role::Warn, "a roll-back was asked for");
+            paper.pair("", Role::Warn, "its end was asked for");
         }
     }
     paper.pair("id", Role::Plain, record.id.as_str());

@@ -95,11 +95,7 @@ pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, 
         return Vec::new();
     }
     match answer {
-        Ok(entry) => {
-            let effects = elsewhere::read_if_news(model, &entry);
-            take(model, *entry);
-            return effects;
-        }
+        Ok(entry) => take(model, *entry),
         Err(problem) if problem.code == Code::NotFound => model.sandboxes.remove(id),
         // The next list brings it.
         Err(_) => {}
@@ -189,7 +185,6 @@ pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box
     };
     let mut effects = host_changed(model, view);
     effects.extend(elsewhere::refresh_services(model, &name));
-    effects.extend(elsewhere::read_if_nothing_tells(model));
     effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
     effects
 }
@@ -274,6 +269,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
+        Update::Operations => elsewhere::read(model),
         Update::Resync => {
             let mut effects = list(model);
             effects.extend(snapshots::read(model));

@@ -26,7 +26,7 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     let mut parts = Vec::new();
     if let Some(leaving) = model.leaving {
         let running = model.jobs.running_here().count();
-        let word = if leaving == Leaving::Waiting { "leaving after" } else { "rolling back" };
+        let word = if leaving == Leaving::Waiting { "leaving after" } else { "cancelling" };
         parts.push((Role::Warn, format!("{word} {running} jobs  ")));
     }
     if let Some(held) = model.frozen {

@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Job, JobState, Model, Overlay, Role, age};
+use crate::tui::model::{Job, Model, Overlay, Role, age};
 
 /// Draws one.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
@@ -76,14 +76,6 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
 }
 
 fn output_title(model: &Model, job: &Job) -> String {
-    let state = match &job.state {
-        JobState::Starting => "starting",
-        JobState::Running => "running",
-        JobState::Cancelling => "rolling back",
-        JobState::Succeeded => "done",
-        JobState::Cancelled => "rolled back",
-        JobState::Skipped(_) => "skipped",
-        JobState::Failed(_) => "failed",
-    };
+    let state = job.state.word();
     format!("{} {}: {state}, {}", job.kind, job.title, age(job.seconds(model.now)))
 }
