@@ -11,6 +11,7 @@ pub mod extension;
 pub mod facts;
 pub mod fault;
 pub mod host;
+pub mod host_sight;
 pub mod lineage;
 pub mod manifest;
 pub mod name;

@@ -15,6 +15,7 @@ use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
@@ -183,11 +184,10 @@ impl SandboxManager {
         id: &SnapshotId,
         captured: Captured,
     ) -> Result<SnapshotRecord, Fault> {
-        let took = self.now().since(operation.started_at).as_secs_f64();
         let data = serde_json::json!({
             "bytes": captured.archive.bytes,
             "files": captured.archive.files,
-            "took_s": (took * 1000.0).round() / 1000.0,
+            "took_ms": took_ms(self.now().since(operation.started_at)),
         });
         self.transition_snapshot(id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
             record.state = SnapshotState::Ready;

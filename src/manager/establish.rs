@@ -15,6 +15,7 @@ use crate::domain::operation::{CancelOutcome, Operation};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
 use crate::domain::text::last_lines;
+use crate::domain::time::took_ms;
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::SandboxManager;
@@ -222,8 +223,8 @@ impl SandboxManager {
         message: Option<String>,
         ready_at: crate::domain::Time,
     ) -> Result<SandboxRecord, Fault> {
-        let took = ready_at.since(operation.started_at).as_secs_f64();
-        let data = serde_json::json!({"host": work.provision.host, "took_s": (took * 1000.0).round() / 1000.0});
+        let took_ms = took_ms(ready_at.since(operation.started_at));
+        let data = serde_json::json!({"host": work.provision.host, "took_ms": took_ms});
         let mut news = vec![(EventKind::SandboxReady, data.clone())];
         if work.recreate {
             news.insert(0, (EventKind::SandboxRecreated, data));

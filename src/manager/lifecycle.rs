@@ -8,13 +8,14 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Report, Reporter, Target, TeardownReport};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::host_sight::HostSight;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter, News, running};
+use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::Held;
 
 /// How long a destroy waits for another operation to roll back.
@@ -119,27 +120,22 @@ impl SandboxManager {
             }
         };
         failpoint::reached("destroy.torn_down");
-        // Whoever told that the host is down is told that it answers again.
-        let was_lost = before.state == State::Destroying && before.reason == Some(Reason::HostLost);
-        self.write_removed(operation, &record, was_lost, outcome).await
+        self.write_removed(operation, &record, outcome).await
     }
 
     async fn write_removed(
         &self,
         operation: &Operation,
         record: &SandboxRecord,
-        was_lost: bool,
         outcome: Result<TeardownReport, Fault>,
     ) -> Result<(), Fault> {
         let id = &record.id;
         let mine = Guard::Operation(operation.id.clone());
         let now = self.now();
-        let back = || (EventKind::HostUp, serde_json::json!({"host": record.host}));
-        let mut news: Vec<News> = was_lost.then(back).into_iter().collect();
         match outcome {
             Ok(report) if report.is_clean() => {
                 self.parts.ledger.charge(id, None).await?;
-                news.push((EventKind::SandboxDestroyed, serde_json::json!({"host": record.host})));
+                let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
                 self.transition(id, mine, news, move |record| {
                     record.state = State::Destroyed;
                     record.message = None;
@@ -151,24 +147,26 @@ impl SandboxManager {
                 })
                 .await?;
                 failpoint::reached("destroy.destroyed");
+                self.saw_host(&record.host, HostSight::Answers(None), None).await;
                 Ok(())
             }
             Ok(report) => {
                 let fault = not_clean(id, &report);
                 let message = fault.message.clone();
-                self.transition(id, mine, news, move |record| {
+                self.transition(id, mine, Vec::new(), move |record| {
                     record.message = Some(message);
                     record.operation = None;
                     note_teardown(record, Some(report));
                 })
                 .await?;
+                self.saw_host(&record.host, HostSight::Answers(None), None).await;
                 Err(fault)
             }
             Err(fault) => {
                 let lost = fault.code == Code::HostUnreachable;
                 let message =
                     std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
-                self.transition(id, mine, host_news(record, &fault), move |record| {
+                self.transition(id, mine, Vec::new(), move |record| {
                     record.message = Some(message);
                     record.operation = None;
                     if lost && record.state == State::Destroying {
@@ -176,6 +174,7 @@ impl SandboxManager {
                     }
                 })
                 .await?;
+                self.saw_fault_of(&record.host, &fault).await;
                 Err(if fault.hint.is_some() {
                     fault
                 } else {
@@ -301,16 +300,6 @@ impl SandboxManager {
             _ => Ok(record),
         }
     }
-}
-
-/// What a failed removal tells of the host.
-pub(super) fn host_news(record: &SandboxRecord, fault: &Fault) -> Vec<News> {
-    let kind = match fault.code {
-        Code::HostUnreachable => EventKind::HostDown,
-        Code::HostChanged => EventKind::HostChanged,
-        _ => return Vec::new(),
-    };
-    vec![(kind, serde_json::json!({"host": record.host, "message": fault.message}))]
 }
 
 /// A removal that was cancelled before it began; `asked`: whose end it had asked for by then.

@@ -18,6 +18,7 @@ mod doctor;
 mod establish;
 mod events;
 mod forget;
+mod host_events;
 mod hosts;
 mod import;
 mod inputs;
@@ -148,6 +149,7 @@ pub struct SandboxManager {
     seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
     /// Deep checks that ended and whose findings nobody has fetched yet.
     deeply_checked: Arc<Mutex<BTreeMap<OperationId, HostView>>>,
+    host_sights: Arc<tokio::sync::Mutex<host_events::HostSights>>,
     log_grew: Arc<tokio::sync::Notify>,
     following: Arc<std::sync::Once>,
 }
@@ -161,6 +163,7 @@ impl SandboxManager {
             deleted: Arc::default(),
             seen_hosts: Arc::default(),
             deeply_checked: Arc::default(),
+            host_sights: Arc::default(),
             log_grew: Arc::default(),
             following: Arc::new(std::sync::Once::new()),
         }

@@ -17,6 +17,7 @@ use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
 use crate::domain::profile::Seconds;
 use crate::domain::request::{ApplyRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::{Guard, JobReporter};
@@ -186,7 +187,7 @@ impl SandboxManager {
             sequence: run.patch.sequence,
             state: PatchState::Applying,
             started_at: Some(self.now()),
-            duration_s: None,
+            took_ms: None,
             exit_status: None,
             output: None,
         };
@@ -280,7 +281,7 @@ impl SandboxManager {
         let data = serde_json::json!({
             "patch_id": patch.id, "snapshot_id": patch.snapshot_id, "sequence": patch.sequence,
             "exit_status": outcome.exit_status, "timed_out": outcome.timed_out,
-            "took_s": (outcome.duration.as_secs_f64() * 1000.0).round() / 1000.0,
+            "took_ms": took_ms(outcome.duration),
         });
         let stopped = (!well).then(|| failed_words(run, &outcome));
         let error = match &stopped {
@@ -289,7 +290,7 @@ impl SandboxManager {
         };
         let ended = AppliedPatch {
             state: state.clone(),
-            duration_s: Some(outcome.duration.as_secs_f64().round() as u64),
+            took_ms: Some(took_ms(outcome.duration)),
             exit_status: Some(outcome.exit_status),
             output: Some(outcome.output),
             ..begun

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::Progress;
-use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::host_sight::HostSight;
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
@@ -87,7 +88,7 @@ impl SandboxManager {
             Guard::Operation(operation) => Some(operation),
             Guard::Any | Guard::Revision(_) => None,
         };
-        let write = self.telling(&settled, news, change);
+        let write = self.telling(&settled, self.actor(), news, change);
         let change = Box::new(move |record: &mut SandboxRecord| {
             if let Some(operation) = mine
                 && record.operation.as_ref().is_none_or(|running| running.id != operation)
@@ -102,13 +103,13 @@ impl SandboxManager {
         Ok(record)
     }
 
-    /// Changes records on which nobody works, each as it was seen, in one write; those that somebody changed meanwhile stay as
+    /// Changes records on which nobody works, each as its host was seen to have it, in one write; those that somebody changed meanwhile stay as
     /// they are. What became of each.
     pub(super) async fn write_seen(&self, seen: Vec<Seen>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
         let pending = seen.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
         let settled = self.told(pending).await;
         let changes = seen.into_iter().map(|(record, news, change)| {
-            let change = self.telling(&settled, news, change);
+            let change = self.telling(&settled, Actor::observer(), news, change);
             (record.id.clone(), Some(record.revision), Box::new(change) as Change<'_, SandboxRecord>)
         });
         let outcomes = self.parts.sandboxes.update_many(changes.collect()).await?;
@@ -118,14 +119,15 @@ impl SandboxManager {
     }
 
     /// A change of a record with what it means for all of it: since when it is so, whose its scripts are, which events it
-    /// causes. `settled` are in the log.
+    /// causes, and by whom. That a host has nothing of it any more is nobody's doing. `settled` are in the log.
     fn telling<'a>(
         &self,
         settled: &'a [EventId],
+        actor: Actor,
         news: Vec<News>,
         change: impl FnOnce(&mut SandboxRecord) + Send + 'a,
     ) -> impl FnOnce(&mut SandboxRecord) -> Result<(), Fault> + Send + 'a {
-        let (now, actor) = (self.now(), self.actor());
+        let now = self.now();
         move |record| {
             let before = record.state.clone();
             let worker = record.operation.as_ref().map(|running| running.id.clone());
@@ -141,11 +143,10 @@ impl SandboxManager {
             let revision = record.revision + 1;
             record.pending.extend(news.into_iter().map(|(kind, data)| PendingEvent {
                 id: derived_event_id(record.id.as_str(), revision, &kind),
-                sandbox_seq: Some(revision),
                 time: now,
+                actor: if kind == EventKind::SandboxLost { Actor::observer() } else { actor.clone() },
                 kind,
                 sandbox_id: Some(record.id.clone()),
-                actor: actor.clone(),
                 data,
             }));
             Ok(())
@@ -237,6 +238,7 @@ impl SandboxManager {
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
                     if let Some(host) = reached.filter(|_| well) {
+                        manager.saw_host(&host, HostSight::Answers(None), None).await;
                         // Boxed: it starts operations of this very kind.
                         Box::pin(manager.collect_tombstones(&host)).await;
                     }

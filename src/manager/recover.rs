@@ -14,7 +14,7 @@ use crate::domain::operation::{CancelOutcome, Operation, OperationError, Operati
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::{host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::Held;
 
@@ -132,15 +132,17 @@ impl SandboxManager {
         let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
         let report = self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
         let mine = Guard::Operation(operation.id.clone());
-        let news = report.as_ref().err().map_or_else(Vec::new, |fault| host_news(&record, fault));
         let seen = report.as_ref().ok().cloned();
-        self.transition(id, mine, news, move |record| {
+        self.transition(id, mine, Vec::new(), move |record| {
             record.operation = None;
             if seen.is_some() {
                 note_teardown(record, seen);
             }
         })
         .await?;
+        if let Err(fault) = &report {
+            self.saw_fault_of(&record.host, fault).await;
+        }
         match report? {
             report if report.is_clean() => Ok(()),
             report => Err(not_clean(id, &report)),

@@ -14,7 +14,7 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
 use crate::manager::establish::{Establishment, unseen};
-use crate::manager::lifecycle::{UNTOUCHED, check_protection, host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{UNTOUCHED, check_protection, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter};
 use crate::store::Held;
 
@@ -129,8 +129,7 @@ impl SandboxManager {
                 let why = fault.message.clone();
                 let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
                 let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
-                let mut news = host_news(&before, &fault);
-                news.push((EventKind::SandboxFailed, data));
+                let news = vec![(EventKind::SandboxFailed, data)];
                 let report = unseen(id, &why);
                 self.transition(id, mine, news, move |record| {
                     record.state = State::Failed;
@@ -143,6 +142,7 @@ impl SandboxManager {
                     note_teardown(record, Some(report));
                 })
                 .await?;
+                self.saw_fault_of(&record.host, &fault).await;
                 return Err(
                     fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left"))
                 );
@@ -150,7 +150,7 @@ impl SandboxManager {
             // Nothing was removed: the state stays what was observed.
             Err(fault) => {
                 let message = fault.message.clone();
-                self.transition(id, mine, host_news(&before, &fault), move |record| {
+                self.transition(id, mine, Vec::new(), move |record| {
                     record.state = before.state;
                     record.reason = before.reason;
                     record.since = before.since;
@@ -158,6 +158,7 @@ impl SandboxManager {
                     record.message = Some(message);
                 })
                 .await?;
+                self.saw_fault_of(&record.host, &fault).await;
                 return Err(fault);
             }
         };
@@ -249,11 +250,12 @@ impl SandboxManager {
     ) -> Result<Fault, Fault> {
         let message = format!("it was not made again: {}", fault.message);
         let mine = Guard::Operation(operation.id.clone());
-        self.transition(&before.id, mine, host_news(before, &fault), move |record| {
+        self.transition(&before.id, mine, Vec::new(), move |record| {
             record.operation = None;
             record.message = Some(message);
         })
         .await?;
+        self.saw_fault_of(&before.host, &fault).await;
         Ok(fault)
     }
 }

@@ -11,9 +11,9 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::host_news;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 
@@ -161,7 +161,7 @@ impl SandboxManager {
             _ => format!("{verb} failed: {}", fault.message),
         });
         let state = seen.as_ref().map_or_else(|| before.state.clone(), |seen| observed(before, seen));
-        let mut news = end.as_ref().err().map_or_else(Vec::new, |fault| host_news(before, fault));
+        let mut news = Vec::new();
         match &state {
             State::Lost => news.extend(lost_news(before)),
             state if *state == before.state => {}
@@ -193,13 +193,16 @@ impl SandboxManager {
             record.state = state;
         });
         write.await?;
+        if let Err(fault) = &end {
+            self.saw_fault_of(&before.host, fault).await;
+        }
         end
     }
 
     /// The event of a sandbox that went to sleep or woke.
     fn turned(&self, work: &Turn<'_>, kind: EventKind) -> (EventKind, serde_json::Value) {
-        let took = self.now().since(work.operation.started_at).as_secs_f64();
-        (kind, serde_json::json!({"host": work.before.host, "took_s": (took * 1000.0).round() / 1000.0}))
+        let took_ms = took_ms(self.now().since(work.operation.started_at));
+        (kind, serde_json::json!({"host": work.before.host, "took_ms": took_ms}))
     }
 }
 

@@ -10,6 +10,7 @@ mod damage;
 mod document;
 mod entry;
 pub mod event_file;
+mod event_numbers;
 mod event_window;
 mod files;
 mod history;

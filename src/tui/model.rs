@@ -56,7 +56,9 @@ pub use sheet::{Comparison, Script, Sheet, SheetAbout};
 pub use shell::ShellChoice;
 pub use snapshots::{Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings};
 pub use window::Window;
-pub use words::{age, bytes, clock, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took};
+pub use words::{
+    Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took,
+};
 
 use crate::client::{ExtensionView, Problem};
 use crate::domain::Time;
@@ -255,7 +257,7 @@ pub struct Model {
     pub last_sheet: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
-    /// Time zone of the clock, for the header and the timeline.
+    /// The time zone of every screen; the header names it.
     pub zone: jiff::tz::TimeZone,
 }
 

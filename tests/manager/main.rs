@@ -7,6 +7,7 @@ mod cancels;
 mod copies;
 mod dead;
 mod deep_check;
+mod host_events;
 mod house;
 mod imports;
 mod keeping;

@@ -372,7 +372,7 @@ fn ran(patch: &Patch, well: bool) -> AppliedPatch {
         sequence: patch.sequence,
         state: if well { PatchState::Applied } else { PatchState::Failed },
         started_at: Some(patch.created_at),
-        duration_s: Some(4),
+        took_ms: Some(4000),
         exit_status: Some(i32::from(!well)),
         output: Some(if well { "done".to_owned() } else { "migrating\nERROR: relation \"orders\" exists".to_owned() }),
     }

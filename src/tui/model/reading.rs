@@ -1,7 +1,7 @@
 //! What the overlays that are read say, as paper: the view paints it, the update scrolls it.
 
 use super::paper::{Paper, Role};
-use super::{Job, JobState, Model, Overlay};
+use super::{Job, JobState, Model, Overlay, Present};
 use crate::client::Problem;
 use crate::tui::keymap::{Mode, TABLE};
 
@@ -28,10 +28,10 @@ impl Model {
         match overlay {
             Overlay::Details(details) => {
                 let host = self.hosts.get(details.record.host.as_str());
-                Some(details.paper(width, self.now, &self.zone, host, &self.snapshots))
+                Some(details.paper(width, self.present(), host, &self.snapshots))
             }
             Overlay::Snapshot(details) => {
-                Some(details.paper(width, self.now, &self.jobs, &self.snapshots, &self.sandboxes))
+                Some(details.paper(width, self.present(), &self.jobs, &self.snapshots, &self.sandboxes))
             }
             Overlay::Page(page) => {
                 let mut paper = Paper::new(width);
@@ -43,6 +43,10 @@ impl Model {
             Overlay::Error(problem, _) => Some(error(problem, width)),
             _ => None,
         }
+    }
+
+    fn present(&self) -> Present<'_> {
+        Present { now: self.now, zone: &self.zone }
     }
 
     fn help(&self, width: usize) -> Paper {

@@ -291,7 +291,7 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     }
     if model.frozen.is_some() {
         hold(model);
-    } else {
+    } else if !told_by_host(model, event) {
         model.activity.add_event(event);
     }
     for overlay in &mut model.overlays {
@@ -308,6 +308,13 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
         effects.push(Effect::Notify(format!("sandbox {id} {word}")));
     }
     effects
+}
+
+/// Whether a host's own line says what an event does, with the reason in full: this console looks at it itself.
+fn told_by_host(model: &Model, event: &Event) -> bool {
+    let host = event.data.get("host").and_then(serde_json::Value::as_str);
+    matches!(event.kind, EventKind::HostDown | EventKind::HostUp)
+        && host.is_some_and(|host| model.hosts.get(host).is_some())
 }
 
 /// Kept events were read.

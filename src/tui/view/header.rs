@@ -52,7 +52,8 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
         }
     }
     if roomy {
-        parts.push((Role::Dim, format!("{} ", clock(model.now, &model.zone))));
+        let zone = model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
+        parts.push((Role::Dim, format!("{} {zone} ", clock(model.now, &model.zone))));
     }
     parts
 }
