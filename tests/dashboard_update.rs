@@ -17,7 +17,7 @@ use sandboxer::domain::facts::HostState;
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
-use sandboxer::domain::sandbox::{SandboxRecord, State};
+use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};
@@ -664,4 +664,54 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
     // Nobody says that it is as before.
     let (state, ..) = ended(Err(Problem::new(Code::Cancelled, "cancelled")));
     assert!(matches!(state, JobState::Stopped(_)));
+}
+
+#[test]
+fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
+    let output =
+        "podman run --name=web -d --label a=b --label c=d localhost/nosuch\nError: connection refused\nexit code: 125";
+    let mut failed = four().remove(3);
+    failed.state = State::Failed;
+    failed.failure = Some(Failure { step: "up".to_owned(), exit_status: Some(125), output: output.to_owned() });
+    let mut records = four();
+    records[3] = failed.clone();
+    let mut model = model_of(records);
+    while model.sandboxes.selected().unwrap().record.id != failed.id {
+        press(&mut model, "j");
+    }
+    let is_output = |model: &Model| match model.overlays.last() {
+        Some(Overlay::Page(page)) => {
+            assert!(page.text.starts_with("Error: connection refused\n"), "why comes first: {}", page.text);
+            assert!(page.text.contains("podman run --name=web … (6 more words)"), "{}", page.text);
+            assert!(page.title.contains("step up, exit 125"), "{}", page.title);
+            true
+        }
+        _ => false,
+    };
+    assert_eq!(press(&mut model, "l"), [], "there is no log to be followed");
+    assert!(is_output(&model));
+    press(&mut model, "esc");
+    // A job of it failed: its line leads to the error, and that to the output.
+    let job = model.jobs.start(OperationKind::Create, Some(failed.id.clone()), "a".to_owned(), model.now);
+    let problem = Problem::new(Code::OperationFailed, "the stack could not be started");
+    update(&mut model, Msg::Ended(job, Err(problem)));
+    press(&mut model, "5 g enter");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Error(..))), "{:?}", model.overlays.last());
+    press(&mut model, "l");
+    assert!(is_output(&model));
+    // One without a sandbox has its own output.
+    press(&mut model, "esc esc");
+    let job = model.jobs.start(OperationKind::Check, None, "a host".to_owned(), model.now);
+    if let Some(job) = model.jobs.get_mut(job) {
+        job.write("[1/2] up");
+        job.write("Error: no route to host");
+        job.write("exit code: 1");
+        job.write("[2/2] rollback");
+        job.write("Error: nothing there");
+    }
+    update(&mut model, Msg::Ended(job, Err(Problem::new(Code::OperationFailed, "it failed"))));
+    let line = &model.activity.line(0).unwrap().text;
+    assert!(line.ends_with("failed: it failed: Error: no route to host"), "{line}");
+    press(&mut model, "5 g enter l");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Output(id, _)) if *id == job));
 }

@@ -24,6 +24,7 @@ pub mod request;
 pub mod retention;
 pub mod sandbox;
 pub mod snapshot;
+pub mod telling;
 pub mod text;
 pub mod time;
 pub mod usd;

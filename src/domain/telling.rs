@@ -13,8 +13,20 @@ const WRONG: [&str; 6] = ["error", "fatal", "failed", "panic", "traceback", "exc
 
 /// Words in a line, in lower case, that say what is wrong.
 const REASONS: [&str; 14] = [
-    "error:", "error ", "cannot ", "can't ", "could not ", "denied", "no such ", "not found", "refused", "unable to",
-    "invalid ", "failed", "no space left", "killed",
+    "error:",
+    "error ",
+    "cannot ",
+    "can't ",
+    "could not ",
+    "denied",
+    "no such ",
+    "not found",
+    "refused",
+    "unable to",
+    "invalid ",
+    "failed",
+    "no space left",
+    "killed",
 ];
 
 /// Words of a line that an earlier failure causes: what was not made is not there.
@@ -22,8 +34,22 @@ const CONSEQUENCES: [&str; 2] = ["no container with name or id", "no such contai
 
 /// States in which progress of docker compose ends a line.
 const PROGRESS: [&str; 16] = [
-    "creating", "created", "starting", "started", "running", "waiting", "healthy", "pulling", "pulled", "building", "built",
-    "recreate", "recreated", "stopping", "stopped", "removed",
+    "creating",
+    "created",
+    "starting",
+    "started",
+    "running",
+    "waiting",
+    "healthy",
+    "pulling",
+    "pulled",
+    "building",
+    "built",
+    "recreate",
+    "recreated",
+    "stopping",
+    "stopped",
+    "removed",
 ];
 
 /// What a line is.
@@ -85,6 +111,11 @@ pub fn telling_lines(output: &str) -> Vec<&str> {
 /// The line that says most of why, if anything was written.
 pub fn last_telling_line(output: &str) -> Option<&str> {
     telling_lines(output).pop()
+}
+
+/// As [`last_telling_line`], where it is called an error.
+pub fn error_line(output: &str) -> Option<&str> {
+    last_telling_line(output).filter(|line| kind(line) == Line::Error)
 }
 
 /// All of it, each argument list folded: `podman run --name=web … (26 more words)`.

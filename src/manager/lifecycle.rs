@@ -109,7 +109,8 @@ impl SandboxManager {
             .await?;
         self.end_followed(before).await;
         failpoint::reached("destroy.destroying");
-        let outcome = if rolled_back_clean(before) {
+        let known = rolled_back_clean(before);
+        let outcome = if known {
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new() })
         } else {
             tokio::select! {
@@ -120,7 +121,12 @@ impl SandboxManager {
             }
         };
         failpoint::reached("destroy.torn_down");
-        self.write_removed(operation, &record, outcome).await
+        let answered = !known && outcome.is_ok();
+        let removed = self.write_removed(operation, &record, outcome).await;
+        if answered {
+            self.saw_host(&record.host, HostSight::Answers(None), None).await;
+        }
+        removed
     }
 
     async fn write_removed(
@@ -147,7 +153,6 @@ impl SandboxManager {
                 })
                 .await?;
                 failpoint::reached("destroy.destroyed");
-                self.saw_host(&record.host, HostSight::Answers(None), None).await;
                 Ok(())
             }
             Ok(report) => {
@@ -159,7 +164,6 @@ impl SandboxManager {
                     note_teardown(record, Some(report));
                 })
                 .await?;
-                self.saw_host(&record.host, HostSight::Answers(None), None).await;
                 Err(fault)
             }
             Err(fault) => {

@@ -228,6 +228,8 @@ impl SandboxManager {
         let manager = self.clone();
         let fallback = (self.clone(), operation.clone());
         let id = operation.id.clone();
+        // A pass over patches that has nothing to run reaches no host.
+        let reaches = operation.kind != OperationKind::Patch;
         self.jobs.start(
             &id,
             move |cancel| {
@@ -238,7 +240,9 @@ impl SandboxManager {
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
                     if let Some(host) = reached.filter(|_| well) {
-                        manager.saw_host(&host, HostSight::Answers(None), None).await;
+                        if reaches {
+                            manager.saw_host(&host, HostSight::Answers(None), None).await;
+                        }
                         // Boxed: it starts operations of this very kind.
                         Box::pin(manager.collect_tombstones(&host)).await;
                     }

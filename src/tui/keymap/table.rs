@@ -144,7 +144,7 @@ table! {
     SortDirection "sort_direction" [Main] "O" "turn the sort round";
     CopyId "copy_id" [Main Paper] "y" "copy the id";
     CopySsh "copy_ssh" [Main Paper] "Y" "copy the ssh command";
-    Logs "logs" [Main Paper] "l" "logs: follow, search, save";
+    Logs "logs" [Main Paper] "l" "logs: follow, search, save; of a failed one its output";
     Shell "shell" [Main Paper] "!" "a shell on this terminal, in the workspace or a service";
     Labels "labels" [Main Paper] "L" "labels of the marked ones, or of the one under the cursor";
     Jobs "jobs" [Main Paper Logs Patches] "J" "jobs: all operations, those of other processes too";

@@ -12,7 +12,8 @@ use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::SandboxId;
-use crate::domain::sandbox::{SandboxRecord, Service};
+use crate::domain::sandbox::{Failure, SandboxRecord, Service};
+use crate::domain::telling::{folded, telling_lines};
 use crate::domain::verbatim::Kept;
 use crate::domain::{State, Time};
 
@@ -42,7 +43,9 @@ impl Details {
         let mut paper = Paper::new(width);
         let (record, now) = (&self.record, present.now);
         overview(&mut paper, record, present);
-        failure(&mut paper, record);
+        if let Some(failed) = &record.failure {
+            failure(&mut paper, failed);
+        }
         reach(&mut paper, record);
         services(&mut paper, record);
         lineage::of_sandbox(&mut paper, record, snapshots, now);
@@ -121,15 +124,26 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
     }
 }
 
-fn failure(paper: &mut Paper, record: &SandboxRecord) {
-    let Some(failure) = &record.failure else { return };
+pub(super) fn failure(paper: &mut Paper, failure: &Failure) {
     paper.heading("Failure");
     paper.pair("step", Role::Bad, &failure.step);
     paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
     if failure.output.is_empty() {
         paper.pair("output", Role::Dim, "none");
     }
-    for line in failure.output.lines() {
+    output(paper, &failure.output);
+}
+
+/// What a step wrote: why it failed first, then all of it with its argument lists folded.
+fn output(paper: &mut Paper, text: &str) {
+    let telling = telling_lines(text);
+    if telling.len() < text.lines().count() {
+        for line in telling {
+            paper.text(Role::Bad, 2, line);
+        }
+        paper.gap();
+    }
+    for line in folded(text).lines() {
         paper.text(Role::Code, 2, line);
     }
 }

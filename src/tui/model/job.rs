@@ -8,6 +8,7 @@ use crate::domain::event::{Actor, Progress};
 use crate::domain::fault::Code;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation};
+use crate::domain::telling::error_line;
 use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many lines of a job's output are kept.
@@ -46,6 +47,19 @@ impl JobState {
             None => Self::Failed(problem),
             Some(CancelOutcome::Undone) => Self::Undone(problem),
             Some(CancelOutcome::Stopped | CancelOutcome::Done | CancelOutcome::Other(_)) => Self::Stopped(problem),
+        }
+    }
+
+    /// The error that it ended with.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Failed(problem) | Self::Undone(problem) | Self::Stopped(problem) => Some(problem),
+            Self::Starting
+            | Self::Running
+            | Self::Cancelling
+            | Self::Succeeded
+            | Self::DoneAnyway
+            | Self::Skipped(_) => None,
         }
     }
 
@@ -203,6 +217,24 @@ impl Job {
             self.dropped += 1;
         }
         self.output.push_back(text.into());
+    }
+
+    /// The error that the step wrote which failed, if it called one so.
+    pub fn error_line(&self) -> Option<String> {
+        let mut step: Vec<&str> = Vec::new();
+        for line in &self.output {
+            match line.strip_prefix('[') {
+                // What is taken back afterwards says nothing of why.
+                Some(stage) if stage.ends_with(" rollback") => break,
+                Some(_) => step.clear(),
+                None => step.push(line),
+            }
+        }
+        error_line(&step.join(
+            "
+",
+        ))
+        .map(str::to_owned)
     }
 
     /// The last line it wrote.

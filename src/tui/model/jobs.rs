@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::job::{Elsewhere, Job, JobId, JobState};
+use crate::client::Problem;
 use crate::domain::event::Progress;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
@@ -87,6 +88,11 @@ impl Jobs {
     /// Those that run in this process, the oldest first: it cannot leave before they ended.
     pub fn running_here(&self) -> impl Iterator<Item = &Job> {
         self.running().filter(|job| job.elsewhere.is_none())
+    }
+
+    /// The newest job that ended with this error.
+    pub fn of_problem(&self, problem: &Problem) -> Option<&Job> {
+        self.list.iter().find(|job| job.state.problem() == Some(problem))
     }
 
     /// The job of this number.

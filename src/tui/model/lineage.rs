@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::details;
 use super::jobs::Jobs;
 use super::paper::{Paper, Role};
 use super::sandboxes::Sandboxes;
@@ -45,10 +46,7 @@ impl SnapshotDetails {
         let (view, now) = (self.view.as_ref(), present.now);
         overview(&mut paper, view, present, jobs);
         if let Some(failure) = &view.record.failure {
-            paper.heading("Failure");
-            paper.pair("step", Role::Bad, &failure.step);
-            paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
-            paper.text(Role::Code, 2, &failure.output);
+            details::failure(&mut paper, failure);
         }
         based(&mut paper, view, sandboxes);
         patches(&mut paper, view);

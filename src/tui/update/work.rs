@@ -306,7 +306,10 @@ fn ended_line(job: &Job, outcome: Outcome, now: Time) -> Option<ActivityLine> {
             (Role::Warn, '⚠', text, Some(problem))
         }
         JobState::Skipped(reason) => (Role::Warn, '⚠', format!("{what}  skipped: {reason}"), None),
-        JobState::Failed(problem) => (Role::Bad, '✗', format!("{what}  failed: {}", problem.message), Some(problem)),
+        JobState::Failed(problem) => {
+            let why = job.error_line().map(|line| format!(": {line}")).unwrap_or_default();
+            (Role::Bad, '✗', format!("{what}  failed: {}{why}", problem.message), Some(problem))
+        }
     };
     let (sandbox, problem) = (job.sandbox.clone(), problem.cloned());
     Some(ActivityLine { time: now, role, glyph, text, seq: None, sandbox, job: Some(job.id), problem })

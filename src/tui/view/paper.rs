@@ -55,7 +55,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             (job.map(|job| output_title(model, job)).unwrap_or_default(), offset.unwrap_or(last))
         }
         Overlay::Help(offset) => ("Keys".to_owned(), *offset),
-        Overlay::Error(_, offset) => {
+        Overlay::Error(problem, offset) => {
+            if model.jobs.of_problem(problem).is_some() {
+                hints.push((key(Action::Logs), "its output"));
+            }
             hints.push((key(Action::CopyId), "copy"));
             ("Error".to_owned(), *offset)
         }

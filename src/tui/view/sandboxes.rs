@@ -3,6 +3,7 @@
 use super::paint::Paint;
 use crate::domain::State;
 use crate::domain::patch::PatchState;
+use crate::domain::telling::last_telling_line;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
     Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, patch_glyph, patch_role,
@@ -244,7 +245,9 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     }
     if matches!(record.state, State::Failed | State::Lost | State::Destroying) {
         let ago = age(model.now.since(record.since).as_secs());
-        let message = record.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+        // What its step wrote says more than that the step failed.
+        let telling = record.failure.as_ref().and_then(|failure| last_telling_line(&failure.output));
+        let message = telling.or(record.message.as_deref()).map(|text| format!(": {text}")).unwrap_or_default();
         let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
         return (role, format!("{ago} ago{message}"));
     }
