@@ -3,6 +3,7 @@
 mod activity;
 mod confirm;
 mod details;
+mod failure;
 mod fields;
 mod filter;
 mod form;

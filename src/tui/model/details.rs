@@ -7,13 +7,12 @@ use super::hosts::{Host, Standing};
 use super::paper::{Paper, Role};
 use super::snapshots::Snapshots;
 use super::words::{Present, age, bytes, clock, date, left, state_glyph, state_role};
-use super::{Load, lineage};
+use super::{Load, failure, lineage};
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::SandboxId;
-use crate::domain::sandbox::{Failure, SandboxRecord, Service};
-use crate::domain::telling::{folded, telling_lines};
+use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::verbatim::Kept;
 use crate::domain::{State, Time};
 
@@ -44,7 +43,7 @@ impl Details {
         let (record, now) = (&self.record, present.now);
         overview(&mut paper, record, present);
         if let Some(failed) = &record.failure {
-            failure(&mut paper, failed);
+            failure::section(&mut paper, failed);
         }
         reach(&mut paper, record);
         services(&mut paper, record);
@@ -121,30 +120,6 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
     for (key, value) in &record.labels {
         let role = if key == "protect" { Role::Warn } else { Role::Plain };
         paper.pair("label", role, &format!("{key}={value}"));
-    }
-}
-
-pub(super) fn failure(paper: &mut Paper, failure: &Failure) {
-    paper.heading("Failure");
-    paper.pair("step", Role::Bad, &failure.step);
-    paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
-    if failure.output.is_empty() {
-        paper.pair("output", Role::Dim, "none");
-    }
-    output(paper, &failure.output);
-}
-
-/// What a step wrote: why it failed first, then all of it with its argument lists folded.
-fn output(paper: &mut Paper, text: &str) {
-    let telling = telling_lines(text);
-    if telling.len() < text.lines().count() {
-        for line in telling {
-            paper.text(Role::Bad, 2, line);
-        }
-        paper.gap();
-    }
-    for line in folded(text).lines() {
-        paper.text(Role::Code, 2, line);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::details;
+use super::failure;
 use super::jobs::Jobs;
 use super::paper::{Paper, Role};
 use super::sandboxes::Sandboxes;
@@ -45,8 +45,8 @@ impl SnapshotDetails {
         let mut paper = Paper::new(width);
         let (view, now) = (self.view.as_ref(), present.now);
         overview(&mut paper, view, present, jobs);
-        if let Some(failure) = &view.record.failure {
-            details::failure(&mut paper, failure);
+        if let Some(failed) = &view.record.failure {
+            failure::section(&mut paper, failed);
         }
         based(&mut paper, view, sandboxes);
         patches(&mut paper, view);
