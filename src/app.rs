@@ -125,6 +125,7 @@ pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs)
             Notify::None => tui::Notify::None,
             _ => tui::Notify::Bell,
         },
+        zone: if config.dashboard.utc { jiff::tz::TimeZone::UTC } else { jiff::tz::TimeZone::system() },
         state_file: Some(state_file(config)),
         clock: now,
     })

@@ -383,7 +383,7 @@ async fn a_second_ctrl_c_leaves_at_once() {
     --- stdout
     --- stderr
     cancelling; Ctrl-C again leaves at once
-    error: left before the rollback had ended
+    error: left before the cancel had ended: what it began may be half done
     hint: sandboxer destroy a1b2c3d4 removes what remains
     ");
 }

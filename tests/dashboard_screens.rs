@@ -19,7 +19,7 @@ use sandboxer::client::{Decision, Problem, Update};
 use sandboxer::domain::Time;
 use sandboxer::domain::event::{Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal};
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::facts::{HostState, HostView};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::OperationKind;
@@ -295,6 +295,25 @@ fn a_running_job_has_a_bar_and_its_row_says_the_stage() {
     insta::assert_snapshot!("jobs", text(&draw(&mut model, (120, 36))));
     press(&mut model, "enter");
     insta::assert_snapshot!("job_output", text(&draw(&mut model, (80, 24))));
+}
+
+#[test]
+fn details_have_the_latest_figures_of_the_host_and_one_time_zone() {
+    let mut model = world_model();
+    let zone = jiff::tz::TimeZone::posix("CET-1").unwrap();
+    model.zone = zone;
+    let mut facts = fake_client::facts("desk-1", now().minus_seconds(5));
+    facts.load1 = 7.77;
+    let view = HostView { facts: Some(facts), ..fake_client::host("local", HostState::Up, Some(1)) };
+    update(&mut model, Msg::HostChecked("local".into(), Ok(Box::new(view))));
+    while model.sandboxes.selected().unwrap().record.name.as_deref() != Some("demo") {
+        press(&mut model, "j");
+    }
+    press(&mut model, "enter");
+    let shown = text(&draw(&mut model, (120, 200)));
+    assert!(shown.contains("Inventory of desk-1, 5s ago") && shown.contains("7.77"), "{shown}");
+    assert!(shown.contains("CET"), "the header names the zone: {shown}");
+    assert!(!shown.contains("Z)"), "no UTC beside it: {shown}");
 }
 
 #[test]

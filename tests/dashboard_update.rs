@@ -16,8 +16,8 @@ use sandboxer::domain::event::Progress;
 use sandboxer::domain::facts::HostState;
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{OperationId, SandboxId};
-use sandboxer::domain::operation::OperationKind;
-use sandboxer::domain::sandbox::{SandboxRecord, State};
+use sandboxer::domain::operation::{CancelOutcome, OperationKind};
+use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};
@@ -268,9 +268,9 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
     let started = Started { operation: Some(operation.clone()), sandbox: four().remove(3) };
     let effects = update(&mut model, Msg::Started(job, Ok(Box::new(started))));
     assert!(effects.contains(&Effect::Cancel(job, operation)));
-    let effects = update(&mut model, Msg::Ended(job, Err(Problem::new(Code::Cancelled, "rolled back"))));
+    let effects = update(&mut model, Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed").into())));
     assert!(effects.contains(&Effect::Quit));
-    assert_eq!(model.jobs.get(job).unwrap().state, JobState::Cancelled);
+    assert!(matches!(model.jobs.get(job).unwrap().state, JobState::Undone(_)));
 }
 
 #[test]
@@ -622,12 +622,96 @@ async fn the_console_stays_up_with_every_host_down() {
 }
 
 #[tokio::test]
-async fn a_job_is_rolled_back_on_request() {
+async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
     let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
     drive.press("d tab enter");
     drive.until("the job runs", |model| model.jobs.list().any(|job| job.state == JobState::Running)).await;
     drive.press("c tab enter");
     drive.jobs_end().await;
-    assert_eq!(drive.model.jobs.list().next().unwrap().state, JobState::Cancelled);
+    assert!(matches!(drive.model.jobs.list().next().unwrap().state, JobState::Undone(_)));
+    assert!(drive.model.toast.as_ref().unwrap().text.contains("undone after"));
     assert!(!drive.quit);
+}
+
+#[test]
+fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_jobs() {
+    let ended = |answer: Result<Box<SandboxRecord>, Problem>| {
+        let mut model = model_of(four());
+        press(&mut model, "d tab enter");
+        let job = model.jobs.running().next().unwrap().id;
+        let started = Started { operation: Some(OperationId::from_random(5)), sandbox: four().remove(3) };
+        update(&mut model, Msg::Started(job, Ok(Box::new(started))));
+        press(&mut model, "J c tab enter");
+        assert_eq!(model.jobs.get(job).unwrap().state, JobState::Cancelling);
+        update(&mut model, Msg::Ended(job, answer));
+        let toast = model.toast.as_ref().unwrap().text.clone();
+        let line = model.activity.line(0).unwrap();
+        assert_eq!(line.text, toast, "one word everywhere");
+        let problem = line.problem.clone();
+        (model.jobs.get(job).unwrap().state.clone(), toast, problem)
+    };
+    let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed").into()));
+    assert!(
+        matches!(state, JobState::Undone(_)) && text.contains("undone after") && text.contains("nothing was removed")
+    );
+    let cut: Problem = CancelOutcome::Stopped.fault("it was cut off").hint("`sandboxer destroy X` finishes it").into();
+    let (state, text, problem) = ended(Err(cut));
+    assert_eq!(state.word(), "stopped, may be half done");
+    assert!(text.contains("may be half done: it was cut off; `sandboxer destroy X` finishes it"), "{text}");
+    assert!(problem.is_some(), "enter on it leads to the error and its hint");
+    let (state, text, _) = ended(Ok(Box::new(four().remove(3))));
+    assert!(state == JobState::DoneAnyway && text.contains("done anyway in") && text.contains("too late"), "{text}");
+    // Nobody says that it is as before.
+    let (state, ..) = ended(Err(Problem::new(Code::Cancelled, "cancelled")));
+    assert!(matches!(state, JobState::Stopped(_)));
+}
+
+#[test]
+fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
+    let output =
+        "podman run --name=web -d --label a=b --label c=d localhost/nosuch\nError: connection refused\nexit code: 125";
+    let mut failed = four().remove(3);
+    failed.state = State::Failed;
+    failed.failure = Some(Failure { step: "up".to_owned(), exit_status: Some(125), output: output.to_owned() });
+    let mut records = four();
+    records[3] = failed.clone();
+    let mut model = model_of(records);
+    while model.sandboxes.selected().unwrap().record.id != failed.id {
+        press(&mut model, "j");
+    }
+    let is_output = |model: &Model| match model.overlays.last() {
+        Some(Overlay::Page(page)) => {
+            assert!(page.text.starts_with("Error: connection refused\n"), "why comes first: {}", page.text);
+            assert!(page.text.contains("podman run --name=web … (6 more words)"), "{}", page.text);
+            assert!(page.title.contains("step up, exit 125"), "{}", page.title);
+            true
+        }
+        _ => false,
+    };
+    assert_eq!(press(&mut model, "l"), [], "there is no log to be followed");
+    assert!(is_output(&model));
+    press(&mut model, "esc");
+    // A job of it failed: its line leads to the error, and that to the output.
+    let job = model.jobs.start(OperationKind::Create, Some(failed.id.clone()), "a".to_owned(), model.now);
+    let problem = Problem::new(Code::OperationFailed, "the stack could not be started");
+    update(&mut model, Msg::Ended(job, Err(problem)));
+    press(&mut model, "5 g enter");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Error(..))), "{:?}", model.overlays.last());
+    press(&mut model, "l");
+    assert!(is_output(&model));
+    // One without a sandbox has its own output.
+    press(&mut model, "esc esc");
+    let job = model.jobs.start(OperationKind::Check, None, "a host".to_owned(), model.now);
+    if let Some(job) = model.jobs.get_mut(job) {
+        job.write("[1/2] up");
+        job.write("Error: no route to host");
+        job.write("exit code: 1");
+        job.write("[2/2] rollback");
+        job.write("Error: nothing there");
+    }
+    update(&mut model, Msg::Ended(job, Err(Problem::new(Code::OperationFailed, "it failed"))));
+    let line = &model.activity.line(0).unwrap().text;
+    assert!(line.ends_with("failed: it failed: Error: no route to host"), "{line}");
+    press(&mut model, "5 g enter l");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Output(id, _)) if *id == job));
 }

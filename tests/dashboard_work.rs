@@ -16,7 +16,7 @@ use sandboxer::domain::event::{Actor, ActorType};
 use sandboxer::domain::facts::HostState;
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::OperationId;
-use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
+use sandboxer::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{EventKind, Time};
@@ -258,23 +258,50 @@ async fn operations_are_read_when_a_record_tells_of_a_new_one() {
     assert_eq!(drive.model.jobs.list().len(), 2);
 }
 
-/// No record tells of its end: it is asked for whenever a host was.
+/// Patches that another process applies, a verify, a deep check: their begin and their end have no event, and no record is read
+/// for them.
 #[test]
-fn a_deep_check_of_another_process_does_not_run_for_ever() {
-    let mut model = world_model();
-    let answer = |state| Ok(Box::new(host("coulombcore", state, Some(12))));
-    let reads = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Operations));
-    let effects = update(&mut model, Msg::HostChecked("coulombcore".into(), answer(HostState::Up)));
-    assert!(!reads(&effects), "nothing runs: {effects:?}");
-    let mut check = elsewhere(now()).remove(1);
-    (check.kind, check.sandbox_id) = (OperationKind::Check, None);
-    update(&mut model, Msg::Operations(Ok(vec![check.clone()])));
-    assert!(screen(&mut model, (160, 36)).contains("check a host"));
-    let effects = update(&mut model, Msg::HostChecked("coulombcore".into(), answer(HostState::Up)));
-    assert!(reads(&effects), "{effects:?}");
-    check.state = OperationState::Succeeded;
-    update(&mut model, Msg::Operations(Ok(vec![check])));
-    assert_eq!(model.jobs.running().count(), 0);
+fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
+    for (kind, sandbox) in [(OperationKind::Patch, Some("a1b2c3d4".into())), (OperationKind::Check, None)] {
+        let mut model = world_model();
+        update(&mut model, Msg::Operations(Ok(Vec::new())));
+        let heard = |model: &mut Model| update(model, Msg::Heard(Box::new(Update::Operations)));
+        assert_eq!(heard(&mut model), [Effect::Operations]);
+        let running = Operation { kind, sandbox_id: sandbox.clone(), ..elsewhere(now()).remove(1) };
+        let effects = update(&mut model, Msg::Operations(Ok(vec![running.clone()])));
+        let gets: Vec<Effect> = sandbox.clone().map(Effect::Get).into_iter().collect();
+        assert_eq!(effects, gets, "its record may say more");
+        assert_eq!(model.jobs.running().count(), 1);
+        if sandbox.is_some() {
+            go_to(&mut model, "e2e-core");
+            let shown = screen(&mut model, (160, 36));
+            assert!(shown.contains("patch 40s by"), "{shown}");
+            press(&mut model, "c");
+            assert!(matches!(&press(&mut model, "tab enter")[..], [Effect::Cancel(..)]));
+        }
+        assert_eq!(heard(&mut model), [Effect::Operations]);
+        let problem = CancelOutcome::Stopped.fault("the script was cut off").hint("look at it");
+        let ended = Operation {
+            state: OperationState::Cancelled,
+            cancel_outcome: Some(CancelOutcome::Stopped),
+            error: Some(Box::new(problem.into())),
+            finished_at: Some(now()),
+            ..running
+        };
+        assert_eq!(update(&mut model, Msg::Operations(Ok(vec![ended.clone()]))), gets);
+        assert_eq!(model.jobs.running().count(), 0);
+        let line = model.activity.line(0).unwrap();
+        assert!(line.text.contains("may be half done: the script was cut off; look at it  by atm:nightly"), "{line:?}");
+        assert_eq!(
+            model.toast.as_ref().is_some_and(|toast| toast.text == line.text),
+            sandbox.is_some(),
+            "who asked is told"
+        );
+        // Told once.
+        let lines = model.activity.lines().len();
+        update(&mut model, Msg::Operations(Ok(vec![ended])));
+        assert_eq!(model.activity.lines().len(), lines);
+    }
 }
 
 #[test]

@@ -160,9 +160,9 @@ fn a_running_create_is_cancelled_from_the_jobs() {
     let script = "docker ps -q --filter label=com.docker.compose.project=sbx-$1";
     lab::wait_until("its container", || !on_host(DOCKER, &[script, &id]).is_empty());
     console.keys("c");
-    console.wait_for("Roll back create");
+    console.wait_for("Cancel create");
     console.keys("\t\r");
-    console.wait_for("rolled back");
+    console.wait_for("undone after");
     let record = bench.get(&id);
     assert_eq!((&record["state"], &record["reason"]), (&json!("failed"), &json!("cancelled")));
     assert_eq!(record["leftovers"], json!([]));

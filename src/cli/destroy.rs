@@ -12,6 +12,7 @@ use super::create::failed;
 use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
 use super::sandboxes;
+use super::sleep::warn_of_patches;
 use crate::client::{Client, DestroyRequest, Problem, RecreateRequest};
 use crate::domain::extension::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
@@ -155,7 +156,11 @@ pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcom
         running.finish(started).await.map_err(|problem| (problem, true))
     });
     match Box::pin(made).await? {
-        Ok(ready) => sandboxes::show(face, &ready).map(|()| 0),
+        Ok(ready) => {
+            sandboxes::show(face, &ready)?;
+            warn_of_patches(face, &ready);
+            Ok(0)
+        }
         Err((problem, false)) => Err(problem.into()),
         Err((problem, true)) => Err(failed(face, problem, &before.id).await),
     }

@@ -1,5 +1,5 @@
-//! Runs a verb's work while progress is shown. The first Ctrl-C rolls back and says what remains, the second
-//! leaves at once.
+//! Runs a verb's work while progress is shown. The first Ctrl-C cancels and says how that left things, the
+//! second leaves at once.
 
 use std::cell::{Cell, RefCell};
 use std::future::{self, Future};
@@ -29,18 +29,26 @@ enum Remedy {
     Recover,
 }
 
-/// The operations that a verb has started, so that Ctrl-C can roll them back.
+/// The operations that a verb has started, so that Ctrl-C can cancel them.
 pub(super) struct Running<'a> {
     client: &'a dyn Client,
     asked: Cell<bool>,
     operations: RefCell<Vec<(OperationId, Remedy)>>,
     /// Whether operations run whose ids only the client knows.
     several: Cell<bool>,
+    /// Whether one that was to be cancelled came to its end all the same.
+    done_anyway: Cell<bool>,
 }
 
 impl<'a> Running<'a> {
     pub(super) fn new(client: &'a dyn Client) -> Self {
-        Self { client, asked: Cell::default(), operations: RefCell::default(), several: Cell::default() }
+        Self {
+            client,
+            asked: Cell::default(),
+            operations: RefCell::default(),
+            several: Cell::default(),
+            done_anyway: Cell::default(),
+        }
     }
 
     /// Waits for what makes or removes a sandbox; the record as it is then. An operation that began after Ctrl-C (the
@@ -79,8 +87,13 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    async fn end<T>(&self, operation: &OperationId, ended: impl Future<Output = T>) -> T {
+    async fn end<T>(
+        &self,
+        operation: &OperationId,
+        ended: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
         let ended = ended.await;
+        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
         self.operations.borrow_mut().retain(|(known, _)| known != operation);
         ended
     }
@@ -104,7 +117,7 @@ impl<'a> Running<'a> {
         future::poll_fn(asked).await;
     }
 
-    async fn roll_back(&self) {
+    async fn cancel(&self) {
         self.asked.set(true);
         let mut operations: Vec<_> = self.operations.borrow().iter().map(|(operation, _)| operation.clone()).collect();
         if self.several.get() {
@@ -118,9 +131,9 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// What may be left when nobody waits for the rollback.
+    /// What may be left when nobody waits for the end of what was cancelled.
     fn abandoned(&self) -> Problem {
-        let problem = Problem::new(Code::Cancelled, "left before the rollback had ended");
+        let problem = Problem::new(Code::Cancelled, "left before the cancel had ended: what it began may be half done");
         let operations = self.operations.borrow();
         let doomed = operations.iter().filter_map(|(_, remedy)| match remedy {
             Remedy::Destroy(id) => Some(id.to_string()),
@@ -138,7 +151,7 @@ impl<'a> Running<'a> {
 }
 
 /// Awaits `work` and shows progress meanwhile. The work is never dropped on the first Ctrl-C: what it began is
-/// rolled back and it is awaited on, since dropping a future stops nothing on a host.
+/// cancelled and it is awaited on, since dropping a future stops nothing on a host.
 ///
 /// Errors: `cancelled` on a second Ctrl-C, with [`super::Io::leave_at_once`] set.
 pub(super) async fn attend<T>(
@@ -160,6 +173,9 @@ pub(super) async fn attend<T>(
                     meter.hear(face.io, &update);
                 }
                 meter.clear();
+                if running.done_anyway.get() {
+                    face.remark("the cancel came too late: it is done");
+                }
                 return Ok(ended);
             }
             Some(update) = updates.next() => meter.hear(face.io, &update),
@@ -170,7 +186,7 @@ pub(super) async fn attend<T>(
                     return Err(running.abandoned().into());
                 }
                 face.remark("cancelling; Ctrl-C again leaves at once");
-                running.roll_back().await;
+                running.cancel().await;
             }
             _ = tick.tick(), if meter.moves() => meter.tick(),
         }

@@ -107,7 +107,7 @@ fn patches(record: &SandboxRecord, base: Option<&SnapshotView>) -> Vec<(&'static
 fn ran(applied: &AppliedPatch, removed: bool) -> String {
     let mut words = vec![applied.state.to_string()];
     words.extend(applied.exit_status.filter(|status| *status != 0).map(|status| format!("exit status {status}")));
-    words.extend(applied.duration_s.map(|seconds| format!("took {}", short(seconds))));
+    words.extend(applied.took_ms.map(|took| format!("took {}", short(took.div_ceil(1000)))));
     words.extend(removed.then(|| "removed from the snapshot since".to_owned()));
     format!("{}  {}  {}", applied.sequence, applied.id, words.join(", "))
 }

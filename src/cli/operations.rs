@@ -3,6 +3,7 @@
 use super::output::{Face, Outcome, Stop, Tone};
 use super::table::{Line, age, short, size};
 use super::{record, table};
+use crate::domain::operation::CancelOutcome;
 use crate::domain::{Operation, OperationState, Time};
 
 pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
@@ -48,8 +49,14 @@ fn subject(operation: &Operation) -> Option<String> {
 }
 
 fn state(operation: &Operation) -> String {
-    let asked = operation.cancel_requested && operation.state == OperationState::Running;
-    if asked { format!("{}, cancelling", operation.state) } else { operation.state.to_string() }
+    match &operation.cancel_outcome {
+        Some(CancelOutcome::Done) => format!("{}, cancelled too late", operation.state),
+        Some(outcome) => format!("{}, {outcome}", operation.state),
+        None if operation.cancel_requested && operation.state == OperationState::Running => {
+            format!("{}, cancelling", operation.state)
+        }
+        None => operation.state.to_string(),
+    }
 }
 
 fn took(operation: &Operation, now: Time) -> u64 {
@@ -73,6 +80,7 @@ fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
     add("sandbox", operation.sandbox_id.as_ref().map(ToString::to_string));
     add("snapshot", operation.snapshot_id.as_ref().map(ToString::to_string));
     add("state", Some(state(operation)));
+    add("cancel", operation.cancel_outcome.as_ref().map(|outcome| outcome.words().to_owned()));
     add("stage", operation.stage.clone());
     add("done", operation.done.zip(operation.of).map(|(done, of)| format!("{done} of {of}")));
     add("moved", operation.bytes.map(size));
@@ -108,21 +116,14 @@ pub(super) async fn cancel(face: &mut Face<'_>, reference: &str) -> Outcome {
     }
     let id = face.look.clean(operation.id.as_str(), 200);
     if operation.state == OperationState::Running {
-        face.line(&format!("asked {id} to roll back"))?;
+        face.line(&format!("asked {id} to end: {}", operation.kind.cancel_leaves()))?;
         let (pid, host) = (operation.pid, face.look.clean(&operation.host, 200));
         face.remark(&format!(
-            "process {pid} on {host} does it; `sandboxer operations get {id}` shows how it ends\n\
-             if that process is dead: sandboxer recover"
+            "process {pid} on {host} does it; `sandboxer operations get {id}` shows whether it was undone, stopped or \
+             done anyway\nif that process is dead: sandboxer recover"
         ));
     } else {
-        face.line(&format!("{id} has {} already: nothing to do", ended(&operation.state)))?;
+        face.line(&format!("{id} has ended already ({}): nothing to do", state(&operation)))?;
     }
     Ok(0)
-}
-
-fn ended(state: &OperationState) -> &str {
-    match state {
-        OperationState::Cancelled => "been rolled back",
-        other => other.as_str(),
-    }
 }

@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Global;
 use crate::client::{Client, Problem};
+use crate::domain::operation::CancelOutcome;
 use crate::domain::output::Source;
 use crate::domain::text::clean_line;
 use crate::domain::verbatim::JsonText;
@@ -49,7 +50,7 @@ pub struct Io {
     pub interrupts: BoxStream<'static, ()>,
     /// The clock.
     pub now: fn() -> Time,
-    /// Set by a second Ctrl-C: whoever ends the process must not wait for the rollback.
+    /// Set by a second Ctrl-C: whoever ends the process must not wait for what was cancelled.
     pub leave_at_once: bool,
 }
 
@@ -333,6 +334,9 @@ pub(super) fn error(io: &mut Io, look: Look, problem: &Problem) {
 
 fn error_text(problem: &Problem, look: Look, color: bool) -> String {
     let mut text = format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
+    if let Some(outcome) = CancelOutcome::told(&problem.details) {
+        text.push_str(&format!(" ({})", look.clean(outcome.words(), SENTENCE)));
+    }
     for cause in &problem.causes {
         // ssh's own words have several lines: each is a line here too.
         for line in cause.lines() {

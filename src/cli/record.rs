@@ -7,6 +7,7 @@ use crate::domain::extension::TeardownLine;
 use crate::domain::patch::{AppliedPatch, Blocked, PatchState, owed};
 use crate::domain::request::counted;
 use crate::domain::sandbox::{Attachment, Failure, Service};
+use crate::domain::telling::{folded, telling_lines};
 use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::domain::{SandboxRecord, State, Time};
 
@@ -169,11 +170,19 @@ pub(super) fn block(face: &mut Face<'_>, fields: &[(&str, String)]) -> Result<()
     Ok(())
 }
 
-/// The step that failed and the last lines it wrote. Cleaned.
+/// The step that failed, why, and the last lines it wrote. Cleaned.
 pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
     let status = failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
     let mut lines = vec![format!("failed step: {}{status}", look.clean(&failure.step, VALUE))];
-    lines.extend(quoted(&failure.output, look));
+    let output = clean_block(&failure.output);
+    let telling = telling_lines(&output);
+    if telling.len() == output.lines().count() {
+        lines.extend(quoted(&output, look));
+        return lines;
+    }
+    lines.extend(telling.iter().map(|line| format!("  {}", look.clean(line, VALUE))));
+    lines.push("its last lines:".to_owned());
+    lines.extend(quoted(&folded(&output), look));
     lines
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::OperationError;
+use crate::domain::operation::{CancelOutcome, OperationError};
 
 /// An error as every face shows it (contract, section 4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,11 @@ impl Problem {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// How an operation was left that ended with this, if it was cancelled.
+    pub fn cancel_outcome(&self) -> Option<CancelOutcome> {
+        CancelOutcome::of(&self.code, &self.details)
     }
 
     /// The process's exit status.

@@ -254,13 +254,14 @@ impl FromYaml for ServeSettings {
 
 impl FromYaml for Dashboard {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["theme", "keys", "refresh", "notify"])?;
+        let fields = r.fields(node, path, &["theme", "keys", "refresh", "notify", "utc"])?;
         let default = Self::default();
         Some(Self {
             theme: fields.or(r, "theme", default.theme),
             keys: fields.optional(r, "keys").unwrap_or_default(),
             refresh: fields.or(r, "refresh", default.refresh),
             notify: fields.or(r, "notify", default.notify),
+            utc: fields.or(r, "utc", default.utc),
         })
     }
 }

@@ -100,11 +100,13 @@ pub struct Dashboard {
     pub refresh: Seconds,
     /// How it calls for attention.
     pub notify: Notify,
+    /// Whether times are shown in UTC, and not in this machine's zone.
+    pub utc: bool,
 }
 
 impl Default for Dashboard {
     fn default() -> Self {
-        Self { theme: Theme::Terminal, keys: BTreeMap::new(), refresh: Seconds(2), notify: Notify::Bell }
+        Self { theme: Theme::Terminal, keys: BTreeMap::new(), refresh: Seconds(2), notify: Notify::Bell, utc: false }
     }
 }
 

@@ -62,7 +62,7 @@ undo: {window: 12h, max_bytes: 2GiB, max_total: 6GiB}
 stale: {failed_after: 1h, grace: 90s}
 sweep: {interval: 10s, reap: false}
 serve: {max_upload: 1GiB, input_roots: [~/src, /srv]}
-dashboard: {theme: dark, keys: {destroy: ctrl-x}, refresh: 5s, notify: osc9}
+dashboard: {theme: dark, keys: {destroy: ctrl-x}, refresh: 5s, notify: osc9, utc: true}
 ";
 
 #[test]
@@ -104,6 +104,7 @@ fn every_key_is_read() {
         (config.dashboard.theme, config.dashboard.notify, config.dashboard.refresh),
         (Theme::Dark, Notify::Osc9, Seconds(5))
     );
+    assert!(config.dashboard.utc);
     assert_eq!(config.dashboard.keys["destroy"], "ctrl-x");
 }
 

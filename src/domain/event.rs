@@ -36,6 +36,11 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// Whoever looks at hosts without being asked: what is seen there is nobody's doing.
+    pub fn observer() -> Self {
+        Self { kind: ActorType::Atm, name: "sandboxer".to_owned() }
+    }
+
     /// Reads `adm:NAME`, `agt:NAME` or `atm:NAME`.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let wrong = || {
@@ -136,9 +141,9 @@ string_enum! {
 /// Something that happened, numbered per installation and per sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Its place in the installation's order.
+    /// Its place in the installation's order; never used again.
     pub seq: u64,
-    /// Its place in the sandbox's order.
+    /// Its place in the sandbox's order, from 1 without gaps; null without a sandbox.
     pub sandbox_seq: Option<u64>,
     /// Its id; derived from the record's write that caused it.
     pub id: EventId,
@@ -160,8 +165,6 @@ pub struct Event {
 pub struct PendingEvent {
     /// Derived from (record id, revision, kind), so that a second append is recognised.
     pub id: EventId,
-    /// Its place in the sandbox's order: the record's revision.
-    pub sandbox_seq: Option<u64>,
     /// When it happened.
     pub time: Time,
     /// What happened.
@@ -176,11 +179,11 @@ pub struct PendingEvent {
 }
 
 impl PendingEvent {
-    /// The event, once the log gave it a number.
-    pub fn numbered(self, seq: u64) -> Event {
+    /// The event, once the log gave it its numbers.
+    pub fn numbered(self, seq: u64, sandbox_seq: Option<u64>) -> Event {
         Event {
             seq,
-            sandbox_seq: self.sandbox_seq,
+            sandbox_seq,
             id: self.id,
             time: self.time,
             kind: self.kind,
@@ -243,6 +246,8 @@ pub enum Update {
     Record(Box<SandboxRecord>),
     /// Snapshots or patches changed, by whichever process.
     Snapshots,
+    /// Operations began or ended, by whichever process.
+    Operations,
     /// The listener was too slow, or events are older than kept: read everything again.
     Resync,
 }

@@ -44,6 +44,78 @@ string_enum! {
 }
 
 string_enum! {
+    /// How an operation was left whose end somebody asked for.
+    pub enum CancelOutcome {
+        /// Everything is as before.
+        Undone = "undone",
+        /// It was cut off and may be half done; the error's hint says what to look at.
+        Stopped = "stopped",
+        /// It came to its own end first.
+        Done = "done",
+    }
+}
+
+/// The particular of an error that says how a cancelled operation was left.
+const OUTCOME: &str = "cancel_outcome";
+
+impl CancelOutcome {
+    /// The error of an operation that was cancelled and left like this.
+    pub fn fault(&self, message: impl Into<String>) -> Fault {
+        self.noted_on(Fault::new(Code::Cancelled, message))
+    }
+
+    /// Says on the error of something cancelled how it was left. Other errors stay as they are.
+    #[must_use]
+    pub fn noted_on(&self, fault: Fault) -> Fault {
+        if fault.code == Code::Cancelled { fault.detail(OUTCOME, self.as_str()) } else { fault }
+    }
+
+    /// What an error's particulars say of it.
+    pub fn told(details: &serde_json::Value) -> Option<Self> {
+        details[OUTCOME].as_str().map(Self::from_word)
+    }
+
+    /// How an operation was left that ended with this error. A cancelled one of which nobody says that it is as before may
+    /// be half done.
+    pub fn of(code: &Code, details: &serde_json::Value) -> Option<Self> {
+        (*code == Code::Cancelled).then(|| Self::told(details).unwrap_or(Self::Stopped))
+    }
+
+    /// The outcome for people.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Undone => "undone: as before",
+            Self::Stopped => "stopped: may be half done",
+            Self::Done => "done anyway",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl OperationKind {
+    /// What a cancel of it leaves.
+    pub fn cancel_leaves(&self) -> &'static str {
+        match self {
+            Self::Create | Self::Restore => "what was made on the host is removed; the record stays as failed",
+            Self::Recreate => {
+                "as long as nothing was removed, nothing changes; after that, what was made anew is removed, and the old one is gone"
+            }
+            Self::Destroy | Self::Delete => "what is removed stays removed; the rest is finished later",
+            Self::Snapshot | Self::Copy | Self::Import => {
+                "what was written of the archive is removed; containers that stand still go on"
+            }
+            Self::Sleep => "what is stopped already stays stopped, or is started again",
+            Self::Wake => "what is started already is stopped again; a patch that runs is ended and may be half done",
+            Self::Patch => "a patch that runs is ended and may be half done; those before it stay applied",
+            Self::Verify => "it only reads: nothing is left of it",
+            Self::Check => "what was made for it is removed",
+            Self::Recover => "what is not looked at yet stays for the next recover",
+            Self::Other(_) => "it may be half done",
+        }
+    }
+}
+
+string_enum! {
     /// How far an operation has come.
     pub enum OperationState {
         /// Somebody works on it.
@@ -52,7 +124,7 @@ string_enum! {
         Succeeded = "succeeded",
         /// Ended with an error.
         Failed = "failed",
-        /// Rolled back on request.
+        /// Ended on request; `cancel_outcome` says how it was left.
         Cancelled = "cancelled",
     }
 }
@@ -129,9 +201,12 @@ pub struct Operation {
     pub host: String,
     /// Who asked for it.
     pub actor: Actor,
-    /// Whether somebody asked to roll it back.
+    /// Whether somebody asked for its end.
     #[serde(default)]
     pub cancel_requested: bool,
+    /// How it was left, if somebody asked for its end; null while it runs.
+    #[serde(default)]
+    pub cancel_outcome: Option<CancelOutcome>,
     /// How it failed. Boxed: most have not.
     pub error: Option<Box<OperationError>>,
 }

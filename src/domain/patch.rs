@@ -94,8 +94,9 @@ pub struct AppliedPatch {
     pub state: PatchState,
     /// When its script began.
     pub started_at: Option<Time>,
-    /// How long it ran, in seconds.
-    pub duration_s: Option<u64>,
+    /// How long it ran, in milliseconds.
+    #[serde(default)]
+    pub took_ms: Option<u64>,
     /// Its script's exit status.
     pub exit_status: Option<i32>,
     /// The last 64 KiB it wrote.

@@ -51,6 +51,11 @@ impl Time {
     }
 }
 
+/// A measured duration, as it is told: whole milliseconds.
+pub fn took_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.3}", self.0)

@@ -8,7 +8,7 @@ use crate::domain::archive::{ArchiveLook, ArchivePlace, ByteStream, SnapshotArch
 use crate::domain::extension::{ExtensionError, SandboxExtension};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SnapshotId};
-use crate::domain::operation::{Operation, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::request::SnapshotStarted;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
@@ -65,7 +65,7 @@ impl SandboxManager {
             Ok(found) => found,
             Err(error) => {
                 self.free_snapshot(&record.id, |_| {}).await?;
-                return Err(error.fault);
+                return Err(CancelOutcome::Undone.noted_on(error.fault));
             }
         };
         self.note_reading(&record.id, &sound, &wrong).await?;
@@ -142,17 +142,15 @@ impl SandboxManager {
         .await
     }
 
-    /// Work on a snapshot, unless somebody calls it off: in this process, or through its operation in another.
+    /// Work on a snapshot, unless somebody calls it off: in this process, or through its operation in another. How that leaves
+    /// things is the caller's to say.
     pub(super) async fn or_called_off<T>(
         &self,
         operation: &Operation,
         cancel: &CancellationToken,
         work: impl Future<Output = Result<T, ExtensionError>>,
     ) -> Result<T, ExtensionError> {
-        let called_off = || {
-            let message = format!("{}: cancelled; nothing of it is left", operation.kind);
-            Fault::new(Code::Cancelled, message).into()
-        };
+        let called_off = || Fault::new(Code::Cancelled, format!("{}: cancelled", operation.kind)).into();
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(called_off()),

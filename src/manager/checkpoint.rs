@@ -10,11 +10,12 @@ use crate::domain::extension::{
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
@@ -187,11 +188,10 @@ impl SandboxManager {
         id: &SnapshotId,
         captured: Captured,
     ) -> Result<SnapshotRecord, Fault> {
-        let took = self.now().since(operation.started_at).as_secs_f64();
         let data = serde_json::json!({
             "bytes": captured.archive.bytes,
             "files": captured.archive.files,
-            "took_s": (took * 1000.0).round() / 1000.0,
+            "took_ms": took_ms(self.now().since(operation.started_at)),
         });
         self.transition_snapshot(id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
             record.state = SnapshotState::Ready;
@@ -280,6 +280,9 @@ impl SandboxManager {
             tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
         };
         failpoint::reached("snapshot.cleared");
+        if fault.code == Code::Cancelled {
+            fault = called_off(id, resumed.is_ok() && removed.is_ok());
+        }
         let message = fault.message.clone();
         let unremoved = removed.is_err();
         if let Err(why) = removed {
@@ -330,6 +333,14 @@ impl SandboxManager {
 /// Whether a snapshot was refused, rather than tried in vain: of that the record keeps what went wrong.
 fn is_refusal(error: &ExtensionError) -> bool {
     error.is_refusal() && error.fault.code != Code::OperationFailed
+}
+
+/// The error of a snapshot that was cancelled, by what the clearing up came to.
+fn called_off(id: &SnapshotId, cleared: bool) -> Fault {
+    if cleared {
+        return CancelOutcome::Undone.fault(format!("snapshot {id}: cancelled; nothing of it is left"));
+    }
+    CancelOutcome::Stopped.fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
 }
 
 fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {

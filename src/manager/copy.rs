@@ -9,7 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::SandboxManager;
@@ -189,7 +189,7 @@ impl SandboxManager {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         if !record.copying_to.as_ref().is_some_and(|to| to.same(host.as_str())) {
             self.free_snapshot(id, |_| {}).await?;
-            return Err(error.fault);
+            return Err(CancelOutcome::Undone.noted_on(error.fault));
         }
         let clearing = tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(&record, host, reporter)).await;
         let clean = match clearing {
@@ -208,8 +208,8 @@ impl SandboxManager {
         .await?;
         let fault = error.fault;
         if clean {
-            // A cancelled one says so itself.
-            let told = fault.hint.is_some() || fault.code == Code::Cancelled;
+            let fault = CancelOutcome::Undone.noted_on(fault);
+            let told = fault.hint.is_some();
             return Err(if told { fault } else { fault.hint(format!("nothing of the copy is left on {host}")) });
         }
         let hint =

@@ -279,7 +279,6 @@ impl SandboxManager {
             record.operation = Some(running(&operation));
             record.pending.push(crate::domain::event::PendingEvent {
                 id: crate::domain::event::derived_event_id(id.as_str(), 1, &EventKind::SandboxRequested),
-                sandbox_seq: Some(1),
                 time: record.created_at,
                 kind: EventKind::SandboxRequested,
                 sandbox_id: Some(id.clone()),

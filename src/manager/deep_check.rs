@@ -15,7 +15,7 @@ use crate::domain::deep_check::{DeepCheck, DeepStage};
 use crate::domain::facts::HostView;
 use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, OperationId, SandboxId};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::manager::SandboxManager;
 use crate::manager::deep_check::course::Course;
 use crate::manager::deep_check::steps::Steps;
@@ -41,10 +41,10 @@ impl SandboxManager {
             &id,
             move |cancel| async move {
                 let view = manager.check_deeply(&body, &host, &cancel).await;
-                let error = view.deep.as_ref().and_then(|deep| deep.error()).cloned();
+                let error = view.deep.as_deref().and_then(why_not);
                 let found = &manager.deeply_checked;
                 found.lock().unwrap_or_else(PoisonError::into_inner).insert(body.id.clone(), view);
-                manager.end_operation(body, error.map_or(Ok(()), |error| Err(Fault::from(error)))).await
+                manager.end_operation(body, error.map_or(Ok(()), Err)).await
             },
             move |fault| async move {
                 if let Err(left) = fallback.take_back(&operation.id).await {
@@ -91,6 +91,13 @@ impl SandboxManager {
         }));
         view
     }
+}
+
+/// Why a check did not come well to its end. One that was cancelled has undone everything if it could remove all of it.
+fn why_not(deep: &DeepCheck) -> Option<Fault> {
+    let fault = Fault::from(deep.error()?.clone());
+    let removed = |stage: &DeepStage| deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none());
+    if ENDING.iter().all(removed) { Some(CancelOutcome::Undone.noted_on(fault)) } else { Some(fault) }
 }
 
 /// The steps that come after everything was tried, whatever came of it.

@@ -12,10 +12,11 @@ use crate::domain::extension::{
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::operation::Operation;
+use crate::domain::operation::{CancelOutcome, Operation};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reachability, Reason, SandboxRecord, State};
 use crate::domain::text::last_lines;
+use crate::domain::time::took_ms;
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::SandboxManager;
@@ -244,8 +245,8 @@ impl SandboxManager {
         message: Option<String>,
         ready_at: crate::domain::Time,
     ) -> Result<SandboxRecord, Fault> {
-        let took = ready_at.since(operation.started_at).as_secs_f64();
-        let data = serde_json::json!({"host": work.provision.host, "took_s": (took * 1000.0).round() / 1000.0});
+        let took_ms = took_ms(ready_at.since(operation.started_at));
+        let data = serde_json::json!({"host": work.provision.host, "took_ms": took_ms});
         let mut news = vec![(EventKind::SandboxReady, data.clone())];
         if work.recreate {
             news.insert(0, (EventKind::SandboxRecreated, data));
@@ -305,6 +306,7 @@ impl SandboxManager {
         };
         let keep = report.is_none();
         failpoint::reached("rollback.torn_down");
+        let fault = if cancelled { called_off(work, report.as_ref()) } else { fault };
         let fault = explain(fault, &failure, report.as_ref(), keep);
         let kept_until = self.now().plus_seconds(KEPT_FAILED_S);
         let message = fault.message.clone();
@@ -355,14 +357,14 @@ impl SandboxManager {
     }
 
     /// Runs extension work until it ends or somebody, here or in another process, cancels the operation. The work
-    /// is dropped then: the extension's contract says that this is safe.
+    /// is dropped then: the extension's contract says that this is safe. How that leaves things is the caller's to say.
     pub(super) async fn or_cancelled<T>(
         &self,
         id: &SandboxId,
         cancel: &CancellationToken,
         work: impl Future<Output = Result<T, ExtensionError>>,
     ) -> Result<T, ExtensionError> {
-        let cancelled = || Fault::new(Code::Cancelled, format!("sandbox {id}: cancelled and rolled back")).into();
+        let cancelled = || Fault::new(Code::Cancelled, format!("sandbox {id}: cancelled")).into();
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(cancelled()),
@@ -427,6 +429,20 @@ fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {
     if !learnt.rewrites.is_empty() {
         record.rewrites = learnt.rewrites;
     }
+}
+
+/// The error of an establishment that was cancelled, by what its rollback came to.
+fn called_off(work: &Establishment, report: Option<&TeardownReport>) -> Fault {
+    let (id, host) = (&work.provision.id, &work.provision.host);
+    if !report.is_some_and(TeardownReport::is_clean) {
+        let message = format!("sandbox {id}: cancelled, and not all that was made on {host} could be taken back");
+        return CancelOutcome::Stopped.fault(message);
+    }
+    if work.recreate {
+        let message = format!("sandbox {id}: cancelled after the old one was removed; nothing of the new one is left");
+        return CancelOutcome::Stopped.fault(message).hint(format!("`sandboxer recreate {id}` makes it again"));
+    }
+    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

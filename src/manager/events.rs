@@ -55,6 +55,7 @@ impl SandboxManager {
 
     async fn follow(&self, mut last: u64) {
         let mut seen = self.checkpoints_version().await;
+        let mut operations = self.parts.operations.version().await.ok();
         loop {
             tokio::select! {
                 () = self.log_grew.notified() => {}
@@ -73,6 +74,12 @@ impl SandboxManager {
             if now != seen {
                 seen = now;
                 self.jobs.publish(Update::Snapshots);
+            }
+            // Not every operation has an event: a verify, or patches that are applied.
+            let now = self.parts.operations.version().await.ok();
+            if now != operations {
+                operations = now;
+                self.jobs.publish(Update::Operations);
             }
         }
     }

@@ -16,14 +16,14 @@ use crate::manager::record::Guard;
 use crate::store::ending;
 
 impl SandboxManager {
-    /// Makes a sandbox `forgotten`. Whoever works on it rolls back first.
+    /// Makes a sandbox `forgotten`. Whoever works on it is cancelled first.
     pub(super) async fn give_up(
         &self,
         operation: &Operation,
         id: &SandboxId,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
-        let _held = self.take_over_or_cancelled(id, operation, true, cancel).await?;
+        let _held = self.take_over(id, operation, true, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state.is_over() {
             return Ok(());

@@ -8,6 +8,7 @@ use crate::domain::event::Update;
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
+use crate::domain::host_sight::HostSight;
 use crate::domain::name::HostName;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::nearest;
@@ -94,11 +95,14 @@ impl SandboxManager {
         };
         match looked.await {
             Ok((facts, latency)) => {
+                let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
+                self.saw_host(&spec.name, HostSight::Answers(machine_id), None).await;
                 view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
                 view.latency_ms = u64::try_from(latency.as_millis()).ok();
                 view.facts = Some(facts);
             }
             Err(fault) => {
+                self.saw_fault_of(&spec.name, &fault).await;
                 view.state = HostState::Down;
                 let causes = fault.causes();
                 view.message =

@@ -9,7 +9,7 @@ use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::ExtensionError;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId, check_name};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::profile::Profile;
 use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
@@ -188,7 +188,7 @@ impl SandboxManager {
             // What is there was there before.
             Err(error) if error.untouched || !begun.into_inner() => {
                 self.end_import(record, &reporter, &error.fault, true).await?;
-                Err(error.fault)
+                Err(CancelOutcome::Undone.noted_on(error.fault))
             }
             Err(error) => self.clear_import(record, &reporter, error).await,
         }
@@ -254,7 +254,7 @@ impl SandboxManager {
         let fault = error.fault;
         self.end_import(record, reporter, &fault, clean).await?;
         if clean {
-            return Err(fault);
+            return Err(CancelOutcome::Undone.noted_on(fault));
         }
         let host = &record.host;
         let hint =

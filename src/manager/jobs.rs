@@ -107,7 +107,12 @@ impl Jobs {
         self.updates.subscribe()
     }
 
-    /// Asks an operation of this process to roll back; whether it is one.
+    /// Whether the end of an operation of this process was asked for.
+    pub fn is_cancelled(&self, id: &OperationId) -> bool {
+        lock(&self.running).get(id).is_some_and(|job| job.cancel.is_cancelled())
+    }
+
+    /// Asks for the end of an operation of this process; whether it is one.
     pub fn cancel(&self, id: &OperationId) -> bool {
         let job = lock(&self.running).get(id).cloned();
         job.is_some_and(|job| {

@@ -9,13 +9,14 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, Report, Reporter, Target, TeardownReport};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::host_sight::HostSight;
 use crate::domain::name::SandboxId;
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter, News, running};
+use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::{Held, ending};
 
 /// How long a destroy waits for another operation to roll back.
@@ -67,7 +68,7 @@ impl SandboxManager {
         forced: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
-        let held = self.take_over_or_cancelled(id, operation, false, cancel).await?;
+        let held = self.take_over(id, operation, false, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state == State::Destroyed {
             return Ok(());
@@ -78,21 +79,6 @@ impl SandboxManager {
         drop(held);
         self.collect_tombstones(&before.host).await;
         Ok(())
-    }
-
-    /// The sandbox's lock, unless somebody calls the removal off before it has begun.
-    pub(super) async fn take_over_or_cancelled(
-        &self,
-        id: &SandboxId,
-        operation: &Operation,
-        forget: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Box<dyn Held>, Fault> {
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed"))),
-            held = self.take_over(id, operation, forget) => held,
-        }
     }
 
     /// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
@@ -109,7 +95,8 @@ impl SandboxManager {
         let mark = running(operation);
         let marked =
             self.transition(&before.id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
-        let outcome = if before.state == State::Failed && before.left_nothing() {
+        let known = before.state == State::Failed && before.left_nothing();
+        let outcome = if known {
             self.note_removal(operation, before, &reason).await?;
             Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new(), untouched: false })
         } else {
@@ -122,7 +109,12 @@ impl SandboxManager {
             Err(error) if error.is_refusal() => Err(self.put_back(operation, before, error.fault).await?),
             outcome => {
                 self.end_followed(before).await;
-                self.write_removed(operation, before, outcome.map_err(|error| error.fault)).await
+                let answered = !known && outcome.is_ok();
+                let removed = self.write_removed(operation, before, outcome.map_err(|error| error.fault)).await;
+                if answered {
+                    self.saw_host(&before.host, HostSight::Answers(None), None).await;
+                }
+                removed
             }
         }
     }
@@ -144,7 +136,7 @@ impl SandboxManager {
         Ok(())
     }
 
-    /// Tears down, unless that is called off. That it began is written down (`begun`) beside it, as soon as the host removes the
+    /// Tears down, unless that is cancelled. That it began is written down (`begun`) beside it, as soon as the host removes the
     /// first thing, and in any case but a refusal's.
     pub(super) async fn tear_down_noting<Written: Future<Output = Result<(), Fault>>>(
         &self,
@@ -185,6 +177,7 @@ impl SandboxManager {
     async fn put_back(&self, operation: &Operation, before: &SandboxRecord, fault: Fault) -> Result<Fault, Fault> {
         let (mine, was) = (Guard::Operation(operation.id.clone()), before.operation.clone());
         self.transition(&before.id, mine, Vec::new(), move |record| record.operation = was).await?;
+        self.saw_fault_of(&before.host, &fault).await;
         Ok(fault)
     }
 
@@ -197,14 +190,10 @@ impl SandboxManager {
         let id = &before.id;
         let mine = Guard::Operation(operation.id.clone());
         let now = self.now();
-        // Whoever told that the host is down is told that it answers again.
-        let was_lost = before.state == State::Destroying && before.reason == Some(Reason::HostLost);
-        let back = || (EventKind::HostUp, serde_json::json!({"host": before.host}));
-        let mut news: Vec<News> = was_lost.then(back).into_iter().collect();
         match outcome {
             Ok(report) if report.is_clean() => {
                 self.parts.ledger.charge(id, None).await?;
-                news.push((EventKind::SandboxDestroyed, serde_json::json!({"host": before.host})));
+                let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
                 self.transition(id, mine, news, move |record| {
                     record.state = State::Destroyed;
                     record.message = None;
@@ -221,7 +210,7 @@ impl SandboxManager {
             Ok(report) => {
                 let fault = not_clean(id, &report);
                 let message = fault.message.clone();
-                self.transition(id, mine, news, move |record| {
+                self.transition(id, mine, Vec::new(), move |record| {
                     record.message = Some(message);
                     record.operation = None;
                     note_teardown(record, Some(report));
@@ -234,7 +223,7 @@ impl SandboxManager {
                 let message =
                     std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
                 let record = self
-                    .transition(id, mine, host_news(before, &fault), move |record| {
+                    .transition(id, mine, Vec::new(), move |record| {
                         record.message = Some(message);
                         record.operation = None;
                         if lost && record.state == State::Destroying {
@@ -242,6 +231,7 @@ impl SandboxManager {
                         }
                     })
                     .await?;
+                self.saw_fault_of(&record.host, &fault).await;
                 Err(stays(&record, fault))
             }
         }
@@ -310,8 +300,18 @@ impl SandboxManager {
         Err(last.unwrap_or_else(|| Fault::internal("no teardown was tried").into()))
     }
 
-    /// The sandbox's lock: at once, or after whoever holds it rolled back.
-    async fn take_over(&self, id: &SandboxId, operation: &Operation, forget: bool) -> Result<Box<dyn Held>, Fault> {
+    /// The sandbox's lock: at once, or after whoever holds it was cancelled; unless somebody cancels the removal before it has
+    /// begun.
+    pub(super) async fn take_over(
+        &self,
+        id: &SandboxId,
+        operation: &Operation,
+        forget: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Box<dyn Held>, Fault> {
+        if cancel.is_cancelled() {
+            return Err(not_begun(id, None));
+        }
         if let Some(held) = self.parts.locks.try_lock(id).await? {
             return Ok(held);
         }
@@ -323,7 +323,7 @@ impl SandboxManager {
             self.request_cancel(id, None).await?;
         }
         let what = kind.map_or("another operation".to_owned(), |kind| kind.to_string());
-        let doing = if removing { format!("{what} removes it already") } else { format!("asked {what} to roll back") };
+        let doing = if removing { format!("{what} removes it already") } else { format!("asked {what} to end") };
         let reporter = JobReporter::new(&self.jobs, operation);
         reporter.report(Report { stage: "wait", message: Some(doing), ..Report::default() });
         let until = Instant::now() + LOCK_WAIT;
@@ -331,8 +331,9 @@ impl SandboxManager {
             if let Some(held) = self.parts.locks.try_lock(id).await? {
                 return Ok(held);
             }
-            if self.parts.operations.get(&operation.id).await?.is_some_and(|written| written.cancel_requested) {
-                return Err(Fault::new(Code::Cancelled, format!("sandbox {id}: nothing was removed")));
+            let written = self.parts.operations.get(&operation.id).await?;
+            if cancel.is_cancelled() || written.is_some_and(|written| written.cancel_requested) {
+                return Err(not_begun(id, (!removing).then_some(&what)));
             }
             tokio::time::sleep(LOCK_LOOK).await;
         }
@@ -356,19 +357,19 @@ impl SandboxManager {
     }
 }
 
-/// What a failed removal tells of the host.
-pub(super) fn host_news(record: &SandboxRecord, fault: &Fault) -> Vec<News> {
-    let kind = match fault.code {
-        Code::HostUnreachable => EventKind::HostDown,
-        Code::HostChanged => EventKind::HostChanged,
-        _ => return Vec::new(),
-    };
-    vec![(kind, serde_json::json!({"host": record.host, "message": fault.message}))]
+/// A removal that was cancelled before it began; `asked`: whose end it had asked for by then.
+fn not_begun(id: &SandboxId, asked: Option<&String>) -> Fault {
+    match asked {
+        None => CancelOutcome::Undone.fault(format!("sandbox {id}: nothing was removed")),
+        Some(what) => CancelOutcome::Stopped
+            .fault(format!("sandbox {id}: nothing was removed, but {what} was asked to end before that"))
+            .hint(format!("`sandboxer get {id}` shows what became of it")),
+    }
 }
 
 /// A removal that was cancelled: what is removed stays removed.
 fn cut_off(id: &SandboxId) -> Fault {
-    Fault::new(Code::Cancelled, format!("the removal of sandbox {id} was cut off"))
+    CancelOutcome::Stopped.fault(format!("the removal of sandbox {id} was cut off"))
 }
 
 /// A fault before anything was asked of a host.

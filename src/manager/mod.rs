@@ -18,6 +18,7 @@ mod doctor;
 mod establish;
 mod events;
 mod forget;
+mod host_events;
 mod hosts;
 mod import;
 mod inputs;
@@ -154,6 +155,7 @@ pub struct SandboxManager {
     seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
     /// Deep checks that ended and whose findings nobody has fetched yet.
     deeply_checked: Arc<Mutex<BTreeMap<OperationId, HostView>>>,
+    host_sights: Arc<tokio::sync::Mutex<host_events::HostSights>>,
     log_grew: Arc<tokio::sync::Notify>,
     following: Arc<std::sync::Once>,
 }
@@ -167,6 +169,7 @@ impl SandboxManager {
             deleted: Arc::default(),
             seen_hosts: Arc::default(),
             deeply_checked: Arc::default(),
+            host_sights: Arc::default(),
             log_grew: Arc::default(),
             following: Arc::new(std::sync::Once::new()),
         }
@@ -261,7 +264,7 @@ impl SandboxManager {
         }
     }
 
-    /// Asks an operation to roll back: one of this process directly, another's through its record.
+    /// Asks for an operation's end: of one of this process directly, of another's through its record.
     pub async fn cancel(&self, id: &OperationId) -> Result<(), Fault> {
         if self.jobs.cancel(id) {
             return Ok(());
@@ -275,9 +278,9 @@ impl SandboxManager {
             }
             // One that works on a snapshot alone looks for this by itself.
             None if operation.state == OperationState::Running => {
-                self.parts.operations.put(Operation { cancel_requested: true, ..operation }).await
+                self.parts.operations.request_cancel(id).await.map(|_| ())
             }
-            // It has ended: there is nothing to roll back.
+            // It has ended by itself.
             _ => Ok(()),
         }
     }

@@ -3,6 +3,7 @@
 //! Each step is on the record before the next one is taken: a script that was begun and whose end nobody saw is `unknown`
 //! for ever, and runs again only for whoever says so.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -11,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
 use crate::domain::profile::Seconds;
 use crate::domain::request::{ApplyRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::record::{Guard, JobReporter};
@@ -29,6 +31,8 @@ enum Step {
     Applied(SandboxRecord),
     /// It was taken away before it began. The next one may run.
     TakenAway(SandboxRecord),
+    /// Somebody ended the pass before the script began.
+    Cancelled,
     /// The pass ends here, for a reason.
     Stopped(SandboxRecord, String),
 }
@@ -91,7 +95,7 @@ impl SandboxManager {
             }
         });
         let record = free.await?;
-        outcome?;
+        outcome.map_err(|fault| look_first(&record, fault))?;
         match &record.patch_error {
             Some(why) => Err(Fault::new(Code::OperationFailed, why.clone()).detail("step", "patch")),
             None => Ok(()),
@@ -122,6 +126,9 @@ impl SandboxManager {
         let mut now = record.clone();
         let count = owes.run.len() as u64;
         for (at, patch) in owes.run.iter().enumerate() {
+            if cancel.is_cancelled() {
+                return Err(cancelled_before(&now, patch, at > 0));
+            }
             // The first one has all of it, however small that is.
             let spent = if at == 0 { Duration::ZERO } else { began.elapsed() };
             let left = limits.pass_timeout.duration().saturating_sub(spent);
@@ -143,7 +150,9 @@ impl SandboxManager {
                 ..Report::default()
             });
             let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration().min(left) };
-            match self.apply_one(operation, &now, &run, cancel, reporter).await? {
+            let ended = self.apply_one(operation, &now, &run, cancel, reporter).await?;
+            match ended {
+                Step::Cancelled => return Err(cancelled_before(&now, patch, at > 0)),
                 Step::Applied(record) | Step::TakenAway(record) => now = record,
                 Step::Stopped(record, why) => return Ok(Passed { record, stopped: Some(why) }),
             }
@@ -177,7 +186,7 @@ impl SandboxManager {
             sequence: run.patch.sequence,
             state: PatchState::Applying,
             started_at: Some(self.now()),
-            duration_s: None,
+            took_ms: None,
             exit_status: None,
             output: None,
         };
@@ -197,10 +206,22 @@ impl SandboxManager {
             });
             return as_before.await.map(Step::TakenAway);
         }
-        let ended = self.or_cancelled(&record.id, cancel, extension.run_patch(&target, run, reporter)).await;
+        let began = AtomicBool::new(false);
+        let script = async {
+            began.store(true, Ordering::Relaxed);
+            extension.run_patch(&target, run, reporter).await
+        };
+        let ended = self.or_cancelled(&record.id, cancel, script).await;
         failpoint::reached("patch.ran");
         let step = match ended {
             Ok(outcome) => self.write_outcome(operation, record, run, begun, outcome).await,
+            Err(_) if !began.into_inner() => {
+                let as_before = self.transition(&record.id, mine, Vec::new(), move |record| {
+                    record.applied_patches = before;
+                    record.patch_state = PatchState::Pending;
+                });
+                as_before.await.map(|_| Step::Cancelled)
+            }
             // Nothing of it ran: it is as if it had not been tried.
             Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
@@ -219,7 +240,8 @@ impl SandboxManager {
                 let cut_off = fault.code == Code::Cancelled;
                 let because = if cut_off { "it was cut off".to_owned() } else { said(&fault) };
                 let why = unknown_words(&run.patch, Some(&because));
-                let told = format!("{why}; {}", self.how_to_go_on(record, run.patch.sequence).await);
+                let how = self.how_to_go_on(record, run.patch.sequence).await;
+                let told = format!("{why}; {how}");
                 let record = self
                     .transition(&record.id, mine, Vec::new(), move |record| {
                         note(record, AppliedPatch { state: PatchState::Unknown, ..begun });
@@ -228,8 +250,10 @@ impl SandboxManager {
                     })
                     .await?;
                 if cut_off {
-                    let message = format!("sandbox {}: the script of {} was cut off", record.id, named(&run.patch));
-                    return Err(Fault::new(Code::Cancelled, message).detail("step", "patch"));
+                    let patch = named(&run.patch);
+                    let message =
+                        format!("sandbox {}: the script of {patch} was cut off, and may be half done", record.id);
+                    return Err(CancelOutcome::Stopped.fault(message).hint(how).detail("step", "patch"));
                 }
                 Ok(Step::Stopped(record, why))
             }
@@ -256,7 +280,7 @@ impl SandboxManager {
         let data = serde_json::json!({
             "patch_id": patch.id, "snapshot_id": patch.snapshot_id, "sequence": patch.sequence,
             "exit_status": outcome.exit_status, "timed_out": outcome.timed_out,
-            "took_s": (outcome.duration.as_secs_f64() * 1000.0).round() / 1000.0,
+            "took_ms": took_ms(outcome.duration),
         });
         let stopped = (!well).then(|| failed_words(run, &outcome));
         let error = match &stopped {
@@ -265,7 +289,7 @@ impl SandboxManager {
         };
         let ended = AppliedPatch {
             state: state.clone(),
-            duration_s: Some(outcome.duration.as_secs_f64().round() as u64),
+            took_ms: Some(took_ms(outcome.duration)),
             exit_status: Some(outcome.exit_status),
             output: Some(outcome.output),
             ..begun
@@ -285,6 +309,15 @@ impl SandboxManager {
     }
 }
 
+/// A script that was cut off in a sandbox that runs on: what it did is there to be looked at.
+fn look_first(record: &SandboxRecord, fault: Fault) -> Fault {
+    let stopped = CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped);
+    match fault.hint.clone().filter(|_| stopped) {
+        Some(how) => fault.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id)),
+        None => fault,
+    }
+}
+
 /// Puts a patch's run on a record, in the place of the one before.
 fn note(record: &mut SandboxRecord, run: AppliedPatch) {
     record.applied_patches.retain(|applied| applied.id != run.id);
@@ -292,6 +325,16 @@ fn note(record: &mut SandboxRecord, run: AppliedPatch) {
     record.applied_patches.sort_by(|a, b| (a.sequence, &a.id).cmp(&(b.sequence, &b.id)));
     let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
     record.last_patch_sequence = has.map(|applied| applied.sequence).max().unwrap_or(0);
+}
+
+/// The error of a pass that was cancelled before this patch began; whether others were tried before it.
+fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Fault {
+    let (id, patch) = (&record.id, named(patch));
+    if tried {
+        let message = format!("sandbox {id}: cancelled before {patch}; the patches before it are applied, and stay");
+        return CancelOutcome::Stopped.fault(message).hint(format!("`sandboxer patches apply {id}` goes on"));
+    }
+    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled before {patch}; no patch was begun"))
 }
 
 fn named(patch: &Patch) -> String {

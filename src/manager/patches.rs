@@ -116,7 +116,6 @@ impl SandboxManager {
             });
             let added = PendingEvent {
                 id: derived_event_id(id.as_str(), 1, &EventKind::PatchAdded),
-                sandbox_seq: None,
                 time: now,
                 kind: EventKind::PatchAdded,
                 sandbox_id: Some(snapshot.sandbox_id.clone()),

@@ -10,7 +10,7 @@ use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport}
 use crate::domain::fault::{Code, Fault};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::operation::{Operation, OperationError, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind};
 use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
@@ -153,15 +153,17 @@ impl SandboxManager {
             biased;
             () = cancel.cancelled() => Err(Kept::from(cut_off())),
             surveyed = self.survey(&record, by_force) => surveyed,
+            () = self.end_requested(&operation.id) => Err(Kept::from(cut_off())),
         };
         let given_up = match surveyed {
             Ok(given_up) => given_up,
-            Err(kept) => return Err(self.keep_all(&record, before, kept).await?),
+            Err(kept) => return Err(CancelOutcome::Undone.noted_on(self.keep_all(&record, before, kept).await?)),
         };
         let removed = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(cut_off().into()),
             removed = self.remove_archives_but(id, &given_up, &reporter) => removed,
+            () = self.end_requested(&operation.id) => Err(cut_off()),
         };
         failpoint::reached("delete.removed");
         match removed {

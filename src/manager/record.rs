@@ -7,11 +7,12 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::Progress;
-use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::fault::{Code, Fault};
+use crate::domain::host_sight::HostSight;
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
 use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::{Failure, Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
@@ -89,7 +90,7 @@ impl SandboxManager {
             Guard::Operation(operation) => Some(operation),
             Guard::Any | Guard::Revision(_) => None,
         };
-        let write = self.telling(&settled, news, change);
+        let write = self.telling(&settled, self.actor(), news, change);
         let change = Box::new(move |record: &mut SandboxRecord| {
             if let Some(operation) = mine
                 && record.operation.as_ref().is_none_or(|running| running.id != operation)
@@ -104,13 +105,13 @@ impl SandboxManager {
         Ok(record)
     }
 
-    /// Changes records on which nobody works, each as it was seen, in one write; those that somebody changed meanwhile stay as
+    /// Changes records on which nobody works, each as its host was seen to have it, in one write; those that somebody changed meanwhile stay as
     /// they are. What became of each.
     pub(super) async fn write_seen(&self, seen: Vec<Seen>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
         let pending = seen.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
         let settled = self.told(pending).await;
         let changes = seen.into_iter().map(|(record, news, change)| {
-            let change = self.telling(&settled, news, change);
+            let change = self.telling(&settled, Actor::observer(), news, change);
             (record.id.clone(), Some(record.revision), Box::new(change) as Change<'_, SandboxRecord>)
         });
         let outcomes = self.parts.sandboxes.update_many(changes.collect()).await?;
@@ -120,14 +121,15 @@ impl SandboxManager {
     }
 
     /// A change of a record with what it means for all of it: since when it is so, whose its scripts are, which events it
-    /// causes. `settled` are in the log.
+    /// causes, and by whom. That a host has nothing of it any more is nobody's doing. `settled` are in the log.
     fn telling<'a>(
         &self,
         settled: &'a [EventId],
+        actor: Actor,
         news: Vec<News>,
         change: impl FnOnce(&mut SandboxRecord) + Send + 'a,
     ) -> impl FnOnce(&mut SandboxRecord) -> Result<(), Fault> + Send + 'a {
-        let (now, actor) = (self.now(), self.actor());
+        let now = self.now();
         move |record| {
             let (before, since) = (record.state.clone(), record.since);
             let worker = record.operation.as_ref().map(|running| running.id.clone());
@@ -144,11 +146,10 @@ impl SandboxManager {
             let revision = record.revision + 1;
             record.pending.extend(news.into_iter().map(|(kind, data)| PendingEvent {
                 id: derived_event_id(record.id.as_str(), revision, &kind),
-                sandbox_seq: Some(revision),
                 time: now,
+                actor: if kind == EventKind::SandboxLost { Actor::observer() } else { actor.clone() },
                 kind,
                 sandbox_id: Some(record.id.clone()),
-                actor: actor.clone(),
                 data,
             }));
             Ok(())
@@ -215,6 +216,7 @@ impl SandboxManager {
             host: self.parts.settings.machine.clone(),
             actor: self.actor(),
             cancel_requested: false,
+            cancel_outcome: None,
             error: None,
         }
     }
@@ -229,6 +231,8 @@ impl SandboxManager {
         let manager = self.clone();
         let fallback = (self.clone(), operation.clone());
         let id = operation.id.clone();
+        // A pass over patches that has nothing to run reaches no host.
+        let reaches = operation.kind != OperationKind::Patch;
         self.jobs.start(
             &id,
             move |cancel| {
@@ -240,6 +244,9 @@ impl SandboxManager {
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
                     if let Some(host) = reached.filter(|_| well) {
+                        if reaches {
+                            manager.saw_host(&host, HostSight::Answers(None), None).await;
+                        }
                         // Boxed: it starts operations of this very kind.
                         Box::pin(manager.collect_tombstones(&host)).await;
                     }
@@ -255,7 +262,9 @@ impl SandboxManager {
         operation.finished_at = Some(self.now());
         // Another process may have asked for the end meanwhile, which only the written one says.
         let written = self.parts.operations.get(&operation.id).await.ok().flatten();
-        operation.cancel_requested |= written.is_some_and(|written| written.cancel_requested);
+        operation.cancel_requested |=
+            written.is_some_and(|written| written.cancel_requested) || self.jobs.is_cancelled(&operation.id);
+        operation.cancel_outcome = operation.cancel_requested.then(|| cancel_outcome(&result));
         operation.state = match &result {
             Ok(()) => OperationState::Succeeded,
             Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
@@ -328,12 +337,8 @@ impl SandboxManager {
         let record = ending(ask).await?;
         // One that still waits for the sandbox is not on the record.
         let asked = only.or(record.operation.as_ref().map(|running| &running.id));
-        if let Some(asked) = asked
-            && let Some(mut operation) = self.parts.operations.get(asked).await?
-            && operation.state == OperationState::Running
-        {
-            operation.cancel_requested = true;
-            self.parts.operations.put(operation).await?;
+        if let Some(asked) = asked {
+            self.parts.operations.request_cancel(asked).await?;
         }
         Ok(record)
     }
@@ -342,6 +347,16 @@ impl SandboxManager {
 /// Whether an operation ends something, so that a full disk must not stop it.
 fn ends_something(kind: &OperationKind) -> bool {
     matches!(kind, OperationKind::Destroy | OperationKind::Delete | OperationKind::Recover)
+}
+
+/// How an operation was left whose end somebody asked for.
+fn cancel_outcome(result: &Result<(), Fault>) -> CancelOutcome {
+    match result {
+        // A panic, say: nobody knows how far it came.
+        Err(fault) if fault.code == Code::Internal => CancelOutcome::Stopped,
+        Err(fault) => CancelOutcome::of(&fault.code, &fault.details).unwrap_or(CancelOutcome::Done),
+        Ok(()) => CancelOutcome::Done,
+    }
 }
 
 /// The operation as the record shows it.

@@ -10,11 +10,11 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::{Operation, OperationError, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::{host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::store::{Held, ending};
 
@@ -137,15 +137,17 @@ impl SandboxManager {
         let report = self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
         let report = report.map_err(|error| error.fault);
         let mine = Guard::Operation(operation.id.clone());
-        let news = report.as_ref().err().map_or_else(Vec::new, |fault| host_news(&record, fault));
         let seen = report.as_ref().ok().cloned();
-        self.transition(id, mine, news, move |record| {
+        self.transition(id, mine, Vec::new(), move |record| {
             record.operation = None;
             if seen.is_some() {
                 note_teardown(record, seen);
             }
         })
         .await?;
+        if let Err(fault) = &report {
+            self.saw_fault_of(&record.host, fault).await;
+        }
         match report? {
             report if report.is_clean() => Ok(()),
             report => Err(not_clean(id, &report)),
@@ -248,6 +250,7 @@ impl SandboxManager {
         }
         let message = format!("the process {} on {} died", operation.pid, operation.host);
         operation.state = OperationState::Failed;
+        operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
         operation.finished_at = Some(self.now());
         operation.error = Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
         self.parts.operations.put(operation).await

@@ -6,7 +6,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, ProvisionRequest, TeardownReport};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::settled_state;
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::root::KnownRoots;
@@ -15,7 +15,7 @@ use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
 use crate::manager::establish::{Establishment, unseen};
-use crate::manager::lifecycle::{before_anything, check_protection, host_news, not_clean, note_teardown};
+use crate::manager::lifecycle::{before_anything, check_protection, not_clean, note_teardown};
 use crate::manager::record::{Guard, JobReporter};
 use crate::store::Held;
 
@@ -103,7 +103,7 @@ impl SandboxManager {
         {
             return Err(match fault.code {
                 Code::HostChanged => self.recreate_not_begun(operation, &before, before_anything(fault)).await?,
-                _ => self.left_as_it_was(operation, &before, fault).await?,
+                _ => self.left_as_it_was(operation, &before, CancelOutcome::Undone.noted_on(fault)).await?,
             });
         }
         if let Err(fault) = self.nobody_else(&before).await {
@@ -112,7 +112,7 @@ impl SandboxManager {
         if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
             // The record stays as it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
-            return Err(untouched(error.fault));
+            return Err(untouched(CancelOutcome::Undone.noted_on(error.fault)));
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let ahead = self.transition(id, mine.clone(), Vec::new(), |record| {
@@ -232,9 +232,8 @@ impl SandboxManager {
         error: ExtensionError,
     ) -> Result<Fault, Fault> {
         let message = (!error.is_refusal()).then(|| error.fault.message.clone());
-        let news = if message.is_some() { host_news(before, &error.fault) } else { Vec::new() };
         let was = before.clone();
-        self.transition(&before.id, Guard::Operation(operation.id.clone()), news, move |record| {
+        self.transition(&before.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
             record.state = was.state;
             record.reason = was.reason;
             record.since = was.since;
@@ -244,6 +243,7 @@ impl SandboxManager {
             }
         })
         .await?;
+        self.saw_fault_of(&before.host, &error.fault).await;
         Ok(error.fault)
     }
 
@@ -252,8 +252,7 @@ impl SandboxManager {
         let (id, why) = (&before.id, fault.message.clone());
         let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
         let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
-        let mut news = host_news(before, &fault);
-        news.push((EventKind::SandboxFailed, data));
+        let news = vec![(EventKind::SandboxFailed, data)];
         let report = unseen(id, &why);
         self.transition(id, Guard::Operation(operation.id.clone()), news, move |record| {
             record.state = State::Failed;
@@ -266,6 +265,7 @@ impl SandboxManager {
             note_teardown(record, Some(report));
         })
         .await?;
+        self.saw_fault_of(&before.host, &fault).await;
         Ok(fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
     }
 
@@ -278,11 +278,12 @@ impl SandboxManager {
     ) -> Result<Fault, Fault> {
         let message = format!("it was not made again: {}", fault.message);
         let mine = Guard::Operation(operation.id.clone());
-        self.transition(&before.id, mine, host_news(before, &fault), move |record| {
+        self.transition(&before.id, mine, Vec::new(), move |record| {
             record.operation = None;
             record.message = Some(message);
         })
         .await?;
+        self.saw_fault_of(&before.host, &fault).await;
         Ok(fault)
     }
 }

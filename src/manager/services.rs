@@ -185,7 +185,8 @@ pub(super) fn lost_news(record: &SandboxRecord) -> Vec<News> {
 /// What a record says of a sandbox that is lost.
 pub(super) fn lose(record: &mut SandboxRecord) {
     record.state = State::Lost;
-    record.reason = Some(Reason::HostLost);
+    // `host_lost` is said of a host that does not answer; this one does.
+    record.reason = None;
     record.message = Some(format!("{} has nothing of it any more", record.host));
     record.reachability = None;
     record.services.clear();

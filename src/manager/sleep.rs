@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Capability, ExtensionError, Inspection, Readiness, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::host_news;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 use crate::manager::settling::Settling;
@@ -69,11 +69,11 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let id = &work.before.id;
         if let Err(error) = self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await {
-            return Err(if error.is_refusal() {
-                self.turn_refused(work, error.fault).await
+            return if error.is_refusal() {
+                Err(self.turn_refused(work, error.fault).await)
             } else {
                 self.leave_as_seen(work, error.fault).await
-            });
+            };
         }
         failpoint::reached("sleep.confirmed");
         let now = self.now();
@@ -110,7 +110,7 @@ impl SandboxManager {
                     Ok(Err(why)) => tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep"),
                     Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
                 }
-                return Err(self.leave_as_seen(work, error.fault).await);
+                return self.leave_as_seen(work, error.fault).await;
             }
         };
         let now = self.now();
@@ -160,16 +160,22 @@ impl SandboxManager {
         write.await.err().unwrap_or(fault)
     }
 
-    /// After a sleep or a wake that came to nothing: what the host says is written down, with the reason; the fault to tell.
-    async fn leave_as_seen(&self, work: &Turn<'_>, fault: Fault) -> Fault {
+    /// After a sleep or a wake that came to nothing: what the host says is written down, with the reason.
+    ///
+    /// Errors: why it came to nothing; none if it was cancelled and the host says that it was done by then.
+    async fn leave_as_seen(&self, work: &Turn<'_>, fault: Fault) -> Result<(), Fault> {
         let before = work.before;
         let look = tokio::time::timeout(BACK_LIMIT, self.inspect(work.extension, work.target));
         let seen = look.await.ok().and_then(Result::ok);
         let now = self.now();
         let verb = work.operation.kind.as_str();
-        let message = format!("{verb} failed: {}", fault.message);
+        let end = as_seen(work, fault, seen.as_ref());
+        let message = end.as_ref().err().map(|fault| match fault.code {
+            Code::Cancelled => fault.message.clone(),
+            _ => format!("{verb} failed: {}", fault.message),
+        });
         let state = seen.as_ref().map_or_else(|| before.state.clone(), |seen| observed(before, seen));
-        let mut news = host_news(before, &fault);
+        let mut news = Vec::new();
         match &state {
             State::Lost => news.extend(lost_news(before)),
             state if *state == before.state => {}
@@ -184,7 +190,7 @@ impl SandboxManager {
         let dead = work.dead.clone().or_else(|| between.then(|| running(work.operation))).filter(|_| !known);
         let write = self.transition(&before.id, work.mine(), news, move |record| {
             record.operation = dead;
-            record.message = Some(message);
+            record.message = message;
             let Some(seen) = seen else { return };
             record.observed_at = Some(now);
             if state == State::Lost {
@@ -200,16 +206,17 @@ impl SandboxManager {
             record.services = seen.services;
             record.state = state;
         });
-        match write.await {
-            Ok(_) => fault,
-            Err(unwritten) => unwritten,
+        write.await?;
+        if let Err(fault) = &end {
+            self.saw_fault_of(&before.host, fault).await;
         }
+        end
     }
 
     /// The event of a sandbox that went to sleep or woke.
     fn turned(&self, work: &Turn<'_>, kind: EventKind) -> (EventKind, serde_json::Value) {
-        let took = self.now().since(work.operation.started_at).as_secs_f64();
-        (kind, serde_json::json!({"host": work.before.host, "took_s": (took * 1000.0).round() / 1000.0}))
+        let took_ms = took_ms(self.now().since(work.operation.started_at));
+        (kind, serde_json::json!({"host": work.before.host, "took_ms": took_ms}))
     }
 }
 
@@ -239,6 +246,30 @@ fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
         State::Sleeping
     } else {
         before.state.clone()
+    }
+}
+
+/// How a sleep or a wake ended that did not come to its end by itself, by what its host says then.
+///
+/// Errors: the fault, which says of a cancelled one how that left the sandbox.
+fn as_seen(work: &Turn<'_>, fault: Fault, seen: Option<&Inspection>) -> Result<(), Fault> {
+    // A patch that was cut off says so itself.
+    if fault.code != Code::Cancelled || CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped) {
+        return Err(fault);
+    }
+    let (id, verb) = (&work.before.id, &work.operation.kind);
+    let sleeps = *verb == OperationKind::Sleep;
+    match seen {
+        Some(seen) if sleeps && seen.asleep => Ok(()),
+        Some(seen) if seen.ready && sleeps || seen.asleep => {
+            let state = if sleeps { "runs" } else { "sleeps" };
+            Err(CancelOutcome::Undone.fault(format!("sandbox {id}: {verb} was cancelled; it {state} as before")))
+        }
+        _ => {
+            let message = format!("sandbox {id}: {verb} was cut off; some of its services may run and others not");
+            let hint = format!("`sandboxer get {id}` shows them; `sandboxer {verb} {id}` again does all of it");
+            Err(CancelOutcome::Stopped.fault(message).hint(hint))
+        }
     }
 }
 

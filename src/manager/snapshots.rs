@@ -113,7 +113,6 @@ impl SandboxManager {
                 .into_iter()
                 .map(|(kind, data)| PendingEvent {
                     id: derived_event_id(record.id.as_str(), revision, &kind),
-                    sandbox_seq: None,
                     time: now,
                     kind,
                     sandbox_id: Some(record.sandbox_id.clone()),

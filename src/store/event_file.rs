@@ -6,7 +6,10 @@
 //! **Appending twice.** An event whose id is in the log already keeps its number. The log is searched back through
 //! its last 4096 events at least, and further as long as they are not older than the event itself (less ten minutes
 //! for clocks that differ): an event cannot have been appended before it happened.
+//!
+//! **Numbers.** `events.numbers` has the last ones as well: a log that is lost or damaged makes none be used again.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
@@ -15,14 +18,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use crate::domain::Time;
-use crate::domain::event::{Event, PendingEvent};
+use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::fault::Fault;
+use crate::domain::name::SandboxId;
+use crate::store::event_numbers::{Numbers, OpenNumbers};
 use crate::store::event_window::Window;
 use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
 use crate::store::history::ends_torn;
 use crate::store::lock::Gate;
 use crate::store::reserve::or_from_reserve;
-use crate::store::segments::{Segment, Segments};
+use crate::store::segments::{Head, Segment, Segments};
 use crate::store::{EventFilter, EventLog, PassedOver};
 
 /// How long the file grows before it is rotated, in bytes.
@@ -42,6 +47,7 @@ struct Log {
     segments: Segments,
     limit: u64,
     window: Mutex<Window>,
+    numbers: Mutex<Numbers>,
     /// The newest file as it was seen last, and the last number then: while it is the same, nothing is new.
     seen: Mutex<Option<(Mark, u64)>>,
 }
@@ -64,6 +70,7 @@ impl EventFile {
             segments: Segments::new(dir.join("events.jsonl")),
             limit,
             window: Mutex::default(),
+            numbers: Mutex::new(Numbers::new(dir.join("events.numbers"))),
             seen: Mutex::default(),
         };
         Self { gate: Gate::new(dir, "events"), log: Arc::new(log) }
@@ -96,7 +103,9 @@ impl Log {
             len += 1;
         }
         window.catch_up(&self.segments, oldest.minus_seconds(CLOCK_SLACK_S))?;
-        let (numbered, lines) = number(window, events)?;
+        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = numbers.open(&self.segments)?;
+        let (numbered, lines) = number(window, &numbers, events)?;
         if lines.is_empty() {
             return Ok(numbered);
         }
@@ -119,6 +128,12 @@ impl Log {
             sync_folder(path.parent().unwrap_or(path)).map_err(failed)?;
         }
         window.written_up_to(&file).map_err(failed)?;
+        let of: HashMap<&SandboxId, u64> =
+            numbered.iter().filter_map(|event| event.sandbox_id.as_ref().zip(event.sandbox_seq)).collect();
+        if let Err(error) = numbers.put(window.last_seq(), of.iter().map(|(sandbox, number)| (*sandbox, number))) {
+            // The log has them too: the next writer goes on behind these.
+            tracing::warn!(%error, "the last numbers of events were not written down");
+        }
         Ok(numbered)
     }
 
@@ -226,18 +241,32 @@ impl Log {
     }
 }
 
-/// Gives each event its number, and writes the lines of those that are new.
-fn number(window: &mut Window, events: Vec<PendingEvent>) -> Result<(Vec<Event>, Vec<u8>), Fault> {
+/// Gives each event its numbers, and writes the lines of those that are new.
+fn number(
+    window: &mut Window,
+    numbers: &OpenNumbers<'_>,
+    events: Vec<PendingEvent>,
+) -> Result<(Vec<Event>, Vec<u8>), Fault> {
     let mut lines = Vec::new();
     let mut numbered = Vec::with_capacity(events.len());
     for event in events {
-        let known = window.number_of(&event.id);
-        let event = event.numbered(known.unwrap_or(window.last_seq() + 1));
+        let known = window.place_of(&event.id);
+        let (seq, sandbox_seq) = known.unwrap_or_else(|| {
+            let next_of = |sandbox| window.last_of(sandbox).max(numbers.last_of(sandbox)) + 1;
+            (window.last_seq().max(numbers.last()) + 1, event.sandbox_id.as_ref().map(next_of))
+        });
+        let event = event.numbered(seq, sandbox_seq);
         if known.is_none() {
             serde_json::to_writer(&mut lines, &event)
                 .map_err(|error| Fault::internal("an event cannot be written as JSON").because(error))?;
             lines.push(b'\n');
-            window.note(&event.id, event.seq, event.time);
+            window.note(Head {
+                seq,
+                id: event.id.clone(),
+                time: event.time,
+                sandbox_id: event.sandbox_id.clone(),
+                sandbox_seq,
+            });
         }
         numbered.push(event);
     }
@@ -259,7 +288,12 @@ fn read_segment(segment: &Segment, filter: &EventFilter, events: &mut Vec<Event>
         }
         let may_pass = match (&filter.sandbox, std::str::from_utf8(&line)) {
             (_, Err(_)) => true,
-            (sandbox, Ok(text)) => sandbox.as_ref().is_none_or(|id| text.contains(id.as_str())) && !text.is_empty(),
+            (sandbox, Ok(text)) => {
+                let of_kind = |kind: &EventKind| text.contains(kind.as_str());
+                !text.is_empty()
+                    && sandbox.as_ref().is_none_or(|id| text.contains(id.as_str()))
+                    && (filter.kinds.is_empty() || filter.kinds.iter().any(of_kind))
+            }
         };
         if !may_pass {
             continue;

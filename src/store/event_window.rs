@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::domain::Time;
 use crate::domain::fault::Fault;
-use crate::domain::name::EventId;
+use crate::domain::name::{EventId, SandboxId};
 use crate::store::event_file::CLOCK_SLACK_S;
 use crate::store::segments::{Head, Segments};
 
@@ -33,13 +33,18 @@ enum Reach {
     All,
 }
 
+/// An event's place in the log's order, and in its sandbox's.
+pub(super) type Place = (u64, Option<u64>);
+
 /// What is known of the log's end.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     inode: u64,
     read: u64,
     last_seq: u64,
-    numbers: HashMap<EventId, u64>,
+    numbers: HashMap<EventId, Place>,
+    /// The last number of each sandbox's own.
+    of: HashMap<SandboxId, u64>,
     /// In the log's order.
     order: VecDeque<(EventId, Time)>,
     reach: Reach,
@@ -51,17 +56,26 @@ impl Window {
         self.last_seq
     }
 
-    /// The number that this event has already.
-    pub(super) fn number_of(&self, id: &EventId) -> Option<u64> {
+    /// The last number of a sandbox's own; 0 where none is known.
+    pub(super) fn last_of(&self, sandbox: &SandboxId) -> u64 {
+        self.of.get(sandbox).copied().unwrap_or(0)
+    }
+
+    /// The place that this event has already.
+    pub(super) fn place_of(&self, id: &EventId) -> Option<Place> {
         self.numbers.get(id).copied()
     }
 
     /// Takes in an event.
-    pub(super) fn note(&mut self, id: &EventId, seq: u64, time: Time) {
-        self.last_seq = self.last_seq.max(seq);
+    pub(super) fn note(&mut self, head: Head) {
+        self.last_seq = self.last_seq.max(head.seq);
+        if let Some((sandbox, number)) = head.sandbox_id.zip(head.sandbox_seq) {
+            let last = self.of.entry(sandbox).or_default();
+            *last = number.max(*last);
+        }
         // The first one counts.
-        self.numbers.entry(id.clone()).or_insert(seq);
-        self.order.push_back((id.clone(), time));
+        self.numbers.entry(head.id.clone()).or_insert((head.seq, head.sandbox_seq));
+        self.order.push_back((head.id, head.time));
     }
 
     /// Lets old events go when there are too many.
@@ -106,7 +120,7 @@ impl Window {
             let mut heads = Vec::new();
             self.read = newest.lines_after(self.read, |line| heads.extend(serde_json::from_slice::<Head>(line)))?;
             for head in heads {
-                self.note(&head.id, head.seq, head.time);
+                self.note(head);
             }
             return Ok(());
         }
@@ -127,7 +141,7 @@ impl Window {
         }
         self.reach = if all { Reach::All } else { Reach::Since(since) };
         for head in heads.into_iter().rev() {
-            self.note(&head.id, head.seq, head.time);
+            self.note(head);
         }
         if let Some(newest) = opened.first().filter(|segment| segment.is_newest) {
             (self.inode, self.read) = (newest.inode, newest.len);

@@ -10,6 +10,7 @@ mod damage;
 mod document;
 mod entry;
 pub mod event_file;
+mod event_numbers;
 mod event_window;
 mod files;
 mod history;
@@ -220,10 +221,15 @@ pub trait PatchStore: Send + Sync {
 pub trait OperationStore: Send + Sync {
     /// Writes an operation, new or changed (by id); drops ended ones older than a day.
     async fn put(&self, operation: Operation) -> Result<(), Fault>;
+    /// Writes that somebody asks for an operation's end, if it runs; the operation as it is then. Whoever writes its end
+    /// meanwhile comes before or after this.
+    async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Fault>;
     /// The operation with exactly this id.
     async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault>;
     /// All that are kept, oldest first.
     async fn list(&self) -> Result<Vec<Operation>, Fault>;
+    /// A number that changes whenever any of them changed, by whichever process; cheap.
+    async fn version(&self) -> Result<u64, Fault>;
 }
 
 /// The hosts, as what they said last has them known.

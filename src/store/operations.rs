@@ -52,6 +52,24 @@ impl OperationStore for OperationFile {
         self.document.commit(writing, entries).await
     }
 
+    async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
+        let writing = self.document.write().await?;
+        let Some((index, operation)) = writing.content.find(id.as_str())? else { return Ok(None) };
+        let operation = Operation::clone(operation);
+        if operation.state != OperationState::Running || operation.cancel_requested {
+            return Ok(Some(operation));
+        }
+        let asked = Operation { cancel_requested: true, ..operation };
+        let mut entries = writing.content.entries.clone();
+        entries[index] = Arc::new(Entry::new(asked.clone(), Some(&writing.content.entries[index]))?);
+        self.document.commit(writing, entries).await?;
+        Ok(Some(asked))
+    }
+
+    async fn version(&self) -> Result<u64, Fault> {
+        self.document.version().await
+    }
+
     async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
         Ok(self.document.read().await?.find(id.as_str())?.map(|(_, operation)| Operation::clone(operation)))
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::domain::Time;
 use crate::domain::fault::Fault;
-use crate::domain::name::EventId;
+use crate::domain::name::{EventId, SandboxId};
 use crate::store::files::{in_the_way, io_fault};
 
 /// How many rotated files are kept.
@@ -42,6 +42,10 @@ pub(super) struct Head {
     pub(super) seq: u64,
     pub(super) id: EventId,
     pub(super) time: Time,
+    #[serde(default)]
+    pub(super) sandbox_id: Option<SandboxId>,
+    #[serde(default)]
+    pub(super) sandbox_seq: Option<u64>,
 }
 
 impl Segments {

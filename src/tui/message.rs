@@ -74,7 +74,7 @@ pub enum Msg {
     Skipped(JobId, String),
     /// A job's operation ended.
     Ended(JobId, Result<Box<SandboxRecord>, Problem>),
-    /// A roll-back was asked for, or could not be.
+    /// A job's end was asked for, or could not be.
     CancelAsked(JobId, Result<(), Problem>),
     /// All operations, those of other processes among them.
     Operations(Result<Vec<Operation>, Problem>),
@@ -209,7 +209,7 @@ pub enum Effect {
     Recreate(JobId, Frozen, RecreateRequest),
     /// Waits for an operation's end.
     Finish(JobId, OperationId),
-    /// Asks an operation to roll back.
+    /// Asks for an operation's end.
     Cancel(JobId, OperationId),
     /// Reads all operations.
     Operations,

@@ -76,6 +76,8 @@ pub struct Options {
     pub refresh: Duration,
     /// How to notify.
     pub notify: Notify,
+    /// The time zone of every screen.
+    pub zone: jiff::tz::TimeZone,
     /// Where pane, sort and filter are remembered; none: nowhere.
     pub state_file: Option<PathBuf>,
     /// The clock.
@@ -92,6 +94,7 @@ impl Default for Options {
             keys: BTreeMap::new(),
             refresh: Duration::from_secs(2),
             notify: Notify::default(),
+            zone: jiff::tz::TimeZone::system(),
             state_file: None,
             clock: || Time::new(jiff::Timestamp::now()),
         }
@@ -143,7 +146,7 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     model.read_only = options.read_only;
     model.refresh = options.refresh.max(Duration::from_millis(500));
     model.actor = client.actor().to_string();
-    model.zone = jiff::tz::TimeZone::system();
+    model.zone = options.zone.clone();
     model.process = (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
     (model.reading, model.reading_snapshots) = ((true, false), (true, false));
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());

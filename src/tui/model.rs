@@ -3,6 +3,7 @@
 mod activity;
 mod confirm;
 mod details;
+mod failure;
 mod fields;
 mod filter;
 mod form;
@@ -40,7 +41,7 @@ pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
 pub use hosts::{Host, Hosts, Standing};
 pub use job::{Elsewhere, Job, JobId, JobState};
-pub use jobs::Jobs;
+pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
@@ -56,7 +57,9 @@ pub use sheet::{Comparison, Script, Sheet, SheetAbout};
 pub use shell::ShellChoice;
 pub use snapshots::{Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings};
 pub use window::Window;
-pub use words::{age, bytes, clock, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took};
+pub use words::{
+    Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took,
+};
 
 use crate::client::{ExtensionView, Problem};
 use crate::domain::Time;
@@ -184,8 +187,8 @@ pub enum Overlay {
 pub enum Leaving {
     /// It waits for the running jobs.
     Waiting,
-    /// It waits for the jobs to be rolled back.
-    RollingBack,
+    /// It waits for the jobs to be cancelled.
+    Cancelling,
 }
 
 /// Everything.
@@ -255,7 +258,7 @@ pub struct Model {
     pub last_sheet: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
-    /// Time zone of the clock, for the header and the timeline.
+    /// The time zone of every screen; the header names it.
     pub zone: jiff::tz::TimeZone,
 }
 

@@ -131,7 +131,7 @@ async fn removing_asks_on_a_terminal_and_a_script_must_be_exact() {
 
 fn standing(id: &str, name: Option<&str>, state: &str, blocked: bool, exit: Option<i32>) -> Value {
     let run = exit.map(|exit| {
-        json!({"id": "pat-00000001", "sequence": 1, "state": state, "started_at": now(), "duration_s": 75,
+        json!({"id": "pat-00000001", "sequence": 1, "state": state, "started_at": now(), "took_ms": 75_000,
             "exit_status": exit, "output": "secret"})
     });
     json!({"id": id, "name": name, "host": "coulombcore", "state": state, "blocked": blocked, "run": run})
@@ -164,7 +164,7 @@ fn stands(state: PatchState, error: Option<&str>) -> SandboxRecord {
     (record.patch_state, record.patch_error) = (state, error.map(str::to_owned));
     record.based_on_snapshot = Some(SnapshotId::new(A));
     record.applied_patches = vec![serde_json::from_value(json!({"id": "pat-00000002", "sequence": 2,
-        "state": record.patch_state, "started_at": now(), "duration_s": 2, "exit_status": 7, "output": "no such \u{1b}[31mfile"}))
+        "state": record.patch_state, "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": "no such \u{1b}[31mfile"}))
     .unwrap()];
     record
 }
@@ -264,7 +264,7 @@ async fn whom_a_rollout_skips_has_not_failed() {
 /// A run of a patch on the sandbox `one`.
 fn ran_once(sequence: u64, state: &str, output: &str) -> AppliedPatch {
     serde_json::from_value(json!({"id": format!("pat-0000000{sequence}"), "sequence": sequence, "state": state,
-        "started_at": now(), "duration_s": 2, "exit_status": 7, "output": output}))
+        "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": output}))
     .unwrap()
 }
 

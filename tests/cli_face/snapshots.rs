@@ -81,7 +81,7 @@ async fn get_shows_where_a_sandbox_comes_from() {
     let mut broken = fake.lock().records[2].clone();
     broken.applied_patches = vec![
         serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "failed",
-        "started_at": now(), "duration_s": 2, "exit_status": 7, "output": "one\n\u{1b}[31mno such file\u{1b}[0m\n"}))
+        "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": "one\n\u{1b}[31mno such file\u{1b}[0m\n"}))
         .unwrap(),
     ];
     broken.patch_state = PatchState::Failed;

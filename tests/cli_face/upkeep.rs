@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use sandboxer::client::{Problem, Recovered};
+use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::sandbox::Attachment;
 use sandboxer::domain::{Code, Operation, OperationState, State};
 use serde_json::{Value, json};
@@ -52,9 +53,9 @@ async fn cancelling_asks_and_says_what_happens_next() {
     assert_snapshot!(run(&fake, "operations cancel op-1a2b").await, @r"
     status 0
     --- stdout
-    asked op-1a2b3c4d to roll back
+    asked op-1a2b3c4d to end: what was made on the host is removed; the record stays as failed
     --- stderr
-    process 4711 on box does it; `sandboxer operations get op-1a2b3c4d` shows how it ends
+    process 4711 on box does it; `sandboxer operations get op-1a2b3c4d` shows whether it was undone, stopped or done anyway
     if that process is dead: sandboxer recover
     ");
     assert_eq!(fake.calls(), ["cancel op-1a2b3c4d"]);
@@ -66,13 +67,59 @@ async fn cancelling_asks_and_says_what_happens_next() {
 async fn cancelling_what_has_ended_is_nothing_to_do() {
     let fake = busy();
     let ran = run(&fake, "operations cancel op-00000001").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-00000001 has failed already: nothing to do\n"));
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-00000001 has ended already (failed): nothing to do\n"));
     assert!(fake.calls().is_empty());
     // It ends while it is asked.
     let fake = busy();
     fake.lock().cancel_ends = Some(OperationState::Cancelled);
     let ran = run(&fake, "operations cancel op-1a2b").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-1a2b3c4d has been rolled back already: nothing to do\n"));
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-1a2b3c4d has ended already (cancelled): nothing to do\n"));
+}
+
+#[tokio::test]
+async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway() {
+    let texts = [
+        (OperationState::Cancelled, CancelOutcome::Undone, "undone: as before", "cancelled, undone"),
+        (OperationState::Cancelled, CancelOutcome::Stopped, "stopped: may be half done", "cancelled, stopped"),
+        (OperationState::Succeeded, CancelOutcome::Done, "done anyway", "succeeded, cancelled too late"),
+    ];
+    for (state, outcome, words, short) in texts {
+        let fake = busy();
+        for operation in fake.lock().operations.iter_mut().filter(|one| one.id.as_str() == "op-1a2b3c4d") {
+            (operation.state, operation.cancel_outcome) = (state.clone(), Some(outcome.clone()));
+        }
+        let got = run(&fake, "operations get op-1a2b").await.stdout;
+        assert!(got.contains(&format!("cancel   {words}")), "{got}");
+        assert!(run(&fake, "operations list").await.stdout.contains(short));
+        assert_eq!(run(&fake, "operations get op-1a2b --json").await.json()["cancel_outcome"], json!(outcome.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
+    let cut = || {
+        let message = "sandbox a1b2c3d4: the script of patch 1 was cut off, and may be half done";
+        Problem::from(
+            CancelOutcome::Stopped.fault(message).hint("look at what is there with `sandboxer shell a1b2c3d4`"),
+        )
+    };
+    let end = End::OnCancel(Box::new(End::Badly(cut(), Box::new(record("a1b2c3d4", State::Ready)))));
+    let fake = fleet().ends("a1b2c3d4", end.clone());
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4").await;
+    assert_eq!(ran.status, 130);
+    let said =
+        "may be half done (stopped: may be half done)\nhint: look at what is there with `sandboxer shell a1b2c3d4`";
+    assert!(ran.stderr.contains(said), "{ran}");
+    let fake = fleet().ends("a1b2c3d4", end);
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4 --json").await;
+    assert_eq!(ran.error()["details"]["cancel_outcome"], json!("stopped"));
+    // It came to its end all the same.
+    let end = End::OnCancel(Box::new(End::Well(Box::new(record("a1b2c3d4", State::Ready)))));
+    let ran =
+        run_in(World { presses: 1, ..World::default() }, &fleet().ends("a1b2c3d4", end), "patches apply a1b2c3d4")
+            .await;
+    assert_eq!(ran.status, 0);
+    assert!(ran.stderr.contains("the cancel came too late: it is done"), "{ran}");
 }
 
 fn recovered(id: &str, ok: bool) -> Recovered {

@@ -104,6 +104,9 @@ fn a_name_that_leads_to_another_engine_now_removes_nothing() {
     assert_eq!(bench.event_kinds(&id), told);
     let record = bench.get(&id);
     assert_eq!((&record["state"], &record["operation"]), (&json!("ready"), &Value::Null));
+    let told = bench.run(["events", "--kind", "host.changed"]).ok();
+    assert_eq!(told.as_array().unwrap().len(), 1, "once: {told:#}");
+    assert_eq!((&told[0]["data"]["host"], &told[0]["sandbox_id"]), (&json!("moved"), &json!(null)));
     fs::write(&config, ours).unwrap();
     assert_eq!(bench.run(["destroy", &id]).ok(), json!([{"id": id, "ok": true}]));
     bench.assert_unchanged(PODMAN, &before);

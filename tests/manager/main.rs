@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod adding;
+mod cancels;
 mod copies;
 mod dead;
 mod deep_check;
 mod gone;
+mod host_events;
 mod house;
 mod imports;
 mod keeping;

@@ -95,7 +95,7 @@ async fn the_acceptance_list() {
     let one = house.restored(&base).await;
     assert_eq!((has(&one), one.last_patch_sequence), (vec![(1, "applied")], 1));
     let run = &one.applied_patches[0];
-    assert_eq!((run.exit_status, run.duration_s, run.output.as_deref()), (Some(0), Some(2), Some("ran one\n")));
+    assert_eq!((run.exit_status, run.took_ms, run.output.as_deref()), (Some(0), Some(2000), Some("ran one\n")));
     assert!(run.started_at.is_some() && one.patch_state == PatchState::Applied);
     let id = one.id.as_str();
 

@@ -412,7 +412,7 @@ async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
     assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
     house.manager.refresh_services("local").await.unwrap();
     let record = house.manager.get(&id).await.unwrap();
-    assert_eq!((&record.state, &record.reason), (&State::Lost, &Some(Reason::HostLost)));
+    assert_eq!((&record.state, &record.reason), (&State::Lost, &None));
     assert!(record.reachability.is_none() && house.kinds().await.last().unwrap() == "sandbox.lost");
     house.manager.refresh_services("local").await.unwrap();
     assert_eq!(house.manager.get(&id).await.unwrap().revision, record.revision, "it is lost once");

@@ -234,7 +234,6 @@ pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxSto
     set(store, "pending", |record| {
         record.pending.push(PendingEvent {
             id: derived_event_id("pending", 4, &EventKind::SandboxDestroyed),
-            sandbox_seq: Some(4),
             time: moment(2),
             kind: EventKind::SandboxDestroyed,
             sandbox_id: Some(record.id.clone()),

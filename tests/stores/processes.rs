@@ -94,7 +94,6 @@ async fn everything(all: &sandboxer::store::json::JsonStores) {
 pub(crate) fn event(n: u64) -> PendingEvent {
     PendingEvent {
         id: EventId::new(format!("event-{n:020}")),
-        sandbox_seq: None,
         time: moment(0),
         kind: EventKind::HostUp,
         sandbox_id: None,

@@ -157,7 +157,7 @@ pub fn family() -> FakeClient {
     let mut one = based("b1b1b1b1", "one", A);
     one.applied_patches = vec![
         serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "applied", "started_at": now(),
-            "duration_s": 75, "exit_status": 0, "output": ""}))
+            "took_ms": 75_000, "exit_status": 0, "output": ""}))
         .unwrap(),
     ];
     one.last_patch_sequence = 1;

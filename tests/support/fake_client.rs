@@ -36,7 +36,7 @@ use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
     EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId, check_name,
 };
-use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
+use sandboxer::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
@@ -301,7 +301,7 @@ impl FakeClient {
                         record.reason = Some(Reason::Cancelled);
                         record.message = Some("cancelled; nothing is left on the host".to_owned());
                     });
-                    return Err(Problem::new(Code::Cancelled, "the operation was rolled back"));
+                    return Err(CancelOutcome::Undone.fault("cancelled; nothing is left on the host").into());
                 }
                 let moved = (*stage == "transfer").then_some(part * 1_600_000);
                 let _ = self.updates.send(Update::Progress(Progress {
@@ -917,6 +917,7 @@ pub fn ended(id: &OperationId, state: OperationState, now: Time) -> Operation {
         host: "here".to_owned(),
         actor: operator(),
         cancel_requested: false,
+        cancel_outcome: None,
         error: None,
     }
 }

@@ -14,7 +14,7 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::manifest::ExtensionManifest;
 use sandboxer::domain::name::{ExtensionId, OperationId, PatchId, SandboxId, SnapshotId};
-use sandboxer::domain::operation::OperationKind;
+use sandboxer::domain::operation::{CancelOutcome, OperationKind};
 use sandboxer::domain::patch::{AppliedPatch, Patch, PatchState, owed, settled_state};
 use sandboxer::domain::profile::SnapshotMode;
 use sandboxer::domain::sandbox::{SandboxRecord, State};
@@ -92,7 +92,7 @@ impl FakeClient {
         for part in 0..10_u64 {
             if *cancelled.borrow() {
                 self.change_snapshot(id, |record| record.state = SnapshotState::Failed);
-                return Err(Problem::new(Code::Cancelled, "the snapshot was rolled back"));
+                return Err(CancelOutcome::Undone.fault("cancelled; nothing of it is left").into());
             }
             let _ = self.updates.send(Update::Progress(Progress {
                 operation: operation.clone(),
@@ -372,7 +372,7 @@ fn ran(patch: &Patch, well: bool) -> AppliedPatch {
         sequence: patch.sequence,
         state: if well { PatchState::Applied } else { PatchState::Failed },
         started_at: Some(patch.created_at),
-        duration_s: Some(4),
+        took_ms: Some(4000),
         exit_status: Some(i32::from(!well)),
         output: Some(if well { "done".to_owned() } else { "migrating\nERROR: relation \"orders\" exists".to_owned() }),
     }

@@ -15,7 +15,7 @@ pub enum OperationsCommand {
         #[arg(value_name = "OP")]
         id: String,
     },
-    /// Ask a running one to roll back; does not wait for the end
+    /// Ask a running one to end; says what that leaves, and does not wait for it
     Cancel {
         /// Its id, or the beginning of it
         #[arg(value_name = "OP")]

@@ -44,7 +44,7 @@ fn row(sequence: &str, standing: &PatchStanding) -> Line {
         standing.name.clone().unwrap_or_else(|| "-".to_owned()),
         standing.host.to_string(),
         standing.state.to_string(),
-        run.and_then(|run| run.duration_s).map_or_else(|| "-".to_owned(), short),
+        run.and_then(|run| run.took_ms).map_or_else(|| "-".to_owned(), |took| short(took.div_ceil(1000))),
         remark(standing),
     ];
     Line { tone, cells }

@@ -98,7 +98,7 @@ fn what_was_applied_is_told_by_its_id_and_not_by_its_number() {
         sequence: 1,
         state: PatchState::Applied,
         started_at: None,
-        duration_s: None,
+        took_ms: None,
         exit_status: Some(0),
         output: None,
     });

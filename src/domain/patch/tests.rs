@@ -28,7 +28,7 @@ fn sandbox(runs: &[(u64, PatchState)]) -> SandboxRecord {
             sequence: *sequence,
             state: state.clone(),
             started_at: None,
-            duration_s: None,
+            took_ms: None,
             exit_status: None,
             output: None,
         })

@@ -10,6 +10,7 @@ use crate::domain::extension::{Report, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::operation::OperationError;
+use crate::domain::time::took_ms;
 use crate::manager::record::JobReporter;
 
 /// What a step came to, if it did not fail.
@@ -65,8 +66,7 @@ impl<'a> Steps<'a> {
         });
         let began = Instant::now();
         let came = work.await;
-        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.add(stage, took, came)
+        self.add(stage, took_ms(began.elapsed()), came)
     }
 
     fn add<T>(&mut self, stage: &DeepStage, took_ms: u64, came: Result<Came<T>, Fault>) -> Result<Option<T>, Stopped> {

@@ -5,12 +5,12 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::lifecycle::{host_news, note_teardown};
+use crate::manager::lifecycle::note_teardown;
 use crate::manager::record::{Guard, JobReporter, running};
 use crate::manager::services::{lose, lost_news};
 
@@ -52,7 +52,7 @@ impl SandboxManager {
         };
         let seen = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Fault::new(Code::Cancelled, format!("sandbox {id}: not looked at yet"))),
+            () = cancel.cancelled() => Err(CancelOutcome::Undone.fault(format!("sandbox {id}: not looked at yet"))),
             seen = look => seen,
         };
         failpoint::reached("recover.inspected");
@@ -91,7 +91,8 @@ impl SandboxManager {
                 // Nobody could look: it stays as the dead process left it, for the next time.
                 let dead = before.operation.clone();
                 let mine = Guard::Operation(operation.id.clone());
-                self.transition(id, mine, host_news(&record, &fault), move |record| record.operation = dead).await?;
+                self.transition(id, mine, Vec::new(), move |record| record.operation = dead).await?;
+                self.saw_fault_of(&record.host, &fault).await;
                 Err(fault)
             }
         }
@@ -174,9 +175,9 @@ impl SandboxManager {
         let report = match self.tear_down_checked(record, &reporter).await.map_err(|error| error.fault) {
             Ok(report) => report,
             Err(fault) => {
-                let news = host_news(record, &fault);
                 let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
-                self.transition(&record.id, mine, news, move |record| record.operation = Some(mark)).await?;
+                self.transition(&record.id, mine, Vec::new(), move |record| record.operation = Some(mark)).await?;
+                self.saw_fault_of(&record.host, &fault).await;
                 return Err(fault);
             }
         };

@@ -6,7 +6,6 @@ use crate::domain::name::{EventId, SandboxId};
 fn event(number: u64) -> PendingEvent {
     PendingEvent {
         id: EventId::new(format!("id-{number:08}")),
-        sandbox_seq: Some(number),
         time: Time::from_unix(1_700_000_000 + i64::try_from(number).unwrap()),
         kind: EventKind::SandboxReady,
         sandbox_id: Some(SandboxId::new(format!("box-{}", number % 2))),
@@ -26,7 +25,7 @@ fn seqs(events: &[Event]) -> Vec<u64> {
 #[tokio::test]
 async fn numbers_go_on_over_rotation_and_only_four_old_files_stay() {
     let dir = tempfile::tempdir().unwrap();
-    let line = serde_json::to_string(&event(1).numbered(1)).unwrap().len() as u64 + 1;
+    let line = serde_json::to_string(&event(1).numbered(1, Some(1))).unwrap().len() as u64 + 1;
     // Two processes take turns; each file holds five lines.
     let (a, b) = (opened(dir.path(), 5 * line + 20), opened(dir.path(), 5 * line + 20));
     for number in 1..=40 {
@@ -75,7 +74,7 @@ async fn an_event_from_long_ago_is_recognised_beyond_the_window() {
 async fn an_unfinished_line_is_ended_and_the_next_ones_are_whole() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("events.jsonl");
-    let whole = serde_json::to_string(&event(1).numbered(1)).unwrap();
+    let whole = serde_json::to_string(&event(1).numbered(1, Some(1))).unwrap();
     let log = opened(dir.path(), LIMIT);
     // Torn in the middle.
     std::fs::write(&path, format!("{whole}\n{}", &whole[..40])).unwrap();
@@ -86,7 +85,7 @@ async fn an_unfinished_line_is_ended_and_the_next_ones_are_whole() {
     assert_eq!(log.passed_over().await.unwrap(), [PassedOver { file: file.clone(), lines: vec![2] }]);
     // Torn just before its end: it was written, so it counts.
     let mut text = std::fs::read_to_string(&path).unwrap();
-    text.push_str(&serde_json::to_string(&event(3).numbered(3)).unwrap());
+    text.push_str(&serde_json::to_string(&event(3).numbered(3, Some(3))).unwrap());
     std::fs::write(&path, text).unwrap();
     assert_eq!(seqs(&log.append(vec![event(3), event(4)]).await.unwrap()), [3, 4]);
     assert_eq!(seqs(&log.tail(2).await.unwrap()), [3, 4]);
@@ -122,4 +121,67 @@ async fn looking_makes_nothing() {
     assert_eq!(log.last_seq().await.unwrap(), 0);
     assert_eq!(log.read(&EventFilter::default()).await.unwrap(), []);
     assert!(!dir.path().join("absent").exists());
+}
+
+fn of_sandboxes(events: &[Event]) -> Vec<u64> {
+    events.iter().map(|event| event.sandbox_seq.unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_sandboxs_own_numbers_begin_with_1_and_have_no_gaps() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (opened(dir.path(), LIMIT), opened(dir.path(), LIMIT));
+    // Numbers 1 to 9 are of two sandboxes in turns.
+    for number in 1..=9 {
+        let log = if number % 3 == 0 { &a } else { &b };
+        assert_eq!(of_sandboxes(&log.append(vec![event(number)]).await.unwrap()), [number.div_ceil(2)]);
+    }
+    assert_eq!(of_sandboxes(&a.append(vec![event(2), event(10), event(11)]).await.unwrap()), [1, 5, 6], "one is known");
+    let host = PendingEvent { sandbox_id: None, ..event(12) };
+    assert_eq!(a.append(vec![host]).await.unwrap()[0].sandbox_seq, None, "it is no sandbox's");
+}
+
+#[tokio::test]
+async fn no_number_is_used_again_when_the_log_is_lost_or_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("events.jsonl");
+    let a = opened(dir.path(), LIMIT);
+    a.append((1..=6).map(event).collect()).await.unwrap();
+    for lose in [
+        |path: &std::path::Path| std::fs::remove_file(path).unwrap(),
+        |path: &std::path::Path| {
+            std::fs::write(path, b"\xff\xfe no log\n").unwrap();
+        },
+    ] {
+        let next = a.append(vec![event(100)]).await.unwrap()[0].seq;
+        lose(&path);
+        // By one that was there, and by one that begins now.
+        let told = a.append(vec![event(next * 1000)]).await.unwrap();
+        assert_eq!((told[0].seq, a.last_seq().await.unwrap()), (next + 1, next + 1));
+        lose(&path);
+        let told = opened(dir.path(), LIMIT).append(vec![event(next * 1001)]).await.unwrap();
+        assert_eq!(told[0].seq, next + 2);
+        assert!(told[0].sandbox_seq.unwrap() > 3);
+    }
+}
+
+#[tokio::test]
+async fn numbers_that_are_lost_are_what_the_log_says() {
+    let dir = tempfile::tempdir().unwrap();
+    opened(dir.path(), LIMIT).append((1..=6).map(event).collect()).await.unwrap();
+    let file = dir.path().join("events.numbers");
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions()) & 0o777,
+        0o600
+    );
+    std::fs::remove_file(&file).unwrap();
+    let told = opened(dir.path(), LIMIT).append(vec![event(8)]).await.unwrap();
+    assert_eq!((told[0].seq, told[0].sandbox_seq), (7, Some(4)));
+    // Somebody died over a line, or wrote nonsense.
+    std::fs::OpenOptions::new().append(true).open(&file).and_then(|mut file| file.write_all(b"half")).unwrap();
+    let told = opened(dir.path(), LIMIT).append(vec![event(9), event(11)]).await.unwrap();
+    assert_eq!((seqs(&told), of_sandboxes(&told)), (vec![8, 9], vec![4, 5]));
+    std::fs::write(&file, "nonsense").unwrap();
+    let told = opened(dir.path(), LIMIT).append(vec![event(10)]).await.unwrap();
+    assert_eq!((told[0].seq, told[0].sandbox_seq), (10, Some(5)));
 }

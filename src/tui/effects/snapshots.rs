@@ -12,6 +12,7 @@ use super::verbs::{Changed, changed};
 use crate::client::{Client, PatchRequest, Problem, RolloutRequest, SnapshotQuery};
 use crate::domain::fault::Code;
 use crate::domain::name::OperationId;
+use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::MAX_SCRIPT_BYTES;
 use crate::tui::message::{Effect, FrozenSnapshot, Msg};
 use crate::tui::model::JobId;
@@ -120,7 +121,8 @@ impl Effects {
             tokio::select! {
                 answer = client.roll_out(request) => Msg::RolledOut(job, answer),
                 () = token.cancelled() => {
-                    Msg::RolledOut(job, Err(Problem::new(Code::Cancelled, "no further sandbox is begun")))
+                    let message = "no further sandbox is begun; those that run go on to their end";
+                    Msg::RolledOut(job, Err(CancelOutcome::Stopped.fault(message).into()))
                 }
             }
         });

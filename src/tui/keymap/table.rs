@@ -144,11 +144,11 @@ table! {
     SortDirection "sort_direction" [Main] "O" "turn the sort round";
     CopyId "copy_id" [Main Paper] "y" "copy the id";
     CopySsh "copy_ssh" [Main Paper] "Y" "copy the ssh command";
-    Logs "logs" [Main Paper] "l" "logs: follow, search, save";
+    Logs "logs" [Main Paper] "l" "logs: follow, search, save; of a failed one its output";
     Shell "shell" [Main Paper] "!" "a shell on this terminal, in the workspace or a service";
     Labels "labels" [Main Paper] "L" "labels of the marked ones, or of the one under the cursor";
     Jobs "jobs" [Main Paper Logs Patches] "J" "jobs: all operations, those of other processes too";
-    CancelJob "cancel_job" [Main Jobs Paper] "c" "cancel what is being done there, by whomever (rolls back; asks)";
+    CancelJob "cancel_job" [Main Jobs Paper] "c" "cancel what is being done there, by whomever (asks, and says what that leaves)";
     Snapshot "snapshot" [Main Paper] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
     Restore "restore" [Main Paper] "r" "a new sandbox from the snapshot under the cursor";
     Reap "reap" [Main] "X" "reap stale";

@@ -36,7 +36,7 @@ pub enum Purpose {
     DeleteSnapshots,
     /// Take a patch away from its snapshot.
     RemovePatch,
-    /// Roll a job back.
+    /// End a job.
     CancelJob(JobId),
     /// Leave while jobs run.
     Quit,
@@ -245,14 +245,14 @@ impl Confirm {
         Self { patch: Some(patch), ..Self::plain(Purpose::RemovePatch, vec!["Cancel", "Remove"]) }
     }
 
-    /// Asks whether to roll a job back.
+    /// Asks whether to cancel a job.
     pub fn cancel_job(job: JobId) -> Self {
-        Self::plain(Purpose::CancelJob(job), vec!["Keep running", "Roll back"])
+        Self::plain(Purpose::CancelJob(job), vec!["Keep running", "Cancel it"])
     }
 
     /// Asks what to do with running jobs before leaving.
     pub fn quit() -> Self {
-        Self::plain(Purpose::Quit, vec!["Stay", "Wait for them", "Roll them back"])
+        Self::plain(Purpose::Quit, vec!["Stay", "Wait for them", "Cancel them"])
     }
 
     fn plain(purpose: Purpose, buttons: Vec<&'static str>) -> Self {

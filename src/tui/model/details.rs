@@ -6,8 +6,8 @@ use super::activity::event_line;
 use super::hosts::{Host, Standing};
 use super::paper::{Paper, Role};
 use super::snapshots::Snapshots;
-use super::words::{age, bytes, clock, left, state_glyph, state_role};
-use super::{Load, lineage};
+use super::words::{Present, age, bytes, clock, date, left, state_glyph, state_role};
+use super::{Load, failure, lineage};
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
@@ -38,23 +38,26 @@ impl Details {
     }
 
     /// The record as lines of a width.
-    pub fn paper(&self, width: usize, now: Time, zone: &TimeZone, host: Option<&Host>, snapshots: &Snapshots) -> Paper {
+    pub fn paper(&self, width: usize, present: Present<'_>, host: Option<&Host>, snapshots: &Snapshots) -> Paper {
         let mut paper = Paper::new(width);
-        let record = &self.record;
-        overview(&mut paper, record, now);
-        failure(&mut paper, record);
+        let (record, now) = (&self.record, present.now);
+        overview(&mut paper, record, present);
+        if let Some(failed) = &record.failure {
+            failure::section(&mut paper, failed);
+        }
         reach(&mut paper, record);
         services(&mut paper, record);
         lineage::of_sandbox(&mut paper, record, snapshots, now);
         host_section(&mut paper, record, host, now);
         settings(&mut paper, record);
         teardown(&mut paper, record);
-        self.timeline(&mut paper, zone);
+        self.timeline(&mut paper, present.zone);
         if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
             certified(&mut paper, &certificate);
         }
-        let telemetry = record.telemetry.as_ref().and_then(Kept::read);
-        if let Some(facts) = telemetry.as_ref().or_else(|| host.and_then(|host| host.view.facts.as_ref())) {
+        let at_creation = record.telemetry.as_ref().and_then(Kept::read);
+        let latest = host.and_then(|host| host.view.facts.as_ref());
+        if let Some(facts) = latest.into_iter().chain(at_creation.as_ref()).max_by_key(|facts| facts.at) {
             inventory(&mut paper, facts, now);
         }
         paper
@@ -82,8 +85,9 @@ impl Details {
     }
 }
 
-fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
-    let ago = |time: Time| format!("{} ago ({time})", age(now.since(time).as_secs()));
+fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
+    let now = present.now;
+    let ago = |time: Time| present.ago(time);
     paper.pair("state", state_role(&record.state), &format!("{} {}", state_glyph(&record.state), record.state));
     paper.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
     paper.maybe("message", Role::Plain, record.message.as_deref());
@@ -96,7 +100,7 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
         );
         paper.pair("operation", Role::Busy, &who);
         if running.cancel_requested {
-            paper.pair("", Role::Warn, "a roll-back was asked for");
+            paper.pair("", Role::Warn, "its end was asked for");
         }
     }
     paper.pair("id", Role::Plain, record.id.as_str());
@@ -109,26 +113,13 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, now: Time) {
     paper.maybe("observed", Role::Plain, record.observed_at.map(ago));
     paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at), record.actor));
     paper.maybe("ready", Role::Plain, record.ready_at.map(ago));
-    let deadline = record.expires_at.map(|end| format!(" ({end})")).unwrap_or_default();
+    let deadline = record.expires_at.map(|end| format!(" ({})", date(end, present.zone))).unwrap_or_default();
     let role = if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
     paper.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
-    paper.maybe("at most", Role::Dim, record.max_expires_at.map(|end| end.to_string()));
+    paper.maybe("at most", Role::Dim, record.max_expires_at.map(|end| date(end, present.zone)));
     for (key, value) in &record.labels {
         let role = if key == "protect" { Role::Warn } else { Role::Plain };
         paper.pair("label", role, &format!("{key}={value}"));
-    }
-}
-
-fn failure(paper: &mut Paper, record: &SandboxRecord) {
-    let Some(failure) = &record.failure else { return };
-    paper.heading("Failure");
-    paper.pair("step", Role::Bad, &failure.step);
-    paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
-    if failure.output.is_empty() {
-        paper.pair("output", Role::Dim, "none");
-    }
-    for line in failure.output.lines() {
-        paper.text(Role::Code, 2, line);
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::client::Problem;
-use crate::domain::event::Progress;
+use crate::domain::event::{Actor, Progress};
 use crate::domain::fault::Code;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::Operation;
+use crate::domain::operation::{CancelOutcome, Operation};
+use crate::domain::telling::error_line;
 use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many lines of a job's output are kept.
@@ -23,16 +24,59 @@ pub enum JobState {
     Starting,
     /// Its operation runs.
     Running,
-    /// A roll-back was asked for.
+    /// Its end was asked for.
     Cancelling,
     /// Done.
     Succeeded,
-    /// Rolled back.
-    Cancelled,
+    /// Cancelled, with everything as before.
+    Undone(Problem),
+    /// Cancelled, and maybe half done: the problem says what to look at.
+    Stopped(Problem),
+    /// Done, although it was to be cancelled.
+    DoneAnyway,
     /// Not begun, with the reason: its target was not what the operator had seen.
     Skipped(String),
     /// Ended with an error.
     Failed(Problem),
+}
+
+impl JobState {
+    /// How a job stands that ended with this.
+    pub fn of_problem(problem: Problem) -> Self {
+        match problem.cancel_outcome() {
+            None => Self::Failed(problem),
+            Some(CancelOutcome::Undone) => Self::Undone(problem),
+            Some(CancelOutcome::Stopped | CancelOutcome::Done | CancelOutcome::Other(_)) => Self::Stopped(problem),
+        }
+    }
+
+    /// The error that it ended with.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Failed(problem) | Self::Undone(problem) | Self::Stopped(problem) => Some(problem),
+            Self::Starting
+            | Self::Running
+            | Self::Cancelling
+            | Self::Succeeded
+            | Self::DoneAnyway
+            | Self::Skipped(_) => None,
+        }
+    }
+
+    /// How it stands, in a word or two.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Cancelling => "cancelling",
+            Self::Succeeded => "done",
+            Self::Undone(_) => "undone",
+            Self::Stopped(_) => "stopped, may be half done",
+            Self::DoneAnyway => "done anyway",
+            Self::Skipped(_) => "skipped",
+            Self::Failed(_) => "failed",
+        }
+    }
 }
 
 /// Another process that works.
@@ -43,7 +87,7 @@ pub struct Elsewhere {
     /// Its machine.
     pub host: String,
     /// Who asked for it.
-    pub actor: String,
+    pub actor: Actor,
 }
 
 /// One job.
@@ -105,7 +149,7 @@ impl Job {
         self.bytes
     }
 
-    /// Whether it has to be rolled back by ending the wait for it: a rollout is many operations, and none of its own.
+    /// Whether it has to be cancelled by ending the wait for it: a rollout is many operations, and none of its own.
     pub fn is_rollout(&self) -> bool {
         self.kind == OperationKind::Patch && self.sandbox.is_none()
     }
@@ -143,9 +187,9 @@ impl Job {
             error.unwrap_or_else(|| Problem::new(Code::OperationFailed, "it failed"))
         };
         self.state = match operation.state {
+            OperationState::Succeeded if operation.cancel_outcome == Some(CancelOutcome::Done) => JobState::DoneAnyway,
             OperationState::Succeeded => JobState::Succeeded,
-            OperationState::Cancelled => JobState::Cancelled,
-            OperationState::Failed => JobState::Failed(error()),
+            OperationState::Cancelled | OperationState::Failed => JobState::of_problem(error()),
             _ if operation.cancel_requested || self.state == JobState::Cancelling => JobState::Cancelling,
             _ => JobState::Running,
         };
@@ -175,34 +219,34 @@ impl Job {
         self.output.push_back(text.into());
     }
 
+    /// The error that the step wrote which failed, if it called one so.
+    pub fn error_line(&self) -> Option<String> {
+        let mut step: Vec<&str> = Vec::new();
+        for line in &self.output {
+            match line.strip_prefix('[') {
+                // What is taken back afterwards says nothing of why.
+                Some(stage) if stage.ends_with(" rollback") => break,
+                Some(_) => step.clear(),
+                None => step.push(line),
+            }
+        }
+        error_line(&step.join(
+            "
+",
+        ))
+        .map(str::to_owned)
+    }
+
     /// The last line it wrote.
     pub fn last_line(&self) -> Option<&str> {
         self.output.back().map(String::as_str)
     }
 
-    /// What a cancel leaves behind.
-    pub fn rollback(&self) -> &'static str {
-        match self.kind {
-            OperationKind::Create | OperationKind::Restore => {
-                "what was made on the host is removed; the record stays as failed"
-            }
-            OperationKind::Recreate => "what was made anew is removed; the old one is gone already",
-            OperationKind::Destroy | OperationKind::Delete => {
-                "what is removed stays removed; the rest is finished later"
-            }
-            OperationKind::Snapshot | OperationKind::Copy | OperationKind::Import => {
-                "what was written of the archive is removed; containers that stand still go on"
-            }
-            OperationKind::Sleep => "what is stopped already stays stopped, or is started again",
-            OperationKind::Wake => {
-                "what is started already is stopped again; a patch that runs is ended and may be half done"
-            }
-            OperationKind::Patch if self.is_rollout() => {
-                "no further sandbox is begun; a patch that runs goes on to its end"
-            }
-            OperationKind::Patch => "a patch that runs is ended, and may be half done",
-            OperationKind::Verify => "it only reads: nothing is left of it",
-            _ => "what was begun is taken back",
+    /// What a cancel leaves.
+    pub fn cancel_leaves(&self) -> &'static str {
+        if self.is_rollout() {
+            return "no further sandbox is begun; a patch that runs goes on to its end";
         }
+        self.kind.cancel_leaves()
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::job::{Elsewhere, Job, JobId, JobState};
+use crate::client::Problem;
 use crate::domain::event::Progress;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
@@ -11,6 +12,15 @@ use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many finished jobs are kept.
 const KEPT_JOBS: usize = 200;
+
+/// What became of another process's operation since it was looked at last.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Moved {
+    /// It runs, and was not known.
+    Began(JobId),
+    /// It has ended; how it stood before.
+    Ended(JobId, JobState),
+}
 
 /// All jobs.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +90,11 @@ impl Jobs {
         self.running().filter(|job| job.elsewhere.is_none())
     }
 
+    /// The newest job that ended with this error.
+    pub fn of_problem(&self, problem: &Problem) -> Option<&Job> {
+        self.list.iter().find(|job| job.state.problem() == Some(problem))
+    }
+
     /// The job of this number.
     pub fn get(&self, id: JobId) -> Option<&Job> {
         self.list.iter().find(|job| job.id == id)
@@ -90,10 +105,10 @@ impl Jobs {
         self.list.iter_mut().find(|job| job.id == id)
     }
 
-    /// The running job of this process on a sandbox.
+    /// What runs on a sandbox: of this process or, if it does nothing there, of another.
     pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
-        let here = |job: &&Job| job.is_running() && job.elsewhere.is_none();
-        self.list.iter().filter(here).find(|job| job.sandbox.as_ref() == Some(id))
+        let on_it = || self.list.iter().filter(|job| job.is_running() && job.sandbox.as_ref() == Some(id));
+        on_it().find(|job| job.elsewhere.is_none()).or_else(|| on_it().next())
     }
 
     /// What is being done to a snapshot, or with it, by whichever process is heard of.
@@ -123,6 +138,7 @@ impl Jobs {
                 host: running.host.clone(),
                 actor: running.actor.clone(),
                 cancel_requested: running.cancel_requested,
+                cancel_outcome: None,
                 error: None,
             },
             title.to_owned(),
@@ -130,8 +146,10 @@ impl Jobs {
     }
 
     /// Takes what other processes do and did: new ones are added, known ones moved on, and those that are not told any
-    /// more have ended.
-    pub fn take_elsewhere(&mut self, operations: Vec<Operation>, title: impl Fn(&Operation) -> String) {
+    /// more have ended. Those that ran when they were heard of last and began or ended since, as they were then.
+    pub fn take_elsewhere(&mut self, operations: Vec<Operation>, title: impl Fn(&Operation) -> String) -> Vec<Moved> {
+        let before: Vec<(JobId, JobState)> =
+            self.running().filter(|job| job.elsewhere.is_some()).map(|job| (job.id, job.state.clone())).collect();
         for job in self.list.iter_mut().filter(|job| job.elsewhere.is_some() && job.is_running()) {
             if !operations.iter().any(|operation| job.operation.as_ref() == Some(&operation.id)) {
                 job.state = JobState::Succeeded;
@@ -148,6 +166,11 @@ impl Jobs {
                 }
             }
         }
+        let ended = before.iter().filter(|(id, _)| self.get(*id).is_some_and(|job| !job.is_running()));
+        let mut moved: Vec<Moved> = ended.map(|(id, state)| Moved::Ended(*id, state.clone())).collect();
+        let is_new = |job: &&Job| job.elsewhere.is_some() && before.iter().all(|(id, _)| *id != job.id);
+        moved.extend(self.running().filter(is_new).map(|job| Moved::Began(job.id)));
+        moved
     }
 
     fn add_elsewhere(&mut self, operation: &Operation, title: String) -> JobId {
@@ -155,11 +178,8 @@ impl Jobs {
         if let Some(job) = self.get_mut(id) {
             job.operation = Some(operation.id.clone());
             job.snapshot.clone_from(&operation.snapshot_id);
-            job.elsewhere = Some(Elsewhere {
-                pid: operation.pid,
-                host: operation.host.clone(),
-                actor: operation.actor.to_string(),
-            });
+            job.elsewhere =
+                Some(Elsewhere { pid: operation.pid, host: operation.host.clone(), actor: operation.actor.clone() });
             job.write(format!("runs in process {} on {}, for {}", operation.pid, operation.host, operation.actor));
             job.follow(operation);
         }

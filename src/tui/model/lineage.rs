@@ -1,12 +1,14 @@
 //! Where a sandbox comes from and what was made of it, and a snapshot's whole record, as text to be read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::failure;
 use super::jobs::Jobs;
 use super::paper::{Paper, Role};
 use super::sandboxes::Sandboxes;
 use super::snapshots::{Snapshots, caveat, snapshot_glyph, standings};
-use super::words::{age, bytes, many, patch_glyph, patch_role, state_glyph, state_role};
+use super::words::{Present, age, bytes, date, many, patch_glyph, patch_role, state_glyph, state_role, took};
 use crate::domain::Time;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
@@ -32,15 +34,19 @@ pub struct SnapshotDetails {
 
 impl SnapshotDetails {
     /// The record as lines of a width.
-    pub fn paper(&self, width: usize, now: Time, jobs: &Jobs, all: &Snapshots, sandboxes: &Sandboxes) -> Paper {
+    pub fn paper(
+        &self,
+        width: usize,
+        present: Present<'_>,
+        jobs: &Jobs,
+        all: &Snapshots,
+        sandboxes: &Sandboxes,
+    ) -> Paper {
         let mut paper = Paper::new(width);
-        let view = self.view.as_ref();
-        overview(&mut paper, view, now, jobs);
-        if let Some(failure) = &view.record.failure {
-            paper.heading("Failure");
-            paper.pair("step", Role::Bad, &failure.step);
-            paper.maybe("exit status", Role::Bad, failure.exit_status.map(|status| status.to_string()));
-            paper.text(Role::Code, 2, &failure.output);
+        let (view, now) = (self.view.as_ref(), present.now);
+        overview(&mut paper, view, present, jobs);
+        if let Some(failed) = &view.record.failure {
+            failure::section(&mut paper, failed);
         }
         based(&mut paper, view, sandboxes);
         patches(&mut paper, view);
@@ -55,11 +61,8 @@ impl SnapshotDetails {
     }
 }
 
-fn ago(time: Time, now: Time) -> String {
-    format!("{} ago ({time})", age(now.since(time).as_secs()))
-}
-
-fn overview(paper: &mut Paper, view: &SnapshotView, now: Time, jobs: &Jobs) {
+fn overview(paper: &mut Paper, view: &SnapshotView, present: Present<'_>, jobs: &Jobs) {
+    let now = present.now;
     let record = &view.record;
     let role = match record.state {
         SnapshotState::Ready if record.is_lost() => Role::Bad,
@@ -100,11 +103,11 @@ fn overview(paper: &mut Paper, view: &SnapshotView, now: Time, jobs: &Jobs) {
     for replica in &record.replicas {
         paper.pair("copy", Role::Plain, &format!("{} {} ({})", replica.host, replica.path, bytes(replica.bytes)));
     }
-    paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at, now), record.actor));
-    paper.maybe("expires", Role::Plain, record.expires_at.map(|end| end.to_string()));
-    paper.maybe("verified", Role::Good, record.verified_at.map(|time| ago(time, now)));
+    paper.pair("created", Role::Plain, &format!("{} by {}", present.ago(record.created_at), record.actor));
+    paper.maybe("expires", Role::Plain, record.expires_at.map(|end| date(end, present.zone)));
+    paper.maybe("verified", Role::Good, record.verified_at.map(|time| present.ago(time)));
     for damage in &record.damage {
-        paper.pair("damaged", Role::Bad, &format!("{}, found {}", damage.message, ago(damage.found_at, now)));
+        paper.pair("damaged", Role::Bad, &format!("{}, found {}", damage.message, present.ago(damage.found_at)));
     }
     for (key, value) in &record.labels {
         paper.pair("label", if key == "protect" { Role::Warn } else { Role::Plain }, &format!("{key}={value}"));
@@ -265,8 +268,8 @@ fn one_patch(paper: &mut Paper, sequence: u64, about: &str, run: Option<&Applied
     if let Some(status) = run.and_then(|run| run.exit_status).filter(|status| *status != 0) {
         text = format!("{text}, exit {status}");
     }
-    if let Some(seconds) = run.and_then(|run| run.duration_s) {
-        text = format!("{text}, {}", age(seconds));
+    if let Some(ran) = run.and_then(|run| run.took_ms) {
+        text = format!("{text}, {}", took(Duration::from_millis(ran)));
     }
     paper.pair("", patch_role(&state), &text);
     let failed = run.filter(|_| matches!(state, PatchState::Failed | PatchState::Unknown));

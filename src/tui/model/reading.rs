@@ -1,8 +1,11 @@
 //! What the overlays that are read say, as paper: the view paints it, the update scrolls it.
 
 use super::paper::{Paper, Role};
-use super::{Job, JobState, Model, Overlay};
+use super::{Job, JobState, Model, Overlay, Present};
 use crate::client::Problem;
+use crate::domain::State;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::telling::{folded, telling_lines};
 use crate::tui::keymap::{Mode, TABLE};
 
 /// A script, or what it wrote.
@@ -14,6 +17,18 @@ pub struct Page {
     pub text: String,
     /// The first line on the screen.
     pub offset: usize,
+}
+
+impl Page {
+    /// Failure of a sandbox that nothing is left of, to be read where a log would be: why, then all that its step wrote.
+    pub fn of_failed(record: &SandboxRecord) -> Option<Self> {
+        let failure = record.failure.as_ref().filter(|_| record.state == State::Failed && !record.kept_failed)?;
+        let telling = telling_lines(&failure.output);
+        let all = folded(&failure.output);
+        let text = if telling.len() < all.lines().count() { format!("{}\n\n{all}", telling.join("\n")) } else { all };
+        let exit = failure.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
+        Some(Self { title: format!("{}: output of step {}{exit}", record.title(), failure.step), text, offset: 0 })
+    }
 }
 
 impl Model {
@@ -28,10 +43,10 @@ impl Model {
         match overlay {
             Overlay::Details(details) => {
                 let host = self.hosts.get(details.record.host.as_str());
-                Some(details.paper(width, self.now, &self.zone, host, &self.snapshots))
+                Some(details.paper(width, self.present(), host, &self.snapshots))
             }
             Overlay::Snapshot(details) => {
-                Some(details.paper(width, self.now, &self.jobs, &self.snapshots, &self.sandboxes))
+                Some(details.paper(width, self.present(), &self.jobs, &self.snapshots, &self.sandboxes))
             }
             Overlay::Page(page) => {
                 let mut paper = Paper::new(width);
@@ -43,6 +58,10 @@ impl Model {
             Overlay::Error(problem, _) => Some(error(problem, width)),
             _ => None,
         }
+    }
+
+    fn present(&self) -> Present<'_> {
+        Present { now: self.now, zone: &self.zone }
     }
 
     fn help(&self, width: usize) -> Paper {

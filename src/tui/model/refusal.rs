@@ -18,6 +18,7 @@ impl Model {
         match self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Palette(..))) {
             Some(Overlay::Details(details)) => Some(details.id.clone()),
             Some(Overlay::Output(job, _)) => self.jobs.get(*job).and_then(|job| job.sandbox.clone()),
+            Some(Overlay::Error(problem, _)) => self.jobs.of_problem(problem).and_then(|job| job.sandbox.clone()),
             Some(Overlay::Patches(patches)) => {
                 patches.selected().and_then(|row| row.standing).map(|standing| standing.id.clone())
             }

@@ -40,6 +40,27 @@ pub fn clock(time: Time, zone: &TimeZone) -> String {
     time.timestamp().to_zoned_datetime(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
+/// `2026-11-27 14:03:22` in a time zone.
+pub fn date(time: Time, zone: &TimeZone) -> String {
+    time.timestamp().to_zoned_datetime(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Present moment and the one time zone of every screen.
+#[derive(Debug, Clone, Copy)]
+pub struct Present<'a> {
+    /// The moment.
+    pub now: Time,
+    /// The zone that the header names.
+    pub zone: &'a TimeZone,
+}
+
+impl Present<'_> {
+    /// `5m ago (2026-11-27 14:03:22)`.
+    pub fn ago(self, time: Time) -> String {
+        format!("{} ago ({})", age(self.now.since(time).as_secs()), date(time, self.zone))
+    }
+}
+
 /// A profile's id without `profile.`.
 pub fn short_profile(id: &ProfileId) -> &str {
     id.as_str().strip_prefix("profile.").unwrap_or(id.as_str())

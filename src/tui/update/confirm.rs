@@ -184,7 +184,7 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
     let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else { return Vec::new() };
     match confirm.purpose {
         Purpose::Quit if confirm.focus == 1 => work::leave_after(model, Leaving::Waiting),
-        Purpose::Quit => work::leave_after(model, Leaving::RollingBack),
+        Purpose::Quit => work::leave_after(model, Leaving::Cancelling),
         Purpose::CancelJob(job) => work::cancel(model, job),
         Purpose::DeleteSnapshots => snapshots::delete(model, &confirm),
         Purpose::RemovePatch => {

@@ -95,11 +95,7 @@ pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, 
         return Vec::new();
     }
     match answer {
-        Ok(entry) => {
-            let effects = elsewhere::read_if_news(model, &entry);
-            take(model, *entry);
-            return effects;
-        }
+        Ok(entry) => take(model, *entry),
         Err(problem) if problem.code == Code::NotFound => model.sandboxes.remove(id),
         // The next list brings it.
         Err(_) => {}
@@ -189,7 +185,6 @@ pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box
     };
     let mut effects = host_changed(model, view);
     effects.extend(elsewhere::refresh_services(model, &name));
-    effects.extend(elsewhere::read_if_nothing_tells(model));
     effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
     effects
 }
@@ -274,6 +269,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
+        Update::Operations => elsewhere::read(model),
         Update::Resync => {
             let mut effects = list(model);
             effects.extend(snapshots::read(model));
@@ -295,7 +291,7 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     }
     if model.frozen.is_some() {
         hold(model);
-    } else {
+    } else if !told_by_host(model, event) {
         model.activity.add_event(event);
     }
     for overlay in &mut model.overlays {
@@ -312,6 +308,13 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
         effects.push(Effect::Notify(format!("sandbox {id} {word}")));
     }
     effects
+}
+
+/// Whether a host's own line says what an event does, with the reason in full: this console looks at it itself.
+fn told_by_host(model: &Model, event: &Event) -> bool {
+    let host = event.data.get("host").and_then(serde_json::Value::as_str);
+    matches!(event.kind, EventKind::HostDown | EventKind::HostUp)
+        && host.is_some_and(|host| model.hosts.get(host).is_some())
 }
 
 /// Kept events were read.

@@ -1,14 +1,11 @@
 //! What other processes do, and what became of services while nobody looked.
 
-use std::sync::Arc;
-
-use super::Effect;
+use super::{Effect, work};
 use crate::client::Problem;
-use crate::domain::lineage::SnapshotView;
 use crate::domain::name::HostName;
 use crate::domain::operation::Operation;
 use crate::domain::{OperationState, State};
-use crate::tui::model::{Entry, Job, Model};
+use crate::tui::model::{Model, Moved};
 
 /// How many ended operations of other processes are listed.
 const ENDED: usize = 50;
@@ -23,38 +20,6 @@ pub(super) fn read(model: &mut Model) -> Vec<Effect> {
     vec![Effect::Operations]
 }
 
-/// Reads the operations if a record tells of one that is not known here, or does not tell of one that is.
-pub(super) fn read_if_news(model: &mut Model, entry: &Entry) -> Vec<Effect> {
-    let id = &entry.record.id;
-    let told = entry.record.operation.as_ref();
-    let known = |job: &&Job| told.is_some_and(|running| job.operation.as_ref() == Some(&running.id));
-    let ended = |job: &Job| job.elsewhere.is_some() && job.sandbox.as_ref() == Some(id) && !known(&job);
-    let new = told.is_some_and(|running| !is_ours(model, running.pid, &running.host))
-        && model.jobs.list().find(known).is_none();
-    if new || model.jobs.running().any(ended) { read(model) } else { Vec::new() }
-}
-
-/// Reads the operations if a snapshot tells of one that is not known here, or does not tell of one that is.
-pub(super) fn read_if_snapshots_tell(model: &mut Model, views: &[Arc<SnapshotView>]) -> Vec<Effect> {
-    let told = |job: &Job| {
-        let view = job.snapshot.as_ref().and_then(|id| views.iter().find(|view| view.record.id == *id));
-        view.is_some_and(|view| view.record.operation.as_ref().map(|running| &running.id) == job.operation.as_ref())
-    };
-    let on_it = |job: &&Job| job.elsewhere.is_some() && job.sandbox.is_none() && job.snapshot.is_some();
-    let ended = model.jobs.running().filter(on_it).any(|job| !told(job));
-    let running = views.iter().filter_map(|view| view.record.operation.as_ref());
-    let new = running
-        .filter(|running| !is_ours(model, running.pid, &running.host))
-        .any(|running| model.jobs.list().all(|job| job.operation.as_ref() != Some(&running.id)));
-    if new || ended { read(model) } else { Vec::new() }
-}
-
-/// Reads the operations if one runs of whose end no record tells: a deep check of a host.
-pub(super) fn read_if_nothing_tells(model: &mut Model) -> Vec<Effect> {
-    let alone = |job: &Job| job.elsewhere.is_some() && job.sandbox.is_none() && job.snapshot.is_none();
-    if model.jobs.running().any(alone) { read(model) } else { Vec::new() }
-}
-
 fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
     model.process.0 == pid && model.process.1 == host
 }
@@ -64,6 +29,7 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Probl
     let again = model.reading_operations.1;
     model.reading_operations = (false, false);
     // One that cannot be read is read again soon; records tell of those that matter meanwhile.
+    let mut effects = Vec::new();
     if let Ok(mut operations) = answer {
         operations.retain(|operation| !is_ours(model, operation.pid, &operation.host));
         let ended = operations.iter().filter(|operation| operation.state != OperationState::Running).count();
@@ -74,19 +40,38 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Probl
             !old
         });
         let (sandboxes, snapshots) = (&model.sandboxes, &model.snapshots);
-        model.jobs.take_elsewhere(operations, |operation| {
+        let moved = model.jobs.take_elsewhere(operations, |operation| {
             let id = operation.sandbox_id.as_ref();
             if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
-                return super::work::title(&entry.record);
+                return work::title(&entry.record);
             }
             let snapshot = operation.snapshot_id.as_ref().map(|id| match snapshots.get(id) {
-                Some(view) => super::work::snapshot_title(&view.record),
+                Some(view) => work::snapshot_title(&view.record),
                 None => id.to_string(),
             });
             id.map(ToString::to_string).or(snapshot).unwrap_or_else(|| "a host".to_owned())
         });
+        for step in moved {
+            effects.extend(of_moved(model, step));
+        }
     }
-    if again { read(model) } else { Vec::new() }
+    if again {
+        effects.extend(read(model));
+    }
+    effects
+}
+
+/// Another process's operation began or ended: its record says more, and what began with it may have no event.
+fn of_moved(model: &mut Model, moved: Moved) -> Vec<Effect> {
+    let id = match moved {
+        Moved::Began(id) => id,
+        Moved::Ended(id, before) => {
+            work::ended_elsewhere(model, id, &before);
+            id
+        }
+    };
+    let sandbox = model.jobs.get(id).and_then(|job| job.sandbox.clone());
+    sandbox.filter(|id| model.sandboxes.get(id).is_some()).map(Effect::Get).into_iter().collect()
 }
 
 /// Asks a host for its services: if it answers, has something to ask for, and is not being asked.

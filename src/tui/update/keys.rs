@@ -238,7 +238,7 @@ pub(super) fn subject(model: &mut Model) -> Option<Arc<Entry>> {
     entry
 }
 
-/// Opens the question whether to roll back what is done under the cursor, by this process or by another.
+/// Opens the question whether to cancel what is done under the cursor, by this process or by another.
 fn ask_cancel(model: &mut Model) -> Vec<Effect> {
     let id = match model.overlays.last() {
         Some(Overlay::Jobs(at)) => model.jobs.list().nth(*at).map(|job| job.id),

@@ -1,6 +1,7 @@
 //! A log's keys, its lines, its end.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
 use tui_input::Input;
@@ -10,15 +11,29 @@ use super::{Effect, data, fields, keys};
 use crate::client::{LogsRequest, Problem};
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
-use crate::tui::model::{LogField, LogState, Logs, Model, Needle, Overlay, Role};
+use crate::tui::model::{Entry, LogField, LogState, Logs, Model, Needle, Overlay, Page, Role};
 
 /// How many lines of each service are shown at first.
 const TAIL: u64 = 500;
 /// Columns per step to the side.
 const STEP: usize = 16;
 
-/// Opens the log of the sandbox under the cursor, or of the one whose details are open.
+/// Opens the log of the sandbox under the cursor, or of the one whose details are open; of one that failed, what its step wrote.
 pub(super) fn open(model: &mut Model) -> Vec<Effect> {
+    // A job's own output, where it has no sandbox, or one of which the record says nothing more.
+    let job = match model.overlays.last() {
+        Some(Overlay::Error(problem, _)) => model.jobs.of_problem(problem).map(|job| job.id),
+        _ => None,
+    };
+    let output = |entry: &Arc<Entry>| Page::of_failed(&entry.record);
+    if let Some(page) = model.pointed_sandbox().and_then(output) {
+        model.overlays.push(Overlay::Page(page));
+        return Vec::new();
+    }
+    if let Some(job) = job {
+        model.overlays.push(Overlay::Output(job, None));
+        return Vec::new();
+    }
     let Some(entry) = keys::subject(model) else { return Vec::new() };
     let record = &entry.record;
     let services = record.services.iter().map(|service| service.name.clone()).collect();

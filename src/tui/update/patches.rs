@@ -7,7 +7,7 @@ use crate::client::{PatchStatus, Problem, RolloutItem};
 use crate::domain::fault::Code;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::OperationError;
+use crate::domain::operation::{CancelOutcome, OperationError};
 use crate::domain::patch::{Patch, PatchState};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
@@ -203,8 +203,17 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
     let cancelled = failures.iter().all(|(_, error)| error.code == Code::Cancelled);
     if let Some((id, error)) = failures.first() {
         let text = format!("{well} of {} have them; {id}: {}", items.len(), error.message);
-        let code = if cancelled { Code::Cancelled } else { Code::Partial };
-        effects.extend(work::ended_badly(model, job, Problem::new(code, text)));
+        // What one of them left half done, or with its patches, is not as before.
+        let undone =
+            |error: &OperationError| CancelOutcome::of(&error.code, &error.details) == Some(CancelOutcome::Undone);
+        let problem = match cancelled {
+            false => Problem::new(Code::Partial, text),
+            true if well == 0 && failures.iter().all(|(_, error)| undone(error)) => {
+                CancelOutcome::Undone.fault(text).into()
+            }
+            true => CancelOutcome::Stopped.fault(text).into(),
+        };
+        effects.extend(work::ended_badly(model, job, problem));
         return effects;
     }
     let over = items.len() - well;

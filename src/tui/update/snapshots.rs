@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, FrozenSnapshot, Later, confirm, data, elsewhere, keys};
+use super::{Effect, FrozenSnapshot, Later, confirm, data, keys};
 use crate::client::{ExtensionView, Problem, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
@@ -51,7 +51,6 @@ pub(super) fn taken(model: &mut Model, answer: Result<Vec<Arc<SnapshotView>>, Pr
     match answer {
         Ok(_) if model.frozen.is_some() && model.snapshots.load == Load::Ready => data::hold(model),
         Ok(views) => {
-            effects.extend(elsewhere::read_if_snapshots_tell(model, &views));
             model.snapshots.replace(views);
             refresh_overlays(model);
             effects.extend(super::patches::read_again(model));

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{Effect, data, elsewhere, open_form, sheet, snapshots};
 use crate::client::{Problem, SnapshotStarted, Started};
-use crate::domain::OperationKind;
 use crate::domain::fault::Code;
 use crate::domain::name::{OperationId, PatchId};
 use crate::domain::patch::PatchState;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::{OperationKind, Time};
 use crate::tui::model::{
     ActivityLine, Entry, Job, JobId, JobState, Leaving, Model, NodeId, Overlay, Role, age, bytes, many, took,
 };
@@ -67,7 +67,7 @@ pub(super) fn started(model: &mut Model, job: JobId, answer: Result<Box<Started>
 fn began(model: &mut Model, job: JobId, operation: OperationId, finish: Effect) -> Vec<Effect> {
     model.jobs.set_operation(job, operation.clone());
     let mut effects = vec![finish];
-    // Somebody asked for the roll-back before the operation had an id.
+    // Somebody asked for its end before the operation had an id.
     if model.jobs.get(job).is_some_and(|job| job.state == JobState::Cancelling) {
         effects.push(Effect::Cancel(job, operation));
     }
@@ -233,7 +233,7 @@ pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Problem) -> Ve
         effects.push(Effect::Get(id));
     }
     if problem.code == Code::Cancelled {
-        finish(model, job, JobState::Cancelled, Outcome::Done);
+        finish(model, job, JobState::of_problem(problem), Outcome::Done);
         return effects;
     }
     if problem.code == Code::Conflict && model.jobs.get(job).is_some_and(|job| job.operation.is_none()) {
@@ -253,59 +253,90 @@ fn what(model: &Model, job: JobId) -> String {
 /// Writes a job's end down: on the job, as a line of activity, as a toast.
 fn finish(model: &mut Model, id: JobId, state: JobState, outcome: Outcome) {
     let now = model.now;
-    let what = what(model, id);
-    let Some(job) = model.jobs.get_mut(id) else { return };
-    if !job.is_running() {
-        return;
+    let Some(job) = model.jobs.get_mut(id).filter(|job| job.is_running()) else { return };
+    job.state = match state {
+        JobState::Succeeded if job.state == JobState::Cancelling => JobState::DoneAnyway,
+        state => state,
+    };
+    job.ended = Some(now);
+    let Some(line) = ended_line(job, outcome, now) else { return };
+    if let Some(problem) = &line.problem {
+        for text in std::iter::once(&problem.message).chain(&problem.causes).chain(&problem.hint) {
+            job.write(text.clone());
+        }
     }
+    model.say(line.role, line.text.clone());
+    model.activity.add(line);
+}
+
+/// Tells of the end of another process's operation that was seen to run: as a toast too, if it was cancelled from here.
+pub(super) fn ended_elsewhere(model: &mut Model, id: JobId, before: &JobState) {
+    let now = model.now;
+    let Some(job) = model.jobs.get(id) else { return };
+    let Some(mut line) = ended_line(job, Outcome::Done, now) else { return };
+    if let Some(elsewhere) = &job.elsewhere {
+        line.text = format!("{}  by {}", line.text, elsewhere.actor);
+    }
+    if *before == JobState::Cancelling {
+        model.say(line.role, line.text.clone());
+    }
+    model.activity.add(line);
+}
+
+/// The line of a job that has ended; none of one that runs.
+fn ended_line(job: &Job, outcome: Outcome, now: Time) -> Option<ActivityLine> {
+    let what = format!("{} {}", job.kind, job.title);
     let took = job.took.map_or_else(|| age(job.seconds(now)), took);
-    let (role, glyph, text, problem) = match &state {
+    let (role, glyph, text, problem) = match &job.state {
+        JobState::Starting | JobState::Running | JobState::Cancelling => return None,
         JobState::Succeeded => match outcome {
             Outcome::Done => (Role::Good, '✓', format!("{what}  done in {took}"), None),
             Outcome::Told(told) => (Role::Good, '✓', format!("{what}  {told} in {took}"), None),
             Outcome::Warned(warned) => (Role::Warn, '⚠', format!("{what}  done in {took}, but {warned}"), None),
         },
-        JobState::Cancelled => (Role::Warn, '○', format!("{what}  rolled back after {took}"), None),
+        JobState::DoneAnyway => {
+            (Role::Warn, '✓', format!("{what}  done anyway in {took}: the cancel came too late"), None)
+        }
+        JobState::Undone(problem) => {
+            (Role::Warn, '○', format!("{what}  undone after {took}: {}", problem.message), Some(problem))
+        }
+        JobState::Stopped(problem) => {
+            let look = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let text = format!("{what}  stopped after {took}, may be half done: {}{look}", problem.message);
+            (Role::Warn, '⚠', text, Some(problem))
+        }
         JobState::Skipped(reason) => (Role::Warn, '⚠', format!("{what}  skipped: {reason}"), None),
         JobState::Failed(problem) => {
-            (Role::Bad, '✗', format!("{what}  failed: {}", problem.message), Some(problem.clone()))
+            let why = job.error_line().map(|line| format!(": {line}")).unwrap_or_default();
+            (Role::Bad, '✗', format!("{what}  failed: {}{why}", problem.message), Some(problem))
         }
-        _ => return,
     };
-    if let Some(problem) = &problem {
-        for text in std::iter::once(&problem.message).chain(&problem.causes) {
-            job.write(text.clone());
-        }
-    }
-    job.state = state;
-    job.ended = Some(now);
-    let sandbox = job.sandbox.clone();
-    model.say(role, text.clone());
-    model.activity.add(ActivityLine { time: now, role, glyph, text, seq: None, sandbox, job: Some(id), problem });
+    let (sandbox, problem) = (job.sandbox.clone(), problem.cloned());
+    Some(ActivityLine { time: now, role, glyph, text, seq: None, sandbox, job: Some(job.id), problem })
 }
 
-/// Asks a job to roll back.
+/// Asks for a job's end.
 pub(super) fn cancel(model: &mut Model, id: JobId) -> Vec<Effect> {
     let Some(job) = model.jobs.get_mut(id).filter(|job| job.is_running()) else { return Vec::new() };
     if job.state == JobState::Cancelling {
         return Vec::new();
     }
     job.state = JobState::Cancelling;
-    job.write("a roll-back was asked for");
+    job.write(format!("its end was asked for: {}", job.cancel_leaves()));
     if job.is_rollout() {
         return vec![Effect::StopRollout(id)];
     }
     job.operation.clone().map(|operation| Effect::Cancel(id, operation)).into_iter().collect()
 }
 
-/// The client answered a request to roll back.
+/// The client answered a request for a job's end.
 pub(super) fn cancel_asked(model: &mut Model, id: JobId, answer: Result<(), Problem>) -> Vec<Effect> {
     if let Err(problem) = answer
         && let Some(job) = model.jobs.get_mut(id).filter(|job| job.state == JobState::Cancelling)
     {
         job.state = JobState::Running;
-        job.write(format!("cannot be rolled back: {}", problem.message));
-        model.say(Role::Bad, format!("cannot be rolled back: {}", problem.message));
+        job.write(format!("cannot be cancelled: {}", problem.message));
+        model.say(Role::Bad, format!("cannot be cancelled: {}", problem.message));
     }
     Vec::new()
 }
@@ -320,7 +351,7 @@ pub(super) fn leave(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Waits for the running jobs, or rolls them back, and leaves then.
+/// Waits for the running jobs, or cancels them, and leaves then.
 pub(super) fn leave_after(model: &mut Model, leaving: Leaving) -> Vec<Effect> {
     model.leaving = Some(leaving);
     if leaving == Leaving::Waiting {

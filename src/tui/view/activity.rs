@@ -54,7 +54,7 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
     let started = clock(job.started, &model.zone);
     let what = format!("{} {}  ", job.kind, job.title);
     let word = match (&job.state, &job.stage) {
-        (JobState::Cancelling, _) => "rolling back".to_owned(),
+        (JobState::Cancelling, _) => job.state.word().to_owned(),
         (_, Some((stage, step, steps))) => format!("[{step}/{steps} {stage}]"),
         (_, None) if job.elsewhere.is_some() => age(job.seconds(model.now)),
         (_, None) => "starting".to_owned(),

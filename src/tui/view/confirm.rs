@@ -71,7 +71,7 @@ fn title(model: &Model, confirm: &Confirm) -> String {
         Purpose::RemovePatch => "Take this patch away?".to_owned(),
         Purpose::CancelJob(id) => {
             let what = model.jobs.get(id).map(|job| format!("{} {}", job.kind, job.title)).unwrap_or_default();
-            format!("Roll back {what}?")
+            format!("Cancel {what}?")
         }
         Purpose::Quit => "Jobs are running".to_owned(),
     }
@@ -105,10 +105,10 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
             if !job.is_running() {
                 lines.push(vec![(Role::Good, "it has ended meanwhile".to_owned())]);
             }
-            lines.push(vec![(Role::Plain, job.rollback().to_owned())]);
+            lines.push(vec![(Role::Plain, job.cancel_leaves().to_owned())]);
             if let Some(elsewhere) = &job.elsewhere {
                 let words = format!(
-                    "It runs in process {} on {}, for {}, since {}. That process is asked to roll it back; one that is dead cannot hear it.",
+                    "It runs in process {} on {}, for {}, since {}. That process is asked to end it; one that is dead cannot hear it.",
                     elsewhere.pid,
                     elsewhere.host,
                     elsewhere.actor,
@@ -220,7 +220,10 @@ fn removal(patch: &PatchTarget) -> Vec<Line> {
 fn running(model: &Model, job: &Job) -> [Line; 2] {
     let stage = job.stage.as_ref().map(|(stage, step, steps)| format!("  {step}/{steps} {stage}")).unwrap_or_default();
     let what = format!("{} {}{stage}  {}", job.kind, job.title, age(job.seconds(model.now)));
-    [vec![(Role::Busy, "◐ ".to_owned()), (Role::Plain, what)], vec![(Role::Dim, format!("    {}", job.rollback()))]]
+    [
+        vec![(Role::Busy, "◐ ".to_owned()), (Role::Plain, what)],
+        vec![(Role::Dim, format!("    {}", job.cancel_leaves()))],
+    ]
 }
 
 /// A target: id, name, host, profile, state, age, on two lines where there is little room; below it what else to

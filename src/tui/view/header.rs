@@ -26,7 +26,7 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     let mut parts = Vec::new();
     if let Some(leaving) = model.leaving {
         let running = model.jobs.running_here().count();
-        let word = if leaving == Leaving::Waiting { "leaving after" } else { "rolling back" };
+        let word = if leaving == Leaving::Waiting { "leaving after" } else { "cancelling" };
         parts.push((Role::Warn, format!("{word} {running} jobs  ")));
     }
     if let Some(held) = model.frozen {
@@ -52,7 +52,8 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
         }
     }
     if roomy {
-        parts.push((Role::Dim, format!("{} ", clock(model.now, &model.zone))));
+        let zone = model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
+        parts.push((Role::Dim, format!("{} {zone} ", clock(model.now, &model.zone))));
     }
     parts
 }

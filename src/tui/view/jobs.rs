@@ -9,8 +9,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
     let screen = model.screen();
     let (outer, area) = (screen.overlay(), screen.overlay_text());
     let key = |action| model.keymap.first(Mode::Jobs, action).unwrap_or_default();
-    let hints =
-        [(key(Action::Close), "close"), (key(Action::Open), "output"), (key(Action::CancelJob), "cancel (rolls back)")];
+    let hints = [(key(Action::Close), "close"), (key(Action::Open), "output"), (key(Action::CancelJob), "cancel")];
     let running = model.jobs.running().count();
     paint.overlay(outer, &format!("Jobs  {running} running of {}", model.jobs.list().len()), &hints);
     if model.jobs.list().len() == 0 {
@@ -69,9 +68,10 @@ fn state(job: &Job) -> (char, Role, String) {
             let stage = job.stage.as_ref().map(|(stage, step, steps)| format!("{step}/{steps} {stage}"));
             ('◐', Role::Busy, stage.unwrap_or_else(|| "running".to_owned()))
         }
-        JobState::Cancelling => ('◐', Role::Warn, "rolling back".to_owned()),
-        JobState::Succeeded => ('✓', Role::Good, "done".to_owned()),
-        JobState::Cancelled => ('○', Role::Warn, "rolled back".to_owned()),
+        JobState::Cancelling => ('◐', Role::Warn, job.state.word().to_owned()),
+        JobState::Succeeded | JobState::DoneAnyway => ('✓', Role::Good, job.state.word().to_owned()),
+        JobState::Undone(problem) => ('○', Role::Warn, format!("undone: {}", problem.message)),
+        JobState::Stopped(problem) => ('⚠', Role::Warn, format!("stopped: {}", problem.message)),
         JobState::Skipped(reason) => ('⚠', Role::Warn, format!("skipped: {reason}")),
         JobState::Failed(problem) => ('✗', Role::Bad, format!("failed: {}", problem.message)),
     }

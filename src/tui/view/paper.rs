@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Job, JobState, Model, Overlay, Role, age};
+use crate::tui::model::{Job, Model, Overlay, Role, age};
 
 /// Draws one.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
@@ -55,7 +55,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             (job.map(|job| output_title(model, job)).unwrap_or_default(), offset.unwrap_or(last))
         }
         Overlay::Help(offset) => ("Keys".to_owned(), *offset),
-        Overlay::Error(_, offset) => {
+        Overlay::Error(problem, offset) => {
+            if model.jobs.of_problem(problem).is_some() {
+                hints.push((key(Action::Logs), "its output"));
+            }
             hints.push((key(Action::CopyId), "copy"));
             ("Error".to_owned(), *offset)
         }
@@ -76,14 +79,6 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
 }
 
 fn output_title(model: &Model, job: &Job) -> String {
-    let state = match &job.state {
-        JobState::Starting => "starting",
-        JobState::Running => "running",
-        JobState::Cancelling => "rolling back",
-        JobState::Succeeded => "done",
-        JobState::Cancelled => "rolled back",
-        JobState::Skipped(_) => "skipped",
-        JobState::Failed(_) => "failed",
-    };
+    let state = job.state.word();
     format!("{} {}: {state}, {}", job.kind, job.title, age(job.seconds(model.now)))
 }

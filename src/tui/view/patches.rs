@@ -1,9 +1,11 @@
 //! The patches of a snapshot: below each the sandboxes that have it, will get it, or on which it failed.
 
+use std::time::Duration;
+
 use super::paint::Paint;
 use crate::domain::patch::PatchState;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Load, Model, PatchRow, Patches, Role, age, many, patch_glyph, patch_role, patch_words};
+use crate::tui::model::{Area, Load, Model, PatchRow, Patches, Role, many, patch_glyph, patch_role, patch_words, took};
 
 /// Draws the overlay.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
@@ -100,8 +102,8 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
         if let Some(status) = run.exit_status.filter(|status| *status != 0) {
             words = format!("{words}, exit {status}");
         }
-        if let Some(seconds) = run.duration_s {
-            words = format!("{words}, {}", age(seconds));
+        if let Some(ran) = run.took_ms {
+            words = format!("{words}, {}", took(Duration::from_millis(ran)));
         }
         let last = run.output.as_deref().and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
         if let Some(last) = last.filter(|_| standing.state == PatchState::Failed) {

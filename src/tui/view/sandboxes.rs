@@ -3,6 +3,7 @@
 use super::paint::Paint;
 use crate::domain::State;
 use crate::domain::patch::PatchState;
+use crate::domain::telling::last_telling_line;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
     Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, patch_glyph, patch_role,
@@ -208,10 +209,10 @@ fn is_stuck(model: &Model, entry: &Entry) -> bool {
 /// What the last column says: what is being done, else what is wrong, else what is left.
 fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) -> (Role, String) {
     let record = &entry.record;
-    if let Some(job) = job {
+    if let Some(job) = job.filter(|job| job.elsewhere.is_none()) {
         let stage = job.stage.as_ref().map_or("starting", |(stage, _, _)| stage.as_str());
         let part = job.fraction().map(|part| format!(" {:.0}%", part * 100.0)).unwrap_or_default();
-        let word = if job.state == JobState::Cancelling { "rolling back: " } else { "" };
+        let word = if job.state == JobState::Cancelling { "cancelling: " } else { "" };
         return (Role::Busy, format!("{word}{stage}{part}"));
     }
     if silent {
@@ -221,9 +222,13 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
             since.map_or_else(|| "⚠ never observed".to_owned(), |since| format!("⚠ as of {since} ago")),
         );
     }
+    if let Some((job, elsewhere)) = job.and_then(|job| Some((job, job.elsewhere.as_ref()?))) {
+        let word = if job.state == JobState::Cancelling { "cancelling " } else { "" };
+        return (Role::Busy, format!("{word}{} {} by {}", job.kind, age(job.seconds(model.now)), elsewhere.actor.name));
+    }
     if let Some(running) = &record.operation {
         let since = age(model.now.since(running.started_at).as_secs());
-        let word = if running.cancel_requested { "rolling back " } else { "" };
+        let word = if running.cancel_requested { "cancelling " } else { "" };
         return (Role::Busy, format!("{word}{} {since} by {}", running.kind, running.actor.name));
     }
     if entry.degraded > 0 {
@@ -240,7 +245,9 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     }
     if matches!(record.state, State::Failed | State::Lost | State::Destroying) {
         let ago = age(model.now.since(record.since).as_secs());
-        let message = record.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+        // What its step wrote says more than that the step failed.
+        let telling = record.failure.as_ref().and_then(|failure| last_telling_line(&failure.output));
+        let message = telling.or(record.message.as_deref()).map(|text| format!(": {text}")).unwrap_or_default();
         let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
         return (role, format!("{ago} ago{message}"));
     }

@@ -193,7 +193,7 @@ fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
 /// What is being done, and how far it has come: `creating 45.2MiB 12MiB/s`.
 fn at_work(job: &Job) -> String {
     let mut words = match (&job.state, &job.stage) {
-        (JobState::Cancelling, _) => "rolling back".to_owned(),
+        (JobState::Cancelling, _) => job.state.word().to_owned(),
         (_, Some((stage, _, _))) => stage.clone(),
         (_, None) => job.kind.to_string(),
     };
