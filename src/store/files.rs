@@ -98,6 +98,7 @@ const OURS: &[&str] = &[
     "hosts.json",
     "history.jsonl",
     "events.jsonl",
+    "events.numbers",
     "credits.jsonl",
     "owner",
     "recipes",
