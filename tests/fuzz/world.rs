@@ -183,7 +183,7 @@ fn with_input<T>(world: &World, host: Host, with: impl FnOnce(&RenderInput<'_>) 
         owner: OWNER,
         profile_id: PROFILE,
         workdir: &world.workspace,
-        compose_file: FILE,
+        compose_file: None,
         compose: &Compose::default(),
         variables: &BTreeMap::new(),
         host: &host.context(),

@@ -97,15 +97,20 @@ impl Findings {
         }
     }
 
-    /// Adds to each refusal the place of its path, or of the nearest entry above it.
+    /// Adds to each refusal the place of its path, or of the nearest entry above it, in the first document that has it.
     pub(super) fn locate(&mut self, documents: &[Document]) {
         for refusal in self.refusals.iter_mut().filter(|refusal| refusal.place.is_none()) {
             let mut path = refusal.path.as_str();
             while refusal.place.is_none() && !path.is_empty() {
-                refusal.place = documents.iter().find_map(|document| {
+                let mut places = documents.iter().filter_map(|document| {
                     let (line, column) = *document.places.get(path)?;
                     Some(Place { file: document.file.clone(), line, column })
                 });
+                refusal.place = places.next();
+                // Lists of several files are joined: whose entry this is, nobody can tell.
+                if path.ends_with(']') && places.next().is_some() {
+                    refusal.place = None;
+                }
                 path = &path[..path.rfind(['.', '[']).unwrap_or(0)];
             }
         }

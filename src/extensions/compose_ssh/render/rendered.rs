@@ -71,7 +71,7 @@ mod tests {
             owner: "own-1",
             profile_id: "p",
             workdir: "/x/sbx-1/workspace",
-            compose_file: "docker-compose.yml",
+            compose_file: None,
             compose: &Compose::default(),
             variables: &BTreeMap::new(),
             host,

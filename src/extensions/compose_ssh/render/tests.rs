@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod dialects;
+mod files;
 mod on_hosts;
 mod options;
 mod projects;
@@ -20,7 +21,7 @@ struct Case {
     links: Vec<(String, String)>,
     compose: Compose,
     variables: BTreeMap<String, String>,
-    file: String,
+    file: Option<String>,
     dialect: Dialect,
     host: HostContext,
 }
@@ -32,7 +33,7 @@ impl Case {
             links: Vec::new(),
             compose: Compose::default(),
             variables: BTreeMap::new(),
-            file: "docker-compose.yml".into(),
+            file: None,
             dialect: Dialect::Full,
             host: HostContext::default(),
         }
@@ -81,7 +82,7 @@ impl Case {
             owner: "own-1",
             profile_id: "profile.compose-e2e",
             workdir: "/x/sbx-a1b2c3d4/workspace",
-            compose_file: &self.file,
+            compose_file: self.file.as_deref(),
             compose: &self.compose,
             variables: &self.variables,
             host: &host,
