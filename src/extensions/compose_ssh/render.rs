@@ -108,6 +108,8 @@ pub struct Rendered {
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
     /// links: look again on the host before each start.
     pub sources: Vec<String>,
+    /// Files that lie beside it, by name: secrets that are a variable's value.
+    pub secrets: BTreeMap<String, String>,
     /// Variables that it was filled in with: whoever tells what a tool said of it masks these.
     pub variables: BTreeMap<String, String>,
 }
@@ -122,6 +124,8 @@ struct Pass<'a> {
     variables: Variables,
     images: BTreeSet<String>,
     sources: BTreeSet<String>,
+    /// Files beside the rendered one, by name.
+    secrets: BTreeMap<String, String>,
     /// What the engine looks up when a container starts, relative to the workspace.
     mounted: BTreeSet<String>,
     /// What a container can write, relative to the workspace, and where the file says so.
@@ -136,6 +140,7 @@ impl<'a> Pass<'a> {
             variables,
             images: BTreeSet::new(),
             sources: BTreeSet::new(),
+            secrets: BTreeMap::new(),
             mounted: BTreeSet::new(),
             writable: Vec::new(),
         }
@@ -219,12 +224,13 @@ fn settle(
 ) -> Result<Rendered, RenderError> {
     let (mut project, services) = assemble(project, &mut pass)?;
     pass.refuse_replaceable();
-    let Pass { input, loader, images, sources, mut variables, .. } = pass;
+    let Pass { input, loader, images, sources, secrets, mut variables, .. } = pass;
     // A path is no secret.
     variables.remove(FOLDER);
     let Loader { workspace, documents, findings, .. } = loader;
     let mut findings = std::mem::take(findings);
     shapes::judge(&mut project, &paths::normalize(input.workdir), input.host.dialect, &mut findings);
+    findings.tell_unset();
     findings.locate(&documents);
     findings.mask(&Masker::of_variables(&variables));
     rewrites.clone_from(&findings.rewrites);
@@ -246,6 +252,7 @@ fn settle(
         rewrites: findings.rewrites,
         images: images.into_iter().collect(),
         sources: sources.into_iter().collect(),
+        secrets,
         variables,
     })
 }

@@ -7,8 +7,7 @@ use super::paths::{normalize, parent};
 use super::project::Source;
 
 /// Names compose looks for, best first.
-pub(super) const DEFAULT_NAMES: [&str; 4] =
-    ["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"];
+const DEFAULT_NAMES: [&str; 4] = ["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"];
 
 /// Names of the file that it lays over the one with such a name, best first.
 const OVERRIDE_NAMES: [&str; 4] =
@@ -46,7 +45,7 @@ impl Loader<'_> {
             }
             files.push((*first).to_owned());
         }
-        if files.is_empty() { Err(RenderError::NoneFound) } else { Ok(files) }
+        if files.is_empty() { Err(RenderError::NoneFound(DEFAULT_NAMES.join(", "))) } else { Ok(files) }
     }
 
     /// Says that an override file is left alone, which compose reads only where no file is named.

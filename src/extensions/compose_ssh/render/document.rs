@@ -1,5 +1,6 @@
 //! One YAML file as a JSON value, with the place of every entry.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -16,6 +17,17 @@ const MAX_KEY_CHARS: usize = 512;
 
 /// Most entries of one file, aliases counted as often as they are used.
 pub(super) const MAX_ENTRIES: usize = 200_000;
+
+/// So many bytes of text count as an entry.
+pub(super) const ENTRY_BYTES: usize = 64;
+/// What one file's text may grow to by aliases, in bytes.
+const MAX_TEXT: usize = 8 * MAX_BYTES;
+
+thread_local! {
+    /// Bytes that the text of the file at hand may still have. The parser bounds how many values aliases become and not how long
+    /// these are, and a visitor of values has no state of its own.
+    static TEXT_LEFT: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Tag that changes a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +47,7 @@ pub(super) struct Document {
     pub value: Value,
     /// The keys that lead to what it resets or replaces in a file below it.
     pub replaced: Vec<Vec<String>>,
-    /// Entries that it has, aliases counted as often as they are used.
+    /// Entries that it has, aliases counted as often as they are used, and one more for each [`ENTRY_BYTES`] of text.
     pub entries: usize,
     /// `services.web.image` → 1-based line and column.
     pub places: HashMap<String, (u64, u64)>,
@@ -75,6 +87,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
         reject_unsupported_tags: false,
         with_snippet: false,
     };
+    TEXT_LEFT.set(MAX_TEXT);
     let root: Node = serde_saphyr::from_str_with_options(text, options).map_err(|error| refuse(file, &error))?;
     let mut document = Document {
         file: file.to_owned(),
@@ -83,6 +96,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
         entries: 0,
         places: HashMap::new(),
     };
+    document.entries = (MAX_TEXT - TEXT_LEFT.get()) / ENTRY_BYTES;
     let (raw, _) = document.judge_tag(root, false)?;
     document.value = document.settle(raw, "", Some(&[]))?;
     Ok(document)
@@ -208,6 +222,13 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
+/// Counts text before it is kept.
+fn take_text<E: de::Error>(text: &str) -> Result<(), E> {
+    let left = TEXT_LEFT.get().checked_sub(text.len()).ok_or_else(|| E::custom("its text is beyond the limit"))?;
+    TEXT_LEFT.set(left);
+    Ok(())
+}
+
 struct RawVisitor;
 
 impl<'de> Visitor<'de> for RawVisitor {
@@ -243,11 +264,13 @@ impl<'de> Visitor<'de> for RawVisitor {
             .ok_or_else(|| E::custom("a number that is not finite; quote it if a word is meant"))
     }
 
-    fn visit_str<E>(self, v: &str) -> Result<Raw, E> {
+    fn visit_str<E: de::Error>(self, v: &str) -> Result<Raw, E> {
+        take_text(v)?;
         Ok(Raw::Scalar(Value::String(v.to_owned())))
     }
 
-    fn visit_string<E>(self, v: String) -> Result<Raw, E> {
+    fn visit_string<E: de::Error>(self, v: String) -> Result<Raw, E> {
+        take_text(&v)?;
         Ok(Raw::Scalar(Value::String(v)))
     }
 
@@ -275,6 +298,7 @@ impl<'de> Visitor<'de> for RawVisitor {
         let mut entries: Vec<(Node<String>, Node)> = Vec::new();
         while let Some(key) = access.next_key::<Node<String>>()? {
             let Tagged(word, _) = &key.value;
+            take_text(word)?;
             if word.chars().count() > MAX_KEY_CHARS {
                 return Err(de::Error::custom(format!("a key is longer than {MAX_KEY_CHARS} characters; shorten it")));
             }
@@ -344,6 +368,7 @@ mod tests {
             let alias = vec![format!("*a{}", n - 1); 10].join(",");
             let _ = writeln!(laughs, "a{n}: &a{n} [{alias}]");
         }
+        let long = format!("a: &a '{}'\nb: [{}]\n", "x".repeat(900_000), vec!["*a"; 4_000].join(","));
         let long_key = format!("{}: 1", "k".repeat(2000));
         let cases: &[(&str, &str)] = &[
             ("unclosed", "a: [1, 2"),
@@ -357,6 +382,7 @@ mod tests {
             ("tagged file", "!override {a: 1}\n"),
             ("deep", &deep),
             ("laughs", &laughs),
+            ("one long laugh", &long),
             ("long key", &long_key),
             ("key with newline", "\"a\\nb\": 1"),
             ("map key", "? {a: 1}\n: 2"),

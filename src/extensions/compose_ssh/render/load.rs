@@ -15,7 +15,7 @@ use super::tree::Entry;
 /// Most files one project is made of, and the longest chain of `extends` or `include`.
 const MAX_FILES: usize = 256;
 pub(super) const MAX_CHAIN: usize = 16;
-/// What all files of a project may have together, in bytes, each counted as often as it is read.
+/// What all files of a project may have together, in bytes, each counted as often as it is read; variables may fill in as much.
 const MAX_TOTAL: usize = 8 * document::MAX_BYTES;
 /// Most entries of a project: of its files, aliases counted as often as they are used, and of what is copied by `extends`.
 const MAX_ENTRIES: usize = 2 * document::MAX_ENTRIES;
@@ -34,6 +34,8 @@ pub(super) struct Loader<'a> {
     left: usize,
     /// Entries that it may still have.
     entries: usize,
+    /// Bytes that variables may still fill in.
+    growth: usize,
 }
 
 /// Services of one file, interpolated and anchored, `extends` not yet resolved.
@@ -68,6 +70,7 @@ impl<'a> Loader<'a> {
             including: Vec::new(),
             left: MAX_TOTAL,
             entries: MAX_ENTRIES,
+            growth: MAX_TOTAL,
         }
     }
 
@@ -156,12 +159,22 @@ impl<'a> Loader<'a> {
             return Err(RenderError::NotYaml { file: file.to_owned(), message, place: None });
         };
         root.retain(|key, _| !key.starts_with("x-"));
-        let project = interpolate::interpolate(Value::Object(root), variables, self.findings);
+        let project = interpolate::interpolate(Value::Object(root), variables, self.findings, &mut self.growth);
         self.findings.locate(std::slice::from_ref(&document));
         let replaced = std::mem::take(&mut document.replaced);
         self.documents.insert(at, document);
         let Value::Object(project) = project else { return Ok(Parsed { project: Map::new(), replaced }) };
         Ok(Parsed { project, replaced })
+    }
+
+    /// Counts bytes that variables fill in at `path`; too many are refused.
+    pub(super) fn fits(&mut self, bytes: usize, path: &str) -> bool {
+        let left = self.growth.checked_sub(bytes);
+        match left {
+            Some(left) => self.growth = left,
+            None => self.findings.refuse(path, None, interpolate::TOO_LONG),
+        }
+        left.is_some()
     }
 
     /// Counts entries that the project gets; what files are made of in the end is what bounds them.

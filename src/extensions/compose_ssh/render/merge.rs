@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::document::ENTRY_BYTES;
+
 /// How an upper value is laid over a lower one.
 enum Rule {
     /// The upper one counts, also where it says nothing.
@@ -203,13 +205,14 @@ fn lay(rule: &Rule, below: Value, above: Value) -> Value {
     }
 }
 
-/// Entries of a mapping and of all that is in it.
+/// Entries of a mapping and of all that is in it, long texts counted as several.
 pub(super) fn size(map: &Map<String, Value>) -> usize {
     fn of(value: &Value) -> usize {
         match value {
             Value::Object(map) => size(map),
             Value::Array(items) => items.iter().map(|item| 1 + of(item)).sum(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+            Value::String(text) => text.len() / ENTRY_BYTES,
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
     }
     map.values().map(|value| 1 + of(value)).sum()

@@ -39,6 +39,8 @@ impl Loader<'_> {
             project = merge::projects(project, layer);
         }
         self.including.truncate(self.including.len() - sources.len());
+        // What makes a path of a word may stand in another file than the word.
+        anchor::resources(&mut project, base, self.workspace);
         anchor::contexts(&mut project, base, self.workspace);
         Ok(project)
     }
@@ -52,7 +54,6 @@ impl Loader<'_> {
         below: &Map<String, Value>,
     ) -> Result<Map<String, Value>, RenderError> {
         let services = section(&mut layer, "services", self.findings);
-        anchor::resources(&mut layer, base, self.workspace);
         let names: Vec<String> = services.keys().cloned().collect();
         self.keep(file, services, replaced, base);
         let mut extending = Extending { variables, below, trail: Vec::new() };

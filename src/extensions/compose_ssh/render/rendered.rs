@@ -93,6 +93,7 @@ mod tests {
         assert_eq!(pulls, [("app:1".to_owned(), PullPolicy::Always)]);
         let old = HostContext {
             dialect: Dialect::Narrow,
+            podman: true,
             builds_escape: Some("podman 4.3.1 lets it".to_owned()),
             taken: None,
         };

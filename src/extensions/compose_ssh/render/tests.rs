@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod cases;
 mod dialects;
 mod files;
 mod on_hosts;
@@ -199,7 +200,7 @@ fn no_dollar_is_left_for_the_engine_to_fill_in() {
 
 #[test]
 fn a_required_variable_is_a_refusal_among_the_others() {
-    let refusals = Case::web("command: ${A:?tell me}\nhostname: $1\nprivileged: true").refusals();
+    let refusals = Case::web("command: ${A:?tell me}\nhostname: ${1}\nprivileged: true").refusals();
     assert_eq!(refusals.len(), 3);
     assert!(refusals[0].message.contains("`A` is required (tell me)"));
     assert_eq!(refusals[0].place.as_ref().map(|place| place.line), Some(4));

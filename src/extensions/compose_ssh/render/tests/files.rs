@@ -173,6 +173,13 @@ fn an_includer_lies_over_what_it_includes_and_the_first_include_over_the_next() 
         ("p.yml", "services: {db: {image: one}}\nvolumes: {x: {driver_opts: {device: /etc}}}"),
     ]);
     assert_eq!(case.refusals()[0].path, "volumes.x.driver_opts.device");
+    let case = files(&[
+        ("compose.yaml", "services: {db: {image: a, volumes: ['x:/x']}}\nvolumes: {x: {driver_opts: {device: ./d}}}"),
+        ("compose.override.yaml", "volumes: {x: {driver_opts: {type: none, o: bind}}}"),
+        ("d/x", ""),
+    ]);
+    let device = case.render().0["volumes"]["x"]["driver_opts"]["device"].take();
+    assert_eq!(device, "/x/sbx-a1b2c3d4/workspace/d");
 }
 
 #[test]
@@ -250,6 +257,20 @@ fn real_projects_fit_and_bombs_do_not() {
     }
     case.files = many;
     assert!(matches!(case.try_render(), Err(RenderError::TooLarge { .. })));
+    // A long value, copied or filled in often.
+    let long = "x".repeat(100_000);
+    let mut copied = format!("services:\n  base: {{image: a, environment: {{A: {long}}}}}\n");
+    let (mut passed, mut read) = (String::from("services:\n"), String::from("services:\n"));
+    for n in 0..490 {
+        let _ = writeln!(copied, "  s{n}: {{extends: base}}");
+        let _ = writeln!(passed, "  s{n}: {{image: a, environment: [BIG]}}");
+        let _ = writeln!(read, "  s{n}: {{image: a, env_file: big.env}}");
+    }
+    assert!(matches!(Case::new(&copied).try_render(), Err(RenderError::TooLarge { .. })));
+    for text in [passed, read] {
+        let case = Case::new(&text).file(".env", &format!("BIG={long}")).file("big.env", "A=${BIG}");
+        assert!(case.refusals().iter().all(|refusal| refusal.message.contains("variables are filled in")));
+    }
     // Each file is small, and what each service copies is not.
     let entries: Vec<_> = (0..5_000).map(|n| format!("A{n}: x")).collect();
     let mut text = format!("services:\n  base: {{image: a, environment: {{{}}}}}\n", entries.join(", "));
@@ -257,4 +278,34 @@ fn real_projects_fit_and_bombs_do_not() {
         let _ = writeln!(text, "  s{n}: {{extends: base}}");
     }
     assert!(matches!(Case::new(&text).try_render(), Err(RenderError::TooLarge { .. })));
+}
+
+#[test]
+fn the_working_folder_of_compose_is_the_workspace() {
+    let case = Case::web("volumes: ['${PWD}/src:/s']\nenvironment: [PWD]").file("src/x", "");
+    let web = case.web_service();
+    let at = "/x/sbx-a1b2c3d4/workspace";
+    assert_eq!(web["volumes"], json!([format!("{at}/src:/s")]));
+    assert_eq!(web["environment"], json!({"PWD": at}));
+    // It is a path and no secret, whatever its name sounds like.
+    assert!(!case.render().1.variables.contains_key("PWD"));
+    let refusals = Case::web("volumes: ['${PWD}/../x:/s']").refusals();
+    assert!(refusals[0].message.contains("`/x/sbx-a1b2c3d4/x` is outside"), "{refusals:?}");
+    // A profile has the last word.
+    let web = Case::web("command: $PWD").variable("PWD", "/p").file(".env", "PWD=/e").web_service();
+    assert_eq!(web["command"], "/p");
+}
+
+#[test]
+fn what_is_passed_through_and_unset_is_said_in_one_line() {
+    let names: Vec<String> = (0..424).map(|n| format!("V{n:03}")).collect();
+    let case = Case::web(&format!("environment: [{}]\nbuild: {{args: [V000, W]}}", names.join(", ")));
+    assert_eq!(
+        case.rewrites()[1..],
+        [
+            "services: `V000`, `V001`, `V002`, `V003`, `V004`, `V005`, `V006`, `V007` and 417 more have no value, in .env and the profile neither: left out"
+        ]
+    );
+    let case = Case::web("environment: [A, B]");
+    assert_eq!(case.rewrites(), ["services: `A`, `B` have no value, in .env and the profile neither: left out"]);
 }
