@@ -196,10 +196,7 @@ impl Bench {
             ("max_ttl", "24h"),
             ("ready_timeout", "60s"),
             ("stop_grace", "1s"),
-            (
-                "inputs",
-                "{repo: {required: true, kind: directory, help: r}, compose_file: {default: docker-compose.yml, kind: string, help: f}}",
-            ),
+            ("inputs", "{repo: {required: true, kind: directory, help: r}, compose_file: {kind: string, help: f}}"),
             ("compose", "{ports: ephemeral, allow: []}"),
         ] {
             if !lines.lines().any(|line| line.starts_with(&format!("{key}:"))) {

@@ -9,6 +9,7 @@ mod bad_days;
 mod bad_input;
 mod belonging;
 mod broken;
+mod cases;
 mod checkpoint_answers;
 mod checkpoint_base;
 mod checkpoint_busybox;
