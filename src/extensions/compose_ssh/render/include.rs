@@ -35,7 +35,7 @@ impl Loader<'_> {
             );
             return Ok(None);
         }
-        let circle = sources.iter().any(|(file, _)| self.including.contains(file));
+        let circle = sources.iter().any(|(file, _)| self.including.iter().flatten().any(|above| above == file));
         if circle || self.including.len() > MAX_CHAIN {
             self.findings.refuse(path, None, "files include each other in a circle or too deep; shorten the chain");
             return Ok(None);

@@ -28,8 +28,8 @@ pub(super) struct Loader<'a> {
     /// Every file read so far; of those that lie over each other the upper one first.
     pub documents: Vec<Document>,
     pub files: HashMap<String, Services>,
-    /// The files that include each other on the way to the one being read.
-    pub including: Vec<String>,
+    /// The projects that include each other on the way to the one being read, each by its files.
+    pub including: Vec<Vec<String>>,
     /// Bytes that may still be read.
     left: usize,
     /// Entries that it may still have.

@@ -31,14 +31,14 @@ impl Loader<'_> {
     ) -> Result<Map<String, Value>, RenderError> {
         let mut project = Map::new();
         let first = self.documents.len();
-        self.including.extend(sources.iter().map(|(file, _)| file.clone()));
+        self.including.push(sources.iter().map(|(file, _)| file.clone()).collect());
         for (file, bytes) in sources {
             let Parsed { project: layer, replaced } = self.parse(file, bytes, variables, first)?;
             let layer = self.layer((file, layer, &replaced), base, variables, &project)?;
             merge::make_way(&mut project, &replaced);
             project = merge::projects(project, layer);
         }
-        self.including.truncate(self.including.len() - sources.len());
+        self.including.pop();
         // What makes a path of a word may stand in another file than the word.
         anchor::resources(&mut project, base, self.workspace);
         anchor::contexts(&mut project, base, self.workspace);

@@ -132,7 +132,8 @@ pub(super) fn files(
         }
         if let Some(variable) = file.shift_remove("environment").map(|variable| scalar(&variable)) {
             match pass.variables.get(&variable).cloned() {
-                Some(value) => pass.fill(section, &name, value, &mut file),
+                Some(value) if pass.loader.fits(value.len(), &path) => pass.fill(section, &name, value, &mut file),
+                Some(_) => {}
                 None => pass.findings().refuse(
                     &child(&path, "environment"),
                     None,

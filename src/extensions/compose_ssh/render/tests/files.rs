@@ -186,12 +186,25 @@ fn an_includer_lies_over_what_it_includes_and_the_first_include_over_the_next() 
 fn an_include_of_several_files_has_one_folder_and_its_variables() {
     let part = "services: {s: {image: 'i:${V}', volumes: ['./d:/d']}}";
     let over = "services: {s: {environment: {B: '${V}'}, volumes: ['./e:/e']}}";
-    let base =
-        [("sub/x.yml", part), ("y.yml", over), ("sub/.env", "V=dot"), ("one.env", "V=one\nW=w"), ("two.env", "V=two")];
+    let base = [
+        ("sub/x.yml", part),
+        ("y.yml", over),
+        ("i.yml", "include: [e.yml]\nservices: {}"),
+        ("sub/e.yml", "services: {}"),
+        ("sub/.env", "V=dot"),
+        ("one.env", "V=one\nW=w"),
+        ("two.env", "V=two"),
+    ];
     for (include, version, folder) in [
         ("{path: [sub/x.yml, y.yml]}", "dot", "sub/"),
         ("{path: [sub/x.yml, y.yml], project_directory: ., env_file: [one.env, two.env]}", "two", ""),
         ("{path: [sub/x.yml, y.yml], env_file: one.env}", "one", "sub/"),
+        // Twenty files over each other are no chain of twenty.
+        (
+            "{path: [sub/x.yml, y.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml, i.yml]}",
+            "dot",
+            "sub/",
+        ),
     ] {
         let text = format!("include: [{include}]\nservices: {{}}");
         let case = files(&[&[("compose.yaml", text.as_str())], &base[..]].concat());
