@@ -73,10 +73,15 @@ impl fmt::Display for Runtime {
 }
 
 impl Runtime {
+    /// Whether podman runs the containers, whichever program is asked.
+    pub fn is_podman(&self) -> bool {
+        self.engine == "podman" || self.podman_behind
+    }
+
     /// Why a build may get out of the sandbox here, as the beginning of a sentence. An engine whose version is not known counts
     /// as an old one.
     pub fn builds_escape(&self) -> Option<String> {
-        if self.engine != "podman" && !self.podman_behind {
+        if !self.is_podman() {
             return None;
         }
         let version = self.engine_version.as_deref().unwrap_or("of an unknown version");

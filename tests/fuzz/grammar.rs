@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::seed::Rng;
-use super::world::FILE;
+use super::world::{FILE, OVERRIDE};
 
 /// Case: a compose file, with what lies beside it in the workspace.
 #[derive(Clone, Debug)]
@@ -48,6 +48,9 @@ const USUAL: &[&str] = &[
     "tmpfs", "ulimits", "user", "volumes", "annotations", "label_file",
 ];
 
+/// Keys that an override file often has.
+const USUAL_OVER: &[&str] = &["environment", "command", "labels", "restart", "healthcheck"];
+
 /// A project that asks for nothing it does not get.
 pub(crate) fn honest(rng: &mut Rng) -> Case {
     let mut services = Map::new();
@@ -83,7 +86,16 @@ pub(crate) fn honest(rng: &mut Rng) -> Case {
         project["name"] = json!("mine");
         project["x-team"] = json!({"any": "thing"});
     }
-    Case { project, beside: BTreeMap::new() }
+    let mut beside = BTreeMap::new();
+    if rng.once_in(4) {
+        project["secrets"]["tok"] = json!({"environment": "TOK"});
+        beside.insert(".env".to_owned(), "TOK=token, of: dotenv\n".to_owned());
+    }
+    if rng.once_in(4) {
+        let over = Map::from_iter(USUAL_OVER.iter().map(|key| ((*key).to_owned(), value(rng, key))));
+        beside.insert(OVERRIDE.to_owned(), json!({"services": {"web": over}}).to_string());
+    }
+    Case { project, beside }
 }
 
 fn service(rng: &mut Rng, name: &str) -> Value {
@@ -134,7 +146,8 @@ pub(crate) fn value(rng: &mut Rng, key: &str) -> Value {
         "blkio_config" => json!({"weight": 300}),
         "build" => build(rng),
         "cap_drop" => json!(["NET_RAW"]),
-        "cap_add" | "device_cgroup_rules" | "devices" | "external_links" | "volumes_from" | "security_opt" => match n {
+        "cap_add" => of(&[json!([]), json!(["NET_BIND_SERVICE", "CAP_CHOWN"]), json!(["setuid"]), json!(["KILL"])]),
+        "device_cgroup_rules" | "devices" | "external_links" | "volumes_from" | "security_opt" => match n {
             0 if key == "security_opt" => json!(["no-new-privileges:true"]),
             _ => json!([]),
         },
@@ -270,7 +283,9 @@ fn volumes(rng: &mut Rng) -> Value {
     let mut list = Vec::new();
     for index in 0..=rng.below(2) {
         let target = format!("/m{index}");
-        list.push(match rng.below(8) {
+        list.push(match rng.below(10) {
+            8 => json!(format!("/etc/localtime:{target}:ro")),
+            9 => json!({"type": "bind", "source": "/etc/timezone", "target": target, "read_only": true}),
             0 => json!(format!("./app:{target}")),
             1 => json!(format!("./conf/app.conf:{target}:ro")),
             2 => json!(format!("data:{target}")),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::grammar::{self, Case, SERVICE};
 use super::seed::Rng;
+use super::world::OVERRIDE;
 
 /// Delimiters of options in some tool, and look-alikes that separate in none.
 const SEPARATORS: &[&str] = &[",", ",", ",", ":", ":", "=", "\n", " ", "\"", "\\", ";", "，", "：", "\u{a0}"];
@@ -59,7 +60,7 @@ const KEYS: &[&str] = &[
 
 /// Values of a key that ask for more than a sandbox gives.
 fn wicked(rng: &mut Rng, key: &str) -> Value {
-    let n = rng.below(4);
+    let n = rng.below(12);
     let of = |values: &[Value]| values[n % values.len()].clone();
     match key {
         "annotations" => of(&[
@@ -73,7 +74,12 @@ fn wicked(rng: &mut Rng, key: &str) -> Value {
             json!({"context": "app", "secrets": [{"source": "key", "target": "t,src=OUT/secret"}]}),
             json!({"context": "app", "additional_contexts": ["a=OUT/", "b=oci-layout://OUT/x"], "network": "container:x"}),
         ]),
-        "cap_add" => of(&[json!(["SYS_ADMIN"]), json!(["ALL"]), json!(["CHOWN,SYS_ADMIN"])]),
+        "cap_add" => of(&[
+            json!(["SYS_ADMIN"]),
+            json!(["ALL"]),
+            json!(["CHOWN,SYS_ADMIN"]),
+            json!(["NET_RAW", "MKNOD", "CAP_CAP_SYS_ADMIN"]),
+        ]),
         "cap_drop" => json!(["ALL --privileged"]),
         "devices" => of(&[json!(["/dev/sda"]), json!([{"source": "/dev/kmsg", "target": "/dev/k"}])]),
         "device_cgroup_rules" => json!(["a *:* rwm"]),
@@ -117,9 +123,11 @@ fn wicked(rng: &mut Rng, key: &str) -> Value {
         "tmpfs" => of(&[json!(["/x:bind,source=OUT/"]), json!(["/x,source=OUT/"])]),
         "ulimits" => of(&[json!("host"), json!({"nofile": "1:2,core=-1"}), json!({"host": 1})]),
         "volumes" => of(&[
-            json!([".:/w:ro,rw", "./app:/s"]),
+            json!([".:/w:ro,rw", "./app:/s", "/etc/localtime:/t:ro,rw"]),
             json!([{"type": "volume", "source": "data", "target": "/x:O,upperdir=OUT/,workdir=OUT/w"}]),
             json!([{"type": "volume", "source": "data", "target": "/x,source=sbx-victim_data"}]),
+            json!(["/etc/localtime:/t", "/etc/timezone:/z:ro,Z"]),
+            json!([{"type": "bind", "source": "/etc/localtime", "target": "/t", "read_only": "true"}]),
             json!([{"type": "bind", "source": "./app", "target": "/x", "bind": {"selinux": "z,rshared", "propagation": "rslave"}}]),
         ]),
         "cgroup_parent" => json!("/system.slice"),
@@ -194,9 +202,11 @@ pub(crate) fn spoil(case: &mut Case, rng: &mut Rng) {
             _ => twist(&mut case.project["services"]["web"], rng),
         }
     }
-    match rng.below(12) {
+    match rng.below(14) {
         0 => behind_a_variable(case, rng),
         1 => behind_an_extends(case),
+        2 => behind_an_override(case, rng),
+        3 => behind_an_include(case, rng),
         _ => {}
     }
 }
@@ -330,4 +340,39 @@ fn behind_an_extends(case: &mut Case) {
     let web = case.project["services"]["web"].take();
     case.beside.insert("base.yml".to_owned(), json!({"services": {"base": web}}).to_string());
     case.project["services"]["web"] = json!({"extends": {"file": "base.yml", "service": "base"}});
+}
+
+/// The same service, but in two files: what is in the upper one is laid over the lower one or replaces it.
+fn behind_an_override(case: &mut Case, rng: &mut Rng) {
+    let tagged = parted(case, rng);
+    case.beside.insert(OVERRIDE.to_owned(), format!("{{\"services\": {{\"web\": {tagged}}}}}"));
+}
+
+/// The same service, but half of it is included.
+fn behind_an_include(case: &mut Case, rng: &mut Rng) {
+    let tagged = parted(case, rng);
+    let lower = case.project["services"]["web"].take();
+    case.beside.insert("part.yml".to_owned(), json!({"services": {"web": lower}}).to_string());
+    case.beside
+        .insert(OVERRIDE.to_owned(), format!("{{\"include\": [\"part.yml\"], \"services\": {{\"web\": {tagged}}}}}"));
+}
+
+/// Takes some of the service away and gives it back as text, some of it with tags.
+fn parted(case: &mut Case, rng: &mut Rng) -> String {
+    let mut upper = Vec::new();
+    if let Some(web) = case.project["services"]["web"].as_object_mut() {
+        let keys: Vec<String> = web.keys().cloned().collect();
+        for key in keys {
+            if rng.once_in(2) {
+                continue;
+            }
+            let value = web.shift_remove(&key).unwrap();
+            if SERVICE.contains(&key.as_str()) && rng.once_in(2) {
+                web.insert(key.clone(), grammar::value(rng, &key));
+            }
+            let tag = rng.pick(&["", "", "!override ", "!reset "]);
+            upper.push(format!("{}: {tag}{value}", json!(key)));
+        }
+    }
+    format!("{{{}}}", upper.join(", "))
 }

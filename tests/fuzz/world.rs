@@ -17,6 +17,8 @@ pub(crate) const OWNER: &str = "own-1";
 pub(crate) const PROFILE: &str = "profile.compose-e2e";
 /// The compose file of a case.
 pub(crate) const FILE: &str = "docker-compose.yml";
+/// Compose lays this one over it.
+pub(crate) const OVERRIDE: &str = "docker-compose.override.yml";
 
 /// Files of the workspace, beside the case's own.
 pub(crate) const FILES: &[(&str, &str)] = &[
@@ -125,9 +127,13 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    pub(crate) fn is_podman(self) -> bool {
+        matches!(self.dialect, Dialect::Podman | Dialect::Narrow)
+    }
+
     /// Host as it is known before anything is rendered.
     fn context(self) -> HostContext {
-        let podman = matches!(self.dialect, Dialect::Podman | Dialect::Narrow);
+        let podman = self.is_podman();
         let (flavour, version) = match self.dialect {
             Dialect::Full => (Flavour::DockerComposeV2, "2.26.1"),
             Dialect::V1 => (Flavour::DockerComposeV1, "1.29.2"),
@@ -151,6 +157,7 @@ impl Host {
         });
         HostContext {
             dialect: Dialect::of(&runtime),
+            podman: runtime.is_podman(),
             builds_escape: runtime.builds_escape(),
             taken: Some(taken.collect()),
         }
@@ -183,7 +190,7 @@ fn with_input<T>(world: &World, host: Host, with: impl FnOnce(&RenderInput<'_>) 
         owner: OWNER,
         profile_id: PROFILE,
         workdir: &world.workspace,
-        compose_file: FILE,
+        compose_file: None,
         compose: &Compose::default(),
         variables: &BTreeMap::new(),
         host: &host.context(),

@@ -14,6 +14,7 @@ mod hostile;
 mod inspect;
 #[path = "../fuzz/judge/mod.rs"]
 mod judge;
+mod layers;
 #[path = "../fuzz/seed.rs"]
 mod seed;
 #[path = "../fuzz/shrink.rs"]

@@ -205,10 +205,7 @@ impl Bench {
             ("ready_timeout", "60s"),
             ("settle", "0s"),
             ("stop_grace", "1s"),
-            (
-                "inputs",
-                "{repo: {required: true, kind: directory, help: r}, compose_file: {default: docker-compose.yml, kind: string, help: f}}",
-            ),
+            ("inputs", "{repo: {required: true, kind: directory, help: r}, compose_file: {kind: string, help: f}}"),
             ("compose", "{ports: ephemeral, allow: []}"),
         ] {
             if !lines.lines().any(|line| line.starts_with(&format!("{key}:"))) {

@@ -114,7 +114,7 @@ fn check_record(bench: &Bench, record: &Value, host: &str, repo: &Path) {
         ("state", json!("ready")),
         ("reason", json!("user")),
         ("operation", Value::Null),
-        ("inputs", json!({"compose_file": "docker-compose.yml", "repo": repo})),
+        ("inputs", json!({"repo": repo})),
         ("failure", Value::Null),
         ("leftovers", json!([])),
         ("actor", json!({"type": "adm", "name": "tester"})),
@@ -369,7 +369,7 @@ fn a_dry_run_touches_nothing() {
     for host in [DOCKER, PODMAN] {
         let plan = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run", "--name", "dry"])).ok();
         assert_eq!((&plan["ok"], &plan["route"]["host"], &plan["ttl_s"]), (&json!(true), &json!(host), &json!(14400)));
-        assert_eq!(plan["inputs"]["compose_file"], "docker-compose.yml");
+        assert_eq!(plan["inputs"]["compose_file"], Value::Null);
         let preview = &plan["preview"];
         assert_eq!((&preview["files"], &preview["refusals"]), (&json!(2), &json!([])), "{plan:#}");
         assert_eq!(preview["bytes"], WEB_STACK.len() + 1);

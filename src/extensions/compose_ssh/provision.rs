@@ -189,7 +189,12 @@ pub(super) async fn up(
     let project = request.id.project();
     let small = rendered.yaml.len() <= SMALL;
     if !small {
-        let command = Command::script(WRITE_SH).arg(workdir).arg("compose.yaml").args(pieces(&rendered.yaml));
+        let command = Command::script(WRITE_SH).args([workdir, "compose.yaml", "600"]).args(pieces(&rendered.yaml));
+        step(transport, "render", &command).await?;
+    }
+    for (name, content) in &rendered.secrets {
+        // Whoever a container runs as reads it; on the host nobody else gets into the folder.
+        let command = Command::script(WRITE_SH).args([workdir, name, "444"]).args(pieces(content));
         step(transport, "render", &command).await?;
     }
     let command = Command::script(UP_SH)

@@ -8,6 +8,7 @@
 mod anchor;
 mod attachments;
 mod builds;
+mod choose;
 mod declared;
 mod dialect;
 mod document;
@@ -31,6 +32,7 @@ mod order;
 mod paths;
 mod policy;
 mod ports;
+mod project;
 mod pulls;
 mod rendered;
 mod resources;
@@ -77,8 +79,9 @@ pub struct RenderInput<'a> {
     pub profile_id: &'a str,
     /// Absolute path of the workspace on the host.
     pub workdir: &'a str,
-    /// The compose file, relative to the workspace.
-    pub compose_file: &'a str,
+    /// The compose files, relative to the workspace, with commas between them; none: `COMPOSE_FILE` of `.env`, or the names that
+    /// compose looks for.
+    pub compose_file: Option<&'a str>,
     /// What happens to published ports, and what the profile permits by name.
     pub compose: &'a Compose,
     /// Variables of the profile; they win over `.env`.
@@ -107,9 +110,14 @@ pub struct Rendered {
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
     /// links: look again on the host before each start.
     pub sources: Vec<String>,
+    /// Files that lie beside it, by name: secrets that are a variable's value.
+    pub secrets: BTreeMap<String, String>,
     /// Variables that it was filled in with: whoever tells what a tool said of it masks these.
     pub variables: BTreeMap<String, String>,
 }
+
+/// Variable for the folder in which compose is called: the workspace.
+const FOLDER: &str = "PWD";
 
 /// One rendering under way.
 struct Pass<'a> {
@@ -118,6 +126,8 @@ struct Pass<'a> {
     variables: Variables,
     images: BTreeSet<String>,
     sources: BTreeSet<String>,
+    /// Files beside the rendered one, by name.
+    secrets: BTreeMap<String, String>,
     /// What the engine looks up when a container starts, relative to the workspace.
     mounted: BTreeSet<String>,
     /// What a container can write, relative to the workspace, and where the file says so.
@@ -132,6 +142,7 @@ impl<'a> Pass<'a> {
             variables,
             images: BTreeSet::new(),
             sources: BTreeSet::new(),
+            secrets: BTreeMap::new(),
             mounted: BTreeSet::new(),
             writable: Vec::new(),
         }
@@ -193,9 +204,17 @@ pub fn render_telling(
     let mut findings = Findings::default();
     let workspace = Workspace::new(tree, input.workdir);
     let mut loader = Loader::new(&workspace, &mut findings, input.compose.allow.contains(&Allowance::BindMounts));
-    let variables = variables(&mut loader, input)?;
-    let project = loader.main(input.compose_file, &variables)?;
-    loader.mention_override(input.compose_file);
+    let outer = outer(input, &workspace);
+    let mut variables = loader.environment_file(".env", &outer)?;
+    variables.extend(outer.clone());
+    let files = loader.choose(input.compose_file, &variables)?;
+    let folder = paths::parent(&files[0]).to_owned();
+    if !folder.is_empty() {
+        variables.extend(loader.environment_file(&format!("{folder}/.env"), &outer)?);
+        variables.extend(outer);
+    }
+    let sources = loader.sources(&files)?;
+    let project = loader.project(&sources, &folder, &variables)?;
     settle(project, Pass::new(input, loader, variables), rewrites)
 }
 
@@ -207,10 +226,13 @@ fn settle(
 ) -> Result<Rendered, RenderError> {
     let (mut project, services) = assemble(project, &mut pass)?;
     pass.refuse_replaceable();
-    let Pass { input, loader, images, sources, variables, .. } = pass;
+    let Pass { input, loader, images, sources, secrets, mut variables, .. } = pass;
+    // A path is no secret.
+    variables.remove(FOLDER);
     let Loader { workspace, documents, findings, .. } = loader;
     let mut findings = std::mem::take(findings);
     shapes::judge(&mut project, &paths::normalize(input.workdir), input.host.dialect, &mut findings);
+    findings.tell_unset();
     findings.locate(&documents);
     findings.mask(&Masker::of_variables(&variables));
     rewrites.clone_from(&findings.rewrites);
@@ -232,21 +254,17 @@ fn settle(
         rewrites: findings.rewrites,
         images: images.into_iter().collect(),
         sources: sources.into_iter().collect(),
+        secrets,
         variables,
     })
 }
 
-/// The workspace's `.env`, over it the one beside the compose file, over both the profile's variables.
-fn variables(loader: &mut Loader<'_>, input: &RenderInput<'_>) -> Result<Variables, RenderError> {
+/// Variables that win over those of every `.env`: the profile's, and what compose sets itself.
+fn outer(input: &RenderInput<'_>, workspace: &Workspace<'_>) -> Variables {
     let mut outer = input.variables.clone();
     outer.insert("COMPOSE_PROJECT_NAME".to_owned(), format!("sbx-{}", input.sandbox_id));
-    let mut variables = loader.environment_file(".env", &outer)?;
-    let folder = paths::normalize(paths::parent(input.compose_file));
-    if !folder.is_empty() && !folder.starts_with(['/', '.']) {
-        variables.extend(loader.environment_file(&format!("{folder}/.env"), &outer)?);
-    }
-    variables.extend(outer);
-    Ok(variables)
+    outer.entry(FOLDER.to_owned()).or_insert_with(|| workspace.absolute(""));
+    outer
 }
 
 fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Value, Vec<ServicePlan>), RenderError> {

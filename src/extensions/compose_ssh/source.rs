@@ -109,7 +109,7 @@ fn input<'a>(
         owner: request.owner.owner.as_str(),
         profile_id: request.profile.id.as_str(),
         workdir,
-        compose_file: request.inputs.get(COMPOSE_FILE).map_or("docker-compose.yml", String::as_str),
+        compose_file: request.inputs.get(COMPOSE_FILE).map(String::as_str),
         compose: &request.profile.compose,
         variables,
         host,

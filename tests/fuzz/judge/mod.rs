@@ -138,9 +138,15 @@ impl<'w> Judge<'w> {
         true
     }
 
+    /// Is this a secret that was written beside the rendered file? No container can write there.
+    fn own_secret(&self, path: &str) -> bool {
+        let name = path.strip_prefix(self.world.sandbox.as_str()).and_then(|rest| rest.strip_prefix("/secret."));
+        name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
+    }
+
     /// A file that the engine or the tool reads on the host.
     fn host_file(&mut self, path: &str, word: &str, what: &str) {
-        if !self.inside(path) {
+        if !self.inside(path) && !self.own_secret(path) {
             self.find(Promise::HostFiles, word, format!("{what} outside of the workspace"));
         }
     }
@@ -156,6 +162,9 @@ impl<'w> Judge<'w> {
     fn bind(&mut self, source: &str, writable: bool, word: &str) {
         let clock = matches!(source, "/etc/localtime" | "/etc/timezone") && !writable;
         if clock {
+            return;
+        }
+        if !writable && self.own_secret(source) {
             return;
         }
         if !self.inside(source) {

@@ -1,6 +1,6 @@
 //! Rules that hold whatever engine is told: labels, images, options of drivers, addresses.
 
-use super::super::world::{ID, OWNER, PROFILE, TAKEN};
+use super::super::world::{HOSTS, ID, OWNER, PROFILE, TAKEN};
 use super::words::{csv, is_private, lists, overlaps, pair};
 use super::{Judge, Promise, is_own};
 
@@ -18,12 +18,13 @@ const ACTING: &[&str] = &[
     "org.criu.", "module.wasm.", "org.opencontainers.runc.", "sandboxer.",
 ];
 
-/// Capabilities that containers have anyway.
+/// Capabilities that containers have anyway: podman's, and those that Docker gives beside them.
 #[rustfmt::skip]
 const DEFAULT_CAPABILITIES: &[&str] = &[
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW",
-    "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID",
+    "SYS_CHROOT",
 ];
+const DOCKERS_CAPABILITIES: &[&str] = &["AUDIT_WRITE", "MKNOD", "NET_RAW"];
 
 const LOG_DRIVERS: &[&str] = &["", "json-file", "local", "journald", "k8s-file", "none", "passthrough"];
 
@@ -90,7 +91,9 @@ impl Judge<'_> {
 
     pub(super) fn capability(&mut self, word: &str) {
         let plain = word.trim().to_ascii_uppercase();
-        if !DEFAULT_CAPABILITIES.contains(&plain.trim_start_matches("CAP_")) {
+        let plain = plain.trim_start_matches("CAP_");
+        let podman = HOSTS.iter().any(|host| host.engine == self.engine && host.is_podman());
+        if !DEFAULT_CAPABILITIES.contains(&plain) && (podman || !DOCKERS_CAPABILITIES.contains(&plain)) {
             self.find(Promise::Privileges, word, "adds a capability");
         }
     }

@@ -27,6 +27,16 @@ pub(super) fn service(service: &mut Map<String, Value>, base: &str, workspace: &
     }
 }
 
+/// Gives each build of a project that has no context the one that it means: the folder `base`.
+pub(super) fn contexts(project: &mut Map<String, Value>, base: &str, workspace: &Workspace<'_>) {
+    for service in values(project.get_mut("services")) {
+        let Some(build) = service.get_mut("build").and_then(Value::as_object_mut) else { continue };
+        if !build.get("context").is_some_and(Value::is_string) {
+            build.insert("context".to_owned(), workspace.anchor(base, ".").into());
+        }
+    }
+}
+
 /// Anchors the files and devices of top-level secrets, configs and volumes.
 pub(super) fn resources(project: &mut Map<String, Value>, base: &str, workspace: &Workspace<'_>) {
     for section in ["secrets", "configs"] {
@@ -98,7 +108,8 @@ fn anchor_build(build: &mut Value, base: &str, workspace: &Workspace<'_>) {
     match map.get_mut("context") {
         Some(Value::String(context)) if is_remote(context) => {}
         Some(Value::String(context)) => *context = workspace.anchor(base, context),
-        _ => drop(map.insert("context".to_owned(), workspace.anchor(base, ".").into())),
+        // A file below may have one.
+        _ => {}
     }
     let Some(contexts) = map.get_mut("additional_contexts") else { return };
     *contexts = merge::assignments(contexts.take());

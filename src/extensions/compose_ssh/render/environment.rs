@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::domain::profile::Allowance;
 
 use super::RenderError;
-use super::document::child;
+use super::document::{ENTRY_BYTES, child};
 use super::dotenv;
 use super::interpolate::Variables;
 use super::load::{Loader, read_entries};
@@ -83,11 +83,12 @@ pub(super) fn settle(
 }
 
 fn pass_through(name: &str, path: &str, loader: &mut Loader<'_>, variables: &Variables, into: &mut Map<String, Value>) {
-    if let Some(value) = variables.get(name) {
+    if let Some(value) = variables.get(name).filter(|value| value.len() < ENTRY_BYTES || loader.fits(value.len(), path))
+    {
         into.insert(name.to_owned(), value.clone().into());
     } else {
         into.shift_remove(name);
-        loader.findings.rewrite(path, format!("`{name}` has no value, in .env and the profile neither: left out"));
+        loader.findings.unset(name, path);
     }
 }
 
@@ -127,6 +128,10 @@ fn from_files(
         let found = if optional { loader.optional(&file, &path)? } else { loader.named(&file, &path)? };
         let Some((file, bytes)) = found else { continue };
         let entries = if raw { raw_entries(&bytes) } else { read_entries(&file, &bytes, variables, loader.findings)? };
+        let bytes = entries.iter().filter_map(|(_, value)| value.as_ref()).map(String::len).sum();
+        if !loader.fits(bytes, &path) {
+            break;
+        }
         for (name, value) in entries {
             match value {
                 Some(value) => drop(merged.insert(name, value.into())),

@@ -16,6 +16,9 @@ pub enum RenderError {
         /// A compose file that does exist in its folder.
         near: Option<String>,
     },
+    /// No file is named, and none has a name that compose looks for: these.
+    #[error("the workspace has no {0}; name its compose file with the input `compose_file`")]
+    NoneFound(String),
     /// The compose file is not in the workspace.
     #[error("{file} {why}; name a compose file of the workspace")]
     Outside {

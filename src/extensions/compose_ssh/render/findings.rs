@@ -1,6 +1,6 @@
 //! What the renderer found: refusals and rewrites, each at its path.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use crate::domain::extension;
@@ -65,7 +65,12 @@ pub(super) struct Findings {
     pub refusals: Vec<Refusal>,
     pub rewrites: Vec<Rewrite>,
     seen: HashSet<(String, String)>,
+    /// Variables that were to be passed through and have no value, each with where it stands first.
+    unset: BTreeMap<String, String>,
 }
+
+/// So many variables without a value are told by name.
+const NAMED: usize = 8;
 
 impl Findings {
     pub(super) fn refuse(&mut self, path: &str, allow: Option<Allowance>, message: impl Into<String>) {
@@ -89,6 +94,31 @@ impl Findings {
         }
     }
 
+    /// Notes that a variable without a value is left out at `path`.
+    pub(super) fn unset(&mut self, name: &str, path: &str) {
+        self.unset.entry(name.to_owned()).or_insert_with(|| path.to_owned());
+    }
+
+    /// Says it of all of them in one line: projects pass hundreds through.
+    pub(super) fn tell_unset(&mut self) {
+        let unset = std::mem::take(&mut self.unset);
+        let names: Vec<String> = unset.keys().take(NAMED).map(|name| format!("`{name}`")).collect();
+        match (unset.len(), unset.into_values().next()) {
+            (1, Some(path)) => {
+                self.rewrite(&path, format!("{} has no value, in .env and the profile neither: left out", names[0]));
+            }
+            (count, Some(_)) => {
+                let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+                let names = names.join(", ");
+                self.rewrite(
+                    "services",
+                    format!("{names}{more} have no value, in .env and the profile neither: left out"),
+                );
+            }
+            (_, None) => {}
+        }
+    }
+
     /// Takes the values of secrets out of what is said; a message quotes the file with its variables filled in.
     pub(super) fn mask(&mut self, masker: &Masker) {
         let refusals = self.refusals.iter_mut().map(|refusal| &mut refusal.message);
@@ -97,15 +127,20 @@ impl Findings {
         }
     }
 
-    /// Adds to each refusal the place of its path, or of the nearest entry above it.
+    /// Adds to each refusal the place of its path, or of the nearest entry above it, in the first document that has it.
     pub(super) fn locate(&mut self, documents: &[Document]) {
         for refusal in self.refusals.iter_mut().filter(|refusal| refusal.place.is_none()) {
             let mut path = refusal.path.as_str();
             while refusal.place.is_none() && !path.is_empty() {
-                refusal.place = documents.iter().find_map(|document| {
+                let mut places = documents.iter().filter_map(|document| {
                     let (line, column) = *document.places.get(path)?;
                     Some(Place { file: document.file.clone(), line, column })
                 });
+                refusal.place = places.next();
+                // Lists of several files are joined: whose entry this is, nobody can tell.
+                if path.ends_with(']') && places.next().is_some() {
+                    refusal.place = None;
+                }
                 path = &path[..path.rfind(['.', '[']).unwrap_or(0)];
             }
         }

@@ -10,6 +10,8 @@ use super::Dialect;
 pub struct HostContext {
     /// Dialect of its compose.
     pub dialect: Dialect,
+    /// Whether podman runs the containers, and not Docker.
+    pub podman: bool,
     /// Why a build may get out of the sandbox there, as the beginning of a sentence; none where its builder keeps it in.
     pub builds_escape: Option<String>,
     /// Addresses that lead somewhere there; none where that is not known.
@@ -20,6 +22,7 @@ impl From<&ComposeHost> for HostContext {
     fn from(host: &ComposeHost) -> Self {
         Self {
             dialect: Dialect::of(&host.runtime),
+            podman: host.runtime.is_podman(),
             builds_escape: host.runtime.builds_escape(),
             taken: host.taken.clone(),
         }

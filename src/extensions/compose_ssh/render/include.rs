@@ -10,44 +10,50 @@ use super::merge;
 use super::paths::{Target, parent};
 
 impl Loader<'_> {
-    /// Adds the project that an entry of `include` names.
+    /// The project that an entry of `include` names.
     pub(super) fn include(
         &mut self,
-        project: &mut Map<String, Value>,
         item: Value,
         path: &str,
         base: &str,
         variables: &Variables,
-    ) -> Result<(), RenderError> {
-        let item = if item.is_string() { serde_json::json!({"path": item}) } else { item };
+    ) -> Result<Option<Map<String, Value>>, RenderError> {
+        let item = if item.is_object() { item } else { serde_json::json!({"path": item}) };
         let files = merge::list(item.get("path").cloned().unwrap_or_default());
-        let [Value::String(file)] = files.as_slice() else {
+        let mut sources = Vec::new();
+        for file in &files {
+            let Some(file) = file.as_str() else { continue };
+            let anchored = self.workspace.anchor(base, file);
+            let Some(source) = self.named(&anchored, path)? else { return Ok(None) };
+            sources.push(source);
+        }
+        if sources.is_empty() || sources.len() < files.len() {
             self.findings.refuse(
                 path,
                 None,
-                "name exactly one file: `include: [{path: FILE}]`; merge several into one",
+                "name a file, or several that lie over each other: `include: [{path: [FILE]}]`",
             );
-            return Ok(());
-        };
-        let anchored = self.workspace.anchor(base, file);
-        let Some((file, bytes)) = self.named(&anchored, path)? else { return Ok(()) };
-        if self.including.contains(&file) || self.including.len() > MAX_CHAIN {
+            return Ok(None);
+        }
+        let circle = sources.iter().any(|(file, _)| self.including.iter().flatten().any(|above| above == file));
+        if circle || self.including.len() > MAX_CHAIN {
             self.findings.refuse(path, None, "files include each other in a circle or too deep; shorten the chain");
-            return Ok(());
+            return Ok(None);
         }
         let folder = match item.get("project_directory").and_then(Value::as_str) {
-            None => parent(&file).to_owned(),
+            None => parent(&sources[0].0).to_owned(),
             Some(folder) => {
                 match self.folder(&self.workspace.anchor(base, folder), &child(path, "project_directory"))? {
                     Some(folder) => folder,
-                    None => return Ok(()),
+                    None => return Ok(None),
                 }
             }
         };
         let variables = self.include_variables(&item, path, base, &folder, variables)?;
-        let included = self.project(&file, &bytes, &folder, &variables)?;
-        self.adopt(project, included, &file, path);
-        Ok(())
+        let mut included = self.project(&sources, &folder, &variables)?;
+        // What a file says of itself is not the project's.
+        included.retain(|_, section| section.is_object());
+        Ok(Some(included))
     }
 
     fn folder(&mut self, anchored: &str, path: &str) -> Result<Option<String>, RenderError> {
@@ -86,28 +92,5 @@ impl Loader<'_> {
         }
         variables.extend(outer.clone());
         Ok(variables)
-    }
-
-    fn adopt(&mut self, project: &mut Map<String, Value>, included: Map<String, Value>, file: &str, path: &str) {
-        for (section, content) in included {
-            let Value::Object(content) = content else { continue };
-            let slot = project.entry(section.clone()).or_insert_with(|| Value::Object(Map::new()));
-            if slot.is_null() {
-                *slot = Value::Object(Map::new());
-            }
-            let Some(slot) = slot.as_object_mut() else { continue };
-            for (name, value) in content {
-                match slot.get(&name) {
-                    Some(existing) if *existing != value => {
-                        self.findings.refuse(
-                            path,
-                            None,
-                            format!("`{section}.{name}` of {file} is defined here as well; rename one of them"),
-                        );
-                    }
-                    _ => drop(slot.insert(name, value)),
-                }
-            }
-        }
     }
 }

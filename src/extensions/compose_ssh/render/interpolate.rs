@@ -1,4 +1,5 @@
-//! Variables in compose files: `$V ${V} ${V:-d} ${V-d} ${V:?e} ${V?e} ${V:+r} ${V+r} $$`.
+//! Variables in compose files: `$V ${V} ${V:-d} ${V-d} ${V:?e} ${V?e} ${V:+r} ${V+r} $$`. Any other `$` is only a `$`, but for one
+//! before a brace.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::findings::Findings;
 
 /// Deepest nesting of defaults: `${A:-${B:-…}}`.
 const MAX_DEPTH: usize = 32;
-/// What one value may grow to, in bytes; a document's values together get eight times as much.
+/// What one value may grow to, in bytes.
 const MAX_OUTPUT: usize = 1024 * 1024;
 
 /// The variables a file sees. The process environment is never one of them.
@@ -26,7 +27,7 @@ pub(super) fn substitute(text: &str, variables: &Variables, unset: &mut Vec<Stri
     Ok(out)
 }
 
-/// As [`substitute`] for values in environment files, where a `$` that starts no variable is only a `$`.
+/// As [`substitute`] for values in environment files, where a `$` before a brace that holds no variable is only a `$`, too.
 pub(super) fn substitute_lenient(text: &str, variables: &Variables) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut scan = Scan { variables, unset: &mut Vec::new(), lenient: true };
@@ -55,16 +56,19 @@ pub(super) fn unescape(value: &mut Value) {
 }
 
 /// Substitutes every string below `value` (keys stay, as in compose). Failures become refusals, missing
-/// variables are listed as rewrites.
-pub(super) fn interpolate(value: Value, variables: &Variables, findings: &mut Findings) -> Value {
-    let mut walk = Walk { variables, findings, left: 8 * MAX_OUTPUT };
+/// variables are listed as rewrites. What is filled in is taken off `left`.
+pub(super) fn interpolate(value: Value, variables: &Variables, findings: &mut Findings, left: &mut usize) -> Value {
+    let mut walk = Walk { variables, findings, left };
     walk.value(value, "")
 }
+
+/// Refusal of what grows beyond all bounds when variables are filled in.
+pub(super) const TOO_LONG: &str = "the project grows too large when its variables are filled in; use shorter values";
 
 struct Walk<'a> {
     variables: &'a Variables,
     findings: &'a mut Findings,
-    left: usize,
+    left: &'a mut usize,
 }
 
 impl Walk<'_> {
@@ -97,16 +101,12 @@ impl Walk<'_> {
                 .rewrite(path, format!("`{name}` is set neither in .env nor in the profile: replaced with nothing"));
         }
         match result {
-            Ok(out) if out.len() <= self.left => {
-                self.left -= out.len();
+            Ok(out) if out.len() <= *self.left => {
+                *self.left -= out.len();
                 out
             }
             Ok(_) => {
-                self.findings.refuse(
-                    path,
-                    None,
-                    "the file grows too large when its variables are filled in; use shorter values",
-                );
+                self.findings.refuse(path, None, TOO_LONG);
                 String::new()
             }
             Err(message) => {
@@ -164,7 +164,8 @@ impl Scan<'_> {
             }
             return Ok(&after[end + 2..]);
         }
-        if self.lenient {
+        if self.lenient || !after.starts_with('{') {
+            // Dollar that begins no variable: compose takes it as it is.
             out.push('$');
             return Ok(after);
         }
@@ -213,7 +214,7 @@ fn required(name: &str, message: &str) -> String {
 
 fn malformed(found: &str) -> String {
     let shown: String = found.chars().take(24).collect();
-    format!("`${shown}` is not a variable; write `$${shown}` for a literal dollar sign")
+    format!("`${shown}` is no variable; write its `$` twice, as in `$${{`, if no variable is meant")
 }
 
 fn name_of(text: &str) -> &str {
@@ -278,6 +279,10 @@ mod tests {
             ("${N}", ""),
             ("${A:-${X}", "${A:-${X}"),
             ("ä$A→", "äa→"),
+            ("^a$", "^a$"),
+            ("$1", "$1"),
+            ("$2b$10$A", "$2b$10a"),
+            ("$-x $(id) $é$", "$-x $(id) $é$"),
         ];
         for (text, want) in cases {
             if text == "${A:-${X}" {
@@ -294,14 +299,12 @@ mod tests {
             ("${N:?say why}", "`N` is required (say why); set it"),
             ("${E:?}", "`E` is required; set it"),
             ("${N?}", "`N` is required"),
-            ("$1", "`$1` is not a variable; write `$$1`"),
-            ("a$", "not a variable"),
-            ("${}", "not a variable"),
-            ("${A", "not a variable"),
-            ("${1A}", "not a variable"),
-            ("${A!}", "not a variable"),
-            ("${A:}", "not a variable"),
-            ("${A:x}", "not a variable"),
+            ("${}", "`${}` is no variable; write its `$` twice"),
+            ("${A", "no variable"),
+            ("${1A}", "no variable"),
+            ("${A!}", "no variable"),
+            ("${A:}", "no variable"),
+            ("${A:x}", "no variable"),
         ];
         for (text, want) in cases {
             let message = substitute(text, &variables(), &mut Vec::new()).expect_err(text);
@@ -309,6 +312,14 @@ mod tests {
         }
         let deep = format!("{}{}", "${N:-".repeat(100), "}".repeat(100));
         assert!(substitute(&deep, &variables(), &mut Vec::new()).unwrap_err().contains("nested"));
+    }
+
+    #[test]
+    fn a_hint_that_is_followed_works() {
+        for text in ["${}", "${A", "a ${1A} b", "${A!}", "${A:}", "${A:x} ${A!}"] {
+            let doubled = text.replace('$', "$$");
+            assert_eq!(substitute(&doubled, &variables(), &mut Vec::new()).as_deref(), Ok(text), "{text}");
+        }
     }
 
     #[test]

@@ -1,53 +1,59 @@
-//! From a file's name to one project: reads, interpolates, anchors, and resolves `extends` and `include`.
+//! Reading of the files that a project is made of, within bounds.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::document::{self, Document, child};
+use super::RenderError;
+use super::document::{self, Document};
 use super::dotenv;
 use super::findings::Findings;
 use super::interpolate::{self, Variables};
-use super::merge;
-use super::paths::{Target, Workspace, normalize, parent};
+use super::paths::{Target, Workspace};
 use super::tree::Entry;
-use super::{RenderError, anchor};
 
 /// Most files one project is made of, and the longest chain of `extends` or `include`.
-const MAX_FILES: usize = 32;
+const MAX_FILES: usize = 256;
 pub(super) const MAX_CHAIN: usize = 16;
-/// What all files of a project may have together, in bytes, each counted as often as it is read.
+/// What all files of a project may have together, in bytes, each counted as often as it is read; variables may fill in as much.
 const MAX_TOTAL: usize = 8 * document::MAX_BYTES;
-
-/// Names compose looks for, best first.
-pub(super) const DEFAULT_NAMES: [&str; 4] =
-    ["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"];
-
-/// Names compose lays over those when no file is named.
-const OVERRIDE_NAMES: [&str; 4] =
-    ["compose.override.yaml", "compose.override.yml", "docker-compose.override.yml", "docker-compose.override.yaml"];
-
-fn beside(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
-}
+/// Most entries of a project: of its files, aliases counted as often as they are used, and of what is copied by `extends`.
+const MAX_ENTRIES: usize = 2 * document::MAX_ENTRIES;
 
 /// Reads files into a project.
 pub(super) struct Loader<'a> {
     pub workspace: &'a Workspace<'a>,
     pub findings: &'a mut Findings,
     pub bind_allowed: bool,
-    /// Every file read so far.
+    /// Every file read so far; of those that lie over each other the upper one first.
     pub documents: Vec<Document>,
-    /// Services of each file, interpolated and anchored, `extends` not yet resolved.
-    files: HashMap<String, Map<String, Value>>,
-    /// The files that include each other on the way to the one being read.
-    pub including: Vec<String>,
+    pub files: HashMap<String, Services>,
+    /// The projects that include each other on the way to the one being read, each by its files.
+    pub including: Vec<Vec<String>>,
     /// Bytes that may still be read.
     left: usize,
+    /// Entries that it may still have.
+    entries: usize,
+    /// Bytes that variables may still fill in.
+    growth: usize,
+}
+
+/// Services of one file, interpolated and anchored, `extends` not yet resolved.
+pub(super) struct Services {
+    pub services: Map<String, Value>,
+    /// The keys that lead to what the file resets or replaces.
+    pub replaced: Vec<Vec<String>>,
+}
+
+/// A file as it was read, interpolated.
+pub(super) struct Parsed {
+    pub project: Map<String, Value>,
+    /// The keys that lead to what it resets or replaces.
+    pub replaced: Vec<Vec<String>>,
 }
 
 /// A file that was found and may be read, or the reason why not.
-enum Found {
+pub(super) enum Found {
     Bytes(String, Vec<u8>),
     Missing(String),
     Refused(String),
@@ -63,48 +69,16 @@ impl<'a> Loader<'a> {
             files: HashMap::new(),
             including: Vec::new(),
             left: MAX_TOTAL,
+            entries: MAX_ENTRIES,
+            growth: MAX_TOTAL,
         }
     }
 
-    /// The main file as a project without `extends` and `include`.
-    pub(super) fn main(&mut self, file: &str, variables: &Variables) -> Result<Map<String, Value>, RenderError> {
-        let plain = normalize(file);
-        if file.starts_with('/') || plain.is_empty() || plain.starts_with("..") || file.chars().any(char::is_control) {
-            return Err(RenderError::Outside {
-                file: file.escape_debug().to_string(),
-                why: "is no path inside the workspace".to_owned(),
-            });
-        }
-        match self.find(&self.workspace.absolute(&plain))? {
-            Found::Bytes(_, bytes) => self.project(&plain, &bytes, parent(&plain), variables),
-            Found::Refused(why) => Err(RenderError::Outside { file: plain, why }),
-            Found::Missing(_) => Err(RenderError::Missing { near: self.nearest(parent(&plain)), file: plain }),
-        }
-    }
-
-    /// A compose file that does exist in the same folder.
-    fn nearest(&self, folder: &str) -> Option<String> {
-        DEFAULT_NAMES.iter().map(|name| beside(folder, name)).find(|name| self.is_file(name))
-    }
-
-    /// Says that an override file is left alone, which compose reads only where no file is named.
-    pub(super) fn mention_override(&mut self, file: &str) {
-        let plain = normalize(file);
-        let folder = parent(&plain);
-        if DEFAULT_NAMES.iter().any(|name| beside(folder, name) == plain) {
-            let names = OVERRIDE_NAMES.iter().map(|name| beside(folder, name));
-            let there: Vec<_> = names.filter(|name| self.is_file(name)).collect();
-            for name in there {
-                self.findings.rewrite(&name, "is not read: a sandbox starts the named compose file alone");
-            }
-        }
-    }
-
-    fn is_file(&self, relative: &str) -> bool {
+    pub(super) fn is_file(&self, relative: &str) -> bool {
         matches!(self.workspace.follow(relative), Ok(Target::Inside(_, Entry::File)))
     }
 
-    fn find(&mut self, anchored: &str) -> Result<Found, RenderError> {
+    pub(super) fn find(&mut self, anchored: &str) -> Result<Found, RenderError> {
         let unreadable = |source| RenderError::Unreadable { file: anchored.to_owned(), source };
         Ok(match self.workspace.locate(anchored).map_err(unreadable)? {
             Target::Inside(path, Entry::File) => {
@@ -140,6 +114,15 @@ impl<'a> Loader<'a> {
         Ok(None)
     }
 
+    /// Path of a file without links, where there is one.
+    pub(super) fn real(&self, anchored: &str) -> Result<Option<String>, RenderError> {
+        let unreadable = |source| RenderError::Unreadable { file: anchored.to_owned(), source };
+        Ok(match self.workspace.locate(anchored).map_err(unreadable)? {
+            Target::Inside(path, Entry::File) => Some(path),
+            Target::Inside(..) | Target::Missing(_) | Target::Outside(_) => None,
+        })
+    }
+
     /// Does an anchored path lead out of the workspace?
     pub(super) fn leads_out(&self, anchored: &str) -> Result<bool, RenderError> {
         let unreadable = |source| RenderError::Unreadable { file: anchored.to_owned(), source };
@@ -154,7 +137,14 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn parse(&mut self, file: &str, bytes: &[u8], variables: &Variables) -> Result<Map<String, Value>, RenderError> {
+    /// A file with its variables filled in; `at` is its place among the documents.
+    pub(super) fn parse(
+        &mut self,
+        file: &str,
+        bytes: &[u8],
+        variables: &Variables,
+        at: usize,
+    ) -> Result<Parsed, RenderError> {
         if self.documents.len() >= MAX_FILES {
             return Err(RenderError::TooLarge {
                 file: file.to_owned(),
@@ -162,127 +152,38 @@ impl<'a> Loader<'a> {
             });
         }
         let mut document = document::parse(file, bytes)?;
+        self.count(file, document.entries)?;
         let Value::Object(mut root) = document.value.take() else {
             let what = if bytes.iter().all(u8::is_ascii_whitespace) { "it is empty" } else { "it is not a mapping" };
             let message = format!("{what}; a compose file starts with `services:`");
             return Err(RenderError::NotYaml { file: file.to_owned(), message, place: None });
         };
         root.retain(|key, _| !key.starts_with("x-"));
-        let project = interpolate::interpolate(Value::Object(root), variables, self.findings);
+        let project = interpolate::interpolate(Value::Object(root), variables, self.findings, &mut self.growth);
         self.findings.locate(std::slice::from_ref(&document));
-        self.documents.push(document);
-        match project {
-            Value::Object(project) => Ok(project),
-            _ => Ok(Map::new()),
-        }
+        let replaced = std::mem::take(&mut document.replaced);
+        self.documents.insert(at, document);
+        let Value::Object(project) = project else { return Ok(Parsed { project: Map::new(), replaced }) };
+        Ok(Parsed { project, replaced })
     }
 
-    pub(super) fn project(
-        &mut self,
-        file: &str,
-        bytes: &[u8],
-        base: &str,
-        variables: &Variables,
-    ) -> Result<Map<String, Value>, RenderError> {
-        let mut project = self.parse(file, bytes, variables)?;
-        let services = section(&mut project, "services", self.findings);
-        anchor::resources(&mut project, base, self.workspace);
-        let names: Vec<String> = services.keys().cloned().collect();
-        self.keep(file, services, base);
-        let mut resolved = Map::new();
-        for name in names {
-            if let Some(service) = self.service(file, &name, variables, &mut Vec::new())? {
-                resolved.insert(name, Value::Object(service));
-            }
+    /// Counts bytes that variables fill in at `path`; too many are refused.
+    pub(super) fn fits(&mut self, bytes: usize, path: &str) -> bool {
+        let left = self.growth.checked_sub(bytes);
+        match left {
+            Some(left) => self.growth = left,
+            None => self.findings.refuse(path, None, interpolate::TOO_LONG),
         }
-        project.insert("services".to_owned(), Value::Object(resolved));
-        if let Some(include) = project.shift_remove("include") {
-            self.including.push(file.to_owned());
-            for (index, item) in merge::list(include).into_iter().enumerate() {
-                self.include(&mut project, item, &format!("include[{index}]"), base, variables)?;
-            }
-            self.including.pop();
-        }
-        Ok(project)
+        left.is_some()
     }
 
-    fn keep(&mut self, file: &str, mut services: Map<String, Value>, base: &str) {
-        for service in services.values_mut().filter_map(Value::as_object_mut) {
-            anchor::service(service, base, self.workspace);
-            if let Some(extends) = service.get_mut("extends").and_then(Value::as_object_mut)
-                && let Some(Value::String(path)) = extends.get_mut("file")
-            {
-                *path = self.workspace.anchor(base, path);
-            }
-        }
-        self.files.insert(file.to_owned(), services);
-    }
-
-    /// One service with everything it extends below it.
-    fn service(
-        &mut self,
-        file: &str,
-        name: &str,
-        variables: &Variables,
-        trail: &mut Vec<(String, String)>,
-    ) -> Result<Option<Map<String, Value>>, RenderError> {
-        let path = format!("services.{name}");
-        let here = (file.to_owned(), name.to_owned());
-        if trail.contains(&here) || trail.len() > MAX_CHAIN {
-            self.findings.refuse(
-                &path,
-                None,
-                "`extends` goes in a circle or through too many services; shorten the chain",
-            );
-            return Ok(None);
-        }
-        let mut service = match self.files.get(file).and_then(|services| services.get(name)) {
-            Some(Value::Object(service)) => service.clone(),
-            Some(Value::Null) => Map::new(),
-            Some(_) => {
-                self.findings.refuse(&path, None, "a service is a mapping; give it at least `image:` or `build:`");
-                return Ok(None);
-            }
-            None => {
-                let from = trail.last().map_or(path.clone(), |(_, name)| format!("services.{name}.extends"));
-                self.findings.refuse(&from, None, format!("there is no service `{name}` in {file}"));
-                return Ok(None);
-            }
-        };
-        let Some(extends) = service.shift_remove("extends") else { return Ok(Some(service)) };
-        let extends_path = child(&path, "extends");
-        let Some((other, parent_name)) = self.extended(&extends, file, &extends_path, variables)? else {
-            return Ok(Some(service));
-        };
-        trail.push(here);
-        let base = self.service(&other, &parent_name, variables, trail)?;
-        trail.pop();
-        Ok(Some(merge::services(base.unwrap_or_default(), service)))
-    }
-
-    /// The file and the name that an `extends` means; the file is read if it was not yet.
-    fn extended(
-        &mut self,
-        extends: &Value,
-        file: &str,
-        path: &str,
-        variables: &Variables,
-    ) -> Result<Option<(String, String)>, RenderError> {
-        let name = extends.as_str().or_else(|| extends.get("service").and_then(Value::as_str));
-        let Some(name) = name.map(str::to_owned) else {
-            self.findings.refuse(path, None, "name the service to extend: `extends: {service: NAME}`");
-            return Ok(None);
-        };
-        let Some(anchored) = extends.get("file").and_then(Value::as_str) else {
-            return Ok(Some((file.to_owned(), name)));
-        };
-        let Some((other, bytes)) = self.named(anchored, &child(path, "file"))? else { return Ok(None) };
-        if !self.files.contains_key(&other) {
-            let mut project = self.parse(&other, &bytes, variables)?;
-            let services = section(&mut project, "services", self.findings);
-            self.keep(&other, services, parent(&other));
-        }
-        Ok(Some((other, name)))
+    /// Counts entries that the project gets; what files are made of in the end is what bounds them.
+    pub(super) fn count(&mut self, file: &str, entries: usize) -> Result<(), RenderError> {
+        self.entries = self.entries.checked_sub(entries).ok_or_else(|| RenderError::TooLarge {
+            file: file.to_owned(),
+            message: format!("the project grows beyond {MAX_ENTRIES} entries with it; write fewer"),
+        })?;
+        Ok(())
     }
 
     /// The variables of a `.env` that need not exist.

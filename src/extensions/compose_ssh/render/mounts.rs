@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::domain::profile::Allowance;
 
@@ -69,7 +69,11 @@ pub(super) fn apply(
     for (index, volume) in volumes.into_iter().enumerate() {
         let path = format!("{path}[{index}]");
         let mount = match volume {
-            Value::String(text) => short(&text, &path, declared, pass)?.map(Value::String),
+            Value::String(text) => match clock_of(&text) {
+                Some(mount) => Some(mount),
+                None => short(&text, &path, declared, pass)?.map(Value::String),
+            },
+            Value::Object(map) if is_clock(&map) => Some(clock(&scalar(&map["source"]), &scalar(&map["target"]))),
             Value::Object(map) => long(map, &path, declared, pass)?.map(Value::Object),
             _ => {
                 pass.findings().refuse(
@@ -84,6 +88,36 @@ pub(super) fn apply(
         rendered.push(mount.unwrap_or_default());
     }
     Ok(rendered)
+}
+
+/// Files of the host that say which time it is there, and no more: a container may read them.
+const CLOCK: [&str; 2] = ["/etc/localtime", "/etc/timezone"];
+
+/// A mount in the short syntax that only reads a file of the host's clock. `z`, `Z` and `U` would change the file.
+fn clock_of(text: &str) -> Option<Value> {
+    let [source, target, "ro"] = text.split(':').collect::<Vec<_>>()[..] else { return None };
+    (CLOCK.contains(&source) && target.starts_with('/')).then(|| clock(source, target))
+}
+
+/// The same in the long syntax.
+fn is_clock(map: &Map<String, Value>) -> bool {
+    let word = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default();
+    let plain = |(key, value): (&String, &Value)| match key.as_str() {
+        "type" | "source" | "target" => true,
+        "read_only" => *value == true,
+        "bind" => value.as_object().is_some_and(|bind| bind.keys().all(|key| key == "create_host_path")),
+        _ => false,
+    };
+    word("type") == "bind"
+        && CLOCK.contains(&word("source"))
+        && word("target").starts_with('/')
+        && map.contains_key("read_only")
+        && map.iter().all(plain)
+}
+
+/// Rendered form of either: nothing makes the file where a host has none.
+fn clock(source: &str, target: &str) -> Value {
+    json!({"type": "bind", "source": source, "target": target, "read_only": true, "bind": {"create_host_path": false}})
 }
 
 fn short(

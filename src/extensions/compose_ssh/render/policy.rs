@@ -14,7 +14,6 @@ use super::merge::{self, list, scalar};
 /// Keys that are refused as soon as they say anything, and why.
 const WHOLE: &[(&str, Allowance, &str)] = &[
     ("privileged", Allowance::Privileged, "a privileged container is root on the host; remove it"),
-    ("cap_add", Allowance::Privileged, "added capabilities reach beyond the container; remove them"),
     ("cgroup_parent", Allowance::Privileged, "a cgroup outside the sandbox escapes its limits; remove it"),
     ("runtime", Allowance::Privileged, "another runtime may isolate less; remove it"),
     ("oom_kill_disable", Allowance::Privileged, "without the OOM killer the container can stall the host; remove it"),
@@ -32,6 +31,24 @@ const WHOLE: &[(&str, Allowance, &str)] = &[
     ("device_cgroup_rules", Allowance::Devices, "this opens devices of the host; remove them"),
     ("gpus", Allowance::Devices, "this gives the container GPUs of the host; remove them"),
 ];
+
+/// Capabilities that every engine gives a container by default.
+const CAPABILITIES: &[&str] = &[
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+];
+
+/// Those that Docker gives beside them.
+const DOCKERS_CAPABILITIES: &[&str] = &["AUDIT_WRITE", "MKNOD", "NET_RAW"];
 
 /// Namespaces, what may stand there without leaving the sandbox, and what they are called in a sentence.
 const NAMESPACES: &[(&str, &[&str], &str)] = &[
@@ -66,6 +83,7 @@ pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTr
         }
     }
     network_mode(service, path, services, pass);
+    capabilities(service, path, pass);
     security(service, path, pass);
     annotations(service, path, pass);
     logging(service, path, pass);
@@ -132,6 +150,25 @@ fn network_mode(service: &mut Map<String, Value>, path: &str, services: &BTreeSe
                 Allowance::External,
                 &path,
                 format!("`{other}` is a network that is not the sandbox's; write `service:NAME` or use `networks:`"),
+            );
+        }
+    }
+}
+
+/// A container that has what any container has by default has not more than one of which nothing was dropped.
+fn capabilities(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
+    if !keys::is_on_or_drop(service, "cap_add") {
+        return;
+    }
+    let more = if pass.input.host.podman { &[] } else { DOCKERS_CAPABILITIES };
+    for added in list(service.get("cap_add").cloned().unwrap_or_default()).iter().map(scalar) {
+        let name = added.to_ascii_uppercase();
+        let name = name.strip_prefix("CAP_").unwrap_or(&name);
+        if !CAPABILITIES.contains(&name) && !more.contains(&name) {
+            pass.guard(
+                Allowance::Privileged,
+                &child(path, "cap_add"),
+                format!("`{}` is no capability that a container has by default here; remove it", added.escape_debug()),
             );
         }
     }

@@ -71,7 +71,7 @@ mod tests {
             owner: "own-1",
             profile_id: "p",
             workdir: "/x/sbx-1/workspace",
-            compose_file: "docker-compose.yml",
+            compose_file: None,
             compose: &Compose::default(),
             variables: &BTreeMap::new(),
             host,
@@ -93,6 +93,7 @@ mod tests {
         assert_eq!(pulls, [("app:1".to_owned(), PullPolicy::Always)]);
         let old = HostContext {
             dialect: Dialect::Narrow,
+            podman: true,
             builds_escape: Some("podman 4.3.1 lets it".to_owned()),
             taken: None,
         };

@@ -7,7 +7,11 @@ use crate::domain::profile::Allowance;
 use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::scalar;
+use super::paths::normalize;
 use super::{Pass, RenderError, anchor, dialect, labels, mounts, shapes};
+
+/// Beginning of the names of files in the sandbox's folder that hold a secret each.
+const SECRET: &str = "secret.";
 
 /// Renders the named volumes.
 pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Result<Map<String, Value>, RenderError> {
@@ -120,13 +124,31 @@ pub(super) fn files(
                 );
             }
         }
-        if file.contains_key("environment") {
-            pass.findings().refuse(
-                &child(&path, "environment"),
-                None,
-                "its value would come from the account on the host; use `file:` in the workspace",
-            );
+        let sources = ["file", "content", "environment"].into_iter().filter(|key| file.contains_key(*key)).count();
+        if sources > 1 {
+            let message = "`file`, `content` and `environment` exclude each other; keep one, or write `!override` before what replaces it";
+            pass.findings().refuse(&path, None, message);
+            continue;
+        }
+        if let Some(variable) = file.shift_remove("environment").map(|variable| scalar(&variable)) {
+            match pass.variables.get(&variable).cloned() {
+                Some(value) if pass.loader.fits(value.len(), &path) => pass.fill(section, &name, value, &mut file),
+                Some(_) => {}
+                None => pass.findings().refuse(
+                    &child(&path, "environment"),
+                    None,
+                    format!(
+                        "`{}` has no value, in .env and the profile neither; set it there",
+                        variable.escape_debug()
+                    ),
+                ),
+            }
         } else if let Some(source) = file.get("file").map(scalar) {
+            // A file that was rendered before names it so.
+            if section == "secrets" && source == pass.secret_path(&name) {
+                rendered.insert(name, Value::Object(file));
+                continue;
+            }
             match mounts::bind(&source, &child(&path, "file"), false, pass)? {
                 Some(real) => drop(file.insert("file".to_owned(), real.into())),
                 None => continue,
@@ -137,6 +159,24 @@ pub(super) fn files(
         rendered.insert(name, Value::Object(file));
     }
     Ok(rendered)
+}
+
+impl Pass<'_> {
+    /// Where a secret lies that is a variable's value: beside the rendered file. No tool takes its value in that file.
+    fn secret_path(&self, name: &str) -> String {
+        normalize(&format!("{}/../{SECRET}{name}", self.input.workdir))
+    }
+
+    /// Gives a secret or config a variable's value, as it is in the workspace and the profile: the tool on the host would take
+    /// its account's.
+    fn fill(&mut self, section: &str, name: &str, value: String, file: &mut Map<String, Value>) {
+        if section == "configs" {
+            file.insert("content".to_owned(), value.into());
+        } else {
+            file.insert("file".to_owned(), self.secret_path(name).into());
+            self.secrets.insert(format!("{SECRET}{name}"), value);
+        }
+    }
 }
 
 pub(super) fn definition(

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod cases;
 mod dialects;
+mod files;
 mod on_hosts;
 mod options;
 mod projects;
@@ -21,7 +23,7 @@ struct Case {
     links: Vec<(String, String)>,
     compose: Compose,
     variables: BTreeMap<String, String>,
-    file: String,
+    file: Option<String>,
     dialect: Dialect,
     host: HostContext,
 }
@@ -33,7 +35,7 @@ impl Case {
             links: Vec::new(),
             compose: Compose::default(),
             variables: BTreeMap::new(),
-            file: "docker-compose.yml".into(),
+            file: None,
             dialect: Dialect::Full,
             host: HostContext::default(),
         }
@@ -82,7 +84,7 @@ impl Case {
             owner: "own-1",
             profile_id: "profile.compose-e2e",
             workdir: "/x/sbx-a1b2c3d4/workspace",
-            compose_file: &self.file,
+            compose_file: self.file.as_deref(),
             compose: &self.compose,
             variables: &self.variables,
             host: &host,
@@ -199,7 +201,7 @@ fn no_dollar_is_left_for_the_engine_to_fill_in() {
 
 #[test]
 fn a_required_variable_is_a_refusal_among_the_others() {
-    let refusals = Case::web("command: ${A:?tell me}\nhostname: $1\nprivileged: true").refusals();
+    let refusals = Case::web("command: ${A:?tell me}\nhostname: ${1}\nprivileged: true").refusals();
     assert_eq!(refusals.len(), 3);
     assert!(refusals[0].message.contains("`A` is required (tell me)"));
     assert_eq!(refusals[0].place.as_ref().map(|place| place.line), Some(4));

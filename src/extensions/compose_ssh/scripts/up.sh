@@ -8,6 +8,13 @@ if [ -n "$3" ]; then
   { printf '%s' "$3" >.compose.yaml.new && mv .compose.yaml.new compose.yaml; } || exit 73
 fi
 shift 6
+# A tool or an engine would make an empty folder in the place of such a file, on the host.
+for sbx_clock in /etc/localtime /etc/timezone; do
+  if [ ! -e "$sbx_clock" ] && grep -qF "\"source\": \"$sbx_clock\"" compose.yaml; then
+    printf '%s is not on this host: it cannot be mounted\n' "$sbx_clock" >&2
+    exit 72
+  fi
+done
 # Somebody may have taken this id while the workspace came: compose would take what bears it for its own.
 # shellcheck disable=SC2034 # for the pod
 sbx_proved=yes

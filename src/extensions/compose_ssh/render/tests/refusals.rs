@@ -280,3 +280,102 @@ fn what_is_not_declared_or_malformed_is_refused() {
         assert!(refusals.iter().any(|refusal| refusal.message.contains(want)), "{body}: {refusals:?}");
     }
 }
+
+#[test]
+fn the_clock_of_the_host_is_read_and_nothing_else_of_it() {
+    let clock = |target: &str| json!({"type": "bind", "source": "/etc/timezone", "target": target, "read_only": true, "bind": {"create_host_path": false}});
+    for volume in [
+        "/etc/timezone:/tz:ro",
+        "{type: bind, source: /etc/timezone, target: /tz, read_only: true}",
+        "{type: bind, source: /etc/timezone, target: /tz, read_only: true, bind: {create_host_path: true}}",
+    ] {
+        let web = Case::web(&format!(
+            "volumes: [{}]",
+            if volume.starts_with('/') { format!("'{volume}'") } else { volume.to_owned() }
+        ));
+        assert_eq!(web.web_service()["volumes"], json!([clock("/tz")]), "{volume}");
+    }
+    for volume in [
+        "'/etc/timezone:/tz'",
+        "'/etc/timezone:/tz:rw'",
+        "'/etc/timezone:/tz:ro,z'",
+        "'/etc/timezone:/tz:ro,U'",
+        "'/etc/timezone:/tz:Z'",
+        "'/etc/localtime/:/tz/x:ro,Z'",
+        "'/etc/localtime.d:/tz:ro'",
+        "'/etc:/tz:ro'",
+        "{type: bind, source: /etc/timezone, target: /tz}",
+        "{type: bind, source: /etc/timezone, target: /tz, read_only: false}",
+        "{type: bind, source: /etc/timezone, target: /tz, read_only: 'true'}",
+        "{type: bind, source: /etc/timezone, target: /tz, read_only: true, bind: {selinux: Z}}",
+        "{type: bind, source: /etc/timezone, target: /tz, read_only: true, bind: {propagation: shared}}",
+    ] {
+        let refusals = Case::web(&format!("volumes: [{volume}]")).refusals();
+        assert!(refusals.iter().any(|refusal| word(refusal) == Some("bind-mounts")), "{volume}: {refusals:?}");
+    }
+    for target in ["x", "/x,rw", "/x:rw", ""] {
+        let volume = format!("{{type: bind, source: /etc/timezone, target: '{target}', read_only: true}}");
+        assert!(!Case::web(&format!("volumes: [{volume}]")).refusals().is_empty(), "{target}");
+    }
+    // A volume that is that file is written by whoever mounts it.
+    let text = "services: {web: {image: a, volumes: ['v:/v:ro']}}\nvolumes: {v: {driver_opts: {type: none, o: bind, device: /etc/timezone}}}";
+    assert_eq!(word(&Case::new(text).refusals()[0]), Some("bind-mounts"));
+}
+
+#[test]
+fn capabilities_that_a_container_has_anyway_depend_on_the_engine() {
+    for (added, docker, podman) in [
+        ("[CHOWN, cap_kill, CAP_SETUID]", true, true),
+        ("NET_BIND_SERVICE", true, true),
+        ("[NET_RAW, MKNOD, AUDIT_WRITE]", true, false),
+        ("[CHOWN, SYS_ADMIN]", false, false),
+        ("[ALL]", false, false),
+        ("['CHOWN,SYS_ADMIN']", false, false),
+        ("[CAP_CAP_CHOWN]", false, false),
+        ("{CHOWN: true}", false, false),
+    ] {
+        for (is_podman, dialect, fine) in
+            [(false, Dialect::Full, docker), (true, Dialect::Full, podman), (true, Dialect::Narrow, podman)]
+        {
+            let mut case = Case::web(&format!("cap_drop: [ALL]\ncap_add: {added}"));
+            case.dialect = dialect;
+            case.host.podman = is_podman;
+            let paths = |error| match error {
+                RenderError::Refused(refusals) => refusals.into_iter().map(|refusal| refusal.path).collect::<Vec<_>>(),
+                other => panic!("{other}"),
+            };
+            let refused = case.try_render().map_err(paths).err().unwrap_or_default();
+            assert_eq!(refused.is_empty(), fine, "{added} podman {is_podman}: {refused:?}");
+            assert!(refused.iter().all(|path| path == "services.web.cap_add"), "{refused:?}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_or_config_has_one_source_and_a_value() {
+    let of = |section: &str, definition: &str| {
+        Case::new(&format!("services: {{web: {{image: a, {section}: [s]}}}}\n{section}: {{s: {definition}}}"))
+            .file(".env", "TOK=a$$b\nEMPTY=")
+            .file("f", "x")
+    };
+    let (file, rendered) = of("secrets", "{environment: TOK}").render();
+    assert_eq!(file["secrets"]["s"], json!({"file": "/x/sbx-a1b2c3d4/secret.s"}));
+    assert_eq!(rendered.secrets["secret.s"], "a$b");
+    // What is written in the file is filled in once more.
+    assert_eq!(of("configs", "{environment: TOK}").render().0["configs"]["s"], json!({"content": "a$$b"}));
+    assert_eq!(of("secrets", "{environment: EMPTY}").render().1.secrets["secret.s"], "");
+    assert_eq!(of("secrets", "{environment: TOK}").variable("TOK", "p").render().1.secrets["secret.s"], "p");
+    for (definition, path, want) in [
+        ("{environment: HOME}", "secrets.s.environment", "`HOME` has no value, in .env and the profile neither"),
+        ("{environment: [a]}", "secrets.s.environment", "has no value"),
+        ("{environment: TOK, file: /etc/shadow}", "secrets.s", "exclude each other"),
+        ("{file: f, content: x}", "secrets.s", "exclude each other"),
+        ("{file: ../secret.t}", "secrets.s.file", "outside"),
+        ("{file: ../secret.s/../../x}", "secrets.s.file", "outside"),
+    ] {
+        let refusals = of("secrets", definition).refusals();
+        assert_eq!(refusals[0].path, path, "{definition}");
+        assert!(refusals[0].message.contains(want), "{definition}: {refusals:?}");
+    }
+    assert_eq!(of("configs", "{file: ../secret.s}").refusals()[0].path, "configs.s.file");
+}
