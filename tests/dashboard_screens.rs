@@ -42,6 +42,7 @@ fn empty_model() -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
     "adm:kim".clone_into(&mut model.actor);
     model.listening = true;
+    update(&mut model, Msg::Resize(120, 36));
     model
 }
 
@@ -77,6 +78,7 @@ fn press(model: &mut Model, keys: &str) {
             _ => KeyCode::Char(word.chars().next().unwrap()),
         };
         update(model, Msg::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        update(model, Msg::Drawn);
     }
 }
 

@@ -63,9 +63,14 @@ fn key_event(word: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// Presses keys, separated by spaces; all effects come back.
+/// Presses keys, separated by spaces, each when what the one before did is on the screen; all effects come back.
 fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
-    keys.split(' ').flat_map(|word| update(model, Msg::Key(key_event(word)))).collect()
+    let press = |word| {
+        let effects = update(model, Msg::Key(key_event(word)));
+        update(model, Msg::Drawn);
+        effects
+    };
+    keys.split(' ').flat_map(press).collect()
 }
 
 fn type_text(model: &mut Model, text: &str) -> Vec<Effect> {
@@ -508,6 +513,7 @@ impl Drive {
     fn press(&mut self, keys: &str) {
         for word in keys.split(' ') {
             self.take(Msg::Key(key_event(word)));
+            self.take(Msg::Drawn);
         }
     }
 

@@ -36,6 +36,8 @@ pub enum Msg {
     Mouse(MouseEvent),
     /// The terminal has another size.
     Resize(u16, u16),
+    /// A frame is on the screen, with everything as it is.
+    Drawn,
     /// A second passed.
     Tick(Time),
     /// The console is back in the foreground.

@@ -263,16 +263,15 @@ impl Console {
 
     async fn run(&mut self, mut input: Input, mut ears: Ears) -> Result<(), Fault> {
         let start = Instant::now();
-        let size = self.tty.size().map_err(draw_failed)?;
-        self.take(Msg::Resize(size.width, size.height))?;
+        self.resized()?;
         loop {
             let next = tokio::select! {
                 biased;
                 end = Signals::end(&mut ears.signals.ends) => return Err(ended_by(end)),
                 _ = &mut ears.gone => return Err(ended_by("hang-up")),
                 _ = ears.signals.continued.recv() => { self.resume()?; Next::On }
-                // Only that it changed is said; how large it is now is read where it is drawn.
-                _ = ears.signals.resized.recv() => { self.dirty = true; Next::On }
+                // Before the next key: what does not fit on the screen any more is not there.
+                _ = ears.signals.resized.recv() => self.resized()?,
                 event = input.next() => match event {
                     Ok(Some(event)) => self.input(event)?,
                     Ok(None) => return Err(ended_by("hang-up")),
@@ -355,10 +354,7 @@ impl Console {
     }
 
     fn draw(&mut self) -> Result<(), Fault> {
-        let size = self.tty.size().map_err(draw_failed)?;
-        if (size.width, size.height) != self.model.size {
-            self.take(Msg::Resize(size.width, size.height))?;
-        }
+        self.resized()?;
         let model = &self.model;
         let drawn = terminal::on_screen(|| {
             self.tty.draw(|frame| {
@@ -368,9 +364,19 @@ impl Console {
             })
         });
         drawn.map_err(draw_failed)?;
+        self.take(Msg::Drawn)?;
         self.dirty = false;
         self.drawn = Some(Instant::now());
         Ok(())
+    }
+
+    /// Takes the terminal's size, if it is another one.
+    fn resized(&mut self) -> Result<Next, Fault> {
+        let size = self.tty.size().map_err(draw_failed)?;
+        if (size.width, size.height) == self.model.size {
+            return Ok(Next::On);
+        }
+        self.take(Msg::Resize(size.width, size.height))
     }
 
     /// Gives the terminal back, stops, and comes back when the shell says so.

@@ -54,6 +54,21 @@ impl Mode {
         }
     }
 
+    /// Whether what is typed goes into a text.
+    pub fn types_text(self) -> bool {
+        match self {
+            Self::Filter | Self::Form | Self::LogField | Self::LabelField | Self::Palette | Self::Confirm => true,
+            Self::Main
+            | Self::Paper
+            | Self::Picker
+            | Self::Jobs
+            | Self::Logs
+            | Self::Shell
+            | Self::Labels
+            | Self::Patches => false,
+        }
+    }
+
     /// Every mode, in the help's order.
     pub const ALL: &'static [Self] = &[
         Self::Main,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
-use super::{Effect, Later, fields, open_form};
+use super::{Effect, Later, fields, keys, open_form};
 use crate::client::{Decision, Problem, ProfileView};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
@@ -77,6 +77,7 @@ pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effe
         _ if form.submitting => {}
         Action::Leave => form.step = Step::Pick,
         Action::Preview => return ask(form, Duration::from_millis(1)),
+        Action::Submit if !form.drawn => keys::say_undrawn(model),
         Action::Submit => return submit(model),
         _ if fields::act(&mut form.fields, action, key) => return changed(form),
         _ => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, patches, snapshots};
+use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, keys, patches, snapshots};
 use crate::client::{Problem, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
@@ -120,6 +120,7 @@ pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effe
                 return vec![compare(sheet.number, target.id().to_string())];
             }
         }
+        Action::Submit if !sheet.drawn => keys::say_undrawn(model),
         Action::Submit => return submit(model),
         _ if fields::act(&mut sheet.fields, action, key) => sheet.error = None,
         _ => {}
