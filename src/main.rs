@@ -93,7 +93,8 @@ async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &
     };
     app.client.close().await;
     match ended {
-        Ok(()) => 0,
+        Ok(tui::Ended::Left) => 0,
+        Ok(tui::Ended::By(signal)) => signal.exit_status(),
         Err(fault) => cli::report(&fault.into(), cli, io),
     }
 }

@@ -30,6 +30,8 @@ use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
+/// What is said of a target that is not begun any more.
+const NOT_BEGUN: &str = "the dashboard had ended before it was begun";
 /// How many kept events are handed over.
 const EVENTS: usize = 300;
 
@@ -72,6 +74,11 @@ impl Effects {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(Duration::from_millis(500), self.tasks.wait()).await;
+    }
+
+    /// From now on no target of a bulk is begun that was not begun before.
+    pub fn begin_nothing(&self) {
+        self.begun.close();
     }
 
     /// Runs one effect. Those of the terminal are the loop's and do nothing here.
