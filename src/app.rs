@@ -129,7 +129,7 @@ pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs)
     })
 }
 
-/// Where the dashboard remembers its pane, sort and filter: beside the log, a file per data directory.
+/// Where the dashboard remembers its pane and sort: beside the log, a file per data directory.
 fn state_file(config: &Config) -> std::path::PathBuf {
     let name = Sha256::digest(config.paths.data_dir.as_os_str().as_encoded_bytes());
     config.paths.log_file.with_file_name(format!("dashboard-{}.json", hex(&name[..4])))

@@ -348,11 +348,6 @@ impl Model {
 
     /// What is to be remembered for the next run.
     pub fn remembered(&self) -> Remembered {
-        Remembered {
-            pane: Some(self.focus),
-            sort: Some(self.sandboxes.sort()),
-            filter: self.sandboxes.filter().text().to_owned(),
-            snapshots_filter: self.snapshots.filter().text().to_owned(),
-        }
+        Remembered { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
     }
 }

@@ -223,10 +223,7 @@ fn in_list(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::MarkRange => list.mark_range(),
         Action::MarkAll => list.mark_all(),
         Action::Clear if !list.marks().is_empty() => list.clear_marks(),
-        Action::Clear if !list.filter().is_empty() => {
-            list.set_filter(Filter::default());
-            return vec![Effect::Remember(model.remembered())];
-        }
+        Action::Clear if !list.filter().is_empty() => list.set_filter(Filter::default()),
         _ => {}
     }
     Vec::new()
