@@ -15,7 +15,7 @@ use crate::tui::model::{LogField, LogState, Logs, Model, Needle, Overlay, Role};
 /// How many lines of each service are shown at first.
 const TAIL: u64 = 500;
 /// Columns per step to the side.
-const STEP: usize = 16;
+const STEP: isize = 16;
 
 /// Opens the log of the sandbox under the cursor, or of the one whose details are open.
 pub(super) fn open(model: &mut Model) -> Vec<Effect> {
@@ -23,7 +23,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
     let record = &entry.record;
     let services = record.services.iter().map(|service| service.name.clone()).collect();
     model.last_log += 1;
-    let mut logs = Logs::new(record.id.clone(), record.title().to_owned(), services, model.last_log);
+    let mut logs = Logs::new(record.id.clone(), record.title().to_owned(), services, model.last_log, model.now);
     if logs.services.len() == 1 {
         logs.service = logs.services.first().cloned();
     }
@@ -86,14 +86,13 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Bottom | Action::Follow => logs.go(None),
         Action::Wrap => {
             logs.wrap = !logs.wrap;
-            logs.left = 0;
             // A row within a line means nothing at another width.
             if let Some(top) = &mut logs.top {
                 top.row = 0;
             }
         }
-        Action::ScrollRight if !logs.wrap => logs.left += STEP,
-        Action::ScrollLeft => logs.left = logs.left.saturating_sub(STEP),
+        Action::ScrollRight if !logs.wrap => logs.shift(STEP, size.0),
+        Action::ScrollLeft => logs.shift(-STEP, size.0),
         Action::ScrollRight => model.say(Role::Dim, "long lines are wrapped: w cuts them"),
         Action::NextService | Action::PreviousService => {
             logs.turn(if action == Action::NextService { 1 } else { -1 });
@@ -124,9 +123,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 /// Asks for the stream anew.
 fn again(model: &mut Model) -> Vec<Effect> {
     model.last_log += 1;
-    let generation = model.last_log;
+    let (generation, now) = (model.last_log, model.now);
     let Some(logs) = top(model) else { return Vec::new() };
-    logs.restart(generation);
+    logs.restart(generation, now);
     let logs = logs.clone();
     follow(model, &logs)
 }
