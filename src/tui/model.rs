@@ -29,8 +29,10 @@ mod window;
 mod words;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 pub use activity::{Activity, ActivityLine};
@@ -46,7 +48,7 @@ pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place};
-pub use palette::palette_matches;
+pub use palette::Offer;
 pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use patches::{PatchRow, Patches};
 pub use reading::Page;
@@ -204,6 +206,8 @@ pub struct Model {
     pub read_only: bool,
     /// Who acts.
     pub actor: String,
+    /// What `~` means in a path.
+    pub home: Option<PathBuf>,
     /// What each key does.
     pub keymap: Keymap,
     /// The pane that keys act on.
@@ -236,6 +240,10 @@ pub struct Model {
     pub leaving: Option<Leaving>,
     /// Ids that an event named and that were not read again yet.
     pub stale: BTreeSet<SandboxId>,
+    /// Keys that wait for a path to be completed: where they go is known then. None: no path is.
+    pub held: Option<Vec<KeyEvent>>,
+    /// One that is not in the list, whose details are wanted as soon as it was read.
+    pub wanted: Option<SandboxId>,
     /// Whether events arrive.
     pub listening: bool,
     /// How long a read of everything is good for.
@@ -270,6 +278,7 @@ impl Model {
             look: Look::default(),
             read_only: false,
             actor: String::new(),
+            home: None,
             keymap,
             focus: Pane::Sandboxes,
             below: Pane::Activity,
@@ -286,6 +295,8 @@ impl Model {
             mouse: true,
             leaving: None,
             stale: BTreeSet::new(),
+            held: None,
+            wanted: None,
             listening: false,
             refresh: Duration::from_secs(2),
             read_at: None,

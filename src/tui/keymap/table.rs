@@ -242,6 +242,31 @@ impl Action {
         )
     }
 
+    /// Another word for it, by which the palette finds it too.
+    pub fn alias(self) -> Option<&'static str> {
+        match self {
+            Self::Create => Some("new"),
+            Self::Destroy => Some("delete"),
+            Self::Recreate => Some("rebuild"),
+            _ => None,
+        }
+    }
+
+    /// Whether it only moves the cursor or the focus, which nobody does by name.
+    pub fn is_movement(self) -> bool {
+        matches!(
+            self,
+            Self::Down
+                | Self::Up
+                | Self::Top
+                | Self::Bottom
+                | Self::PageDown
+                | Self::PageUp
+                | Self::NextPane
+                | Self::PreviousPane
+        )
+    }
+
     /// Whether it takes something away.
     pub fn is_destructive(self) -> bool {
         matches!(self, Self::Destroy | Self::Recreate | Self::CancelJob | Self::Reap | Self::Sleep | Self::RemovePatch)

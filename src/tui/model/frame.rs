@@ -64,6 +64,7 @@ impl Model {
     pub fn close_acting(&mut self) {
         self.overlays.retain(|overlay| !overlay.acts());
         self.filter_field = None;
+        self.held = None;
         for overlay in &mut self.overlays {
             if let Overlay::Logs(logs) = overlay {
                 logs.field = None;
