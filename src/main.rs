@@ -10,7 +10,7 @@ use sandboxer::app::{self, App};
 use sandboxer::cli::{self, Cli, Global, Io, Local};
 use sandboxer::client::Problem;
 use sandboxer::config::{Config, Environment, Overrides};
-use sandboxer::domain::Fault;
+use sandboxer::domain::{Code, Fault};
 use sandboxer::{log, tui};
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     };
     let interactive = io.terminals.stdin && io.terminals.stdout;
     if let Some(args) = cli.wants_dashboard(interactive) {
-        return dashboard(&cli, args, config, &app, io).await;
+        return dashboard(&cli, args, (config, environment), &app, io).await;
     }
     let status = cli::run(cli, Arc::clone(&app.client), &local, io).await;
     if !io.leave_at_once {
@@ -83,8 +83,14 @@ fn open(config: &Config) -> Result<App, Fault> {
     app::local(config)
 }
 
-async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &App, io: &mut Io) -> u8 {
-    let ended = match app::dashboard_options(config, &cli.global, args) {
+async fn dashboard(
+    cli: &Cli,
+    args: &cli::DashboardArgs,
+    (config, environment): (&Config, &Environment),
+    app: &App,
+    io: &mut Io,
+) -> u8 {
+    let ended = match app::dashboard_options(config, environment, &cli.global, args) {
         Ok(options) => {
             app.settle().await;
             tui::run(Arc::clone(&app.client), options).await
@@ -94,7 +100,11 @@ async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &
     app.client.close().await;
     match ended {
         Ok(tui::Ended::Left) => 0,
-        Ok(tui::Ended::By(signal)) => signal.exit_status(),
+        Ok(tui::Ended::By(signal)) => {
+            let problem = Problem::new(Code::Cancelled, format!("the dashboard was ended by {}", signal.name()));
+            cli::report(&problem, cli, io);
+            signal.exit_status()
+        }
         Err(fault) => cli::report(&fault.into(), cli, io),
     }
 }

@@ -1,4 +1,5 @@
-//! Keys that must not act: on a screen that shows nothing, before a dialog was drawn, joined with an Esc.
+//! Keys that must not act (on a screen that shows nothing, before a dialog was drawn, joined with an Esc), and keys in text:
+//! the palette, paths.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -10,9 +11,9 @@ mod fake_client;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use drive::{draw, model_of, now, press, screen, type_text, world_model};
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{Leaving, Model, Overlay};
+use sandboxer::tui::model::{Entry, Leaving, Model, Offer, Overlay, SortKey};
 use sandboxer::tui::update::update;
-use sandboxer::tui::{Effect, Msg};
+use sandboxer::tui::{Completion, Effect, Msg};
 
 /// Keys in one read: no frame in between.
 fn burst(model: &mut Model, keys: &str) -> Vec<Effect> {
@@ -59,7 +60,10 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         draw(&mut model, (40, 10));
         draw(&mut model, (120, 36));
         assert!(matches!(model.mode(), Mode::Main | Mode::Patches), "{open}: {:?}", model.mode());
-        assert_eq!(verbs(&press(&mut model, "tab enter")).iter().filter(|e| matches!(e, Effect::Destroy(..))).count(), 0);
+        assert_eq!(
+            verbs(&press(&mut model, "tab enter")).iter().filter(|e| matches!(e, Effect::Destroy(..))).count(),
+            0
+        );
     }
     for (read, mode) in [("enter", Mode::Paper), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)] {
         let mut model = world_model();
@@ -177,4 +181,135 @@ fn alt_and_a_key_that_is_bound_or_edits_stays_one_key() {
     // Where a terminal names the modifier, it is no Esc.
     update(&mut model, Msg::Key(KeyEvent::new(KeyCode::Left, KeyModifiers::META)));
     assert_eq!(model.mode(), Mode::Filter);
+}
+
+// ---- the palette ---------------------------------------------------------------------------------------------------
+
+fn offered(model: &Model, typed: &str) -> Vec<String> {
+    model.palette(typed).iter().map(Offer::name).collect()
+}
+
+#[test]
+fn the_palette_ranks_by_name_and_offers_what_destroys_by_its_name_alone() {
+    let model = model_of(fake_client::lineage_world(now()));
+    for (typed, first) in [
+        ("snapshot", "snapshot"),
+        ("new", "create (new)"),
+        ("delete", "destroy (delete)"),
+        ("rebuild", "recreate (rebuild)"),
+        ("des", "destroy (delete)"),
+        ("jobs", "jobs"),
+        ("range", "mark range"),
+        ("SORT DIR", "sort direction"),
+        ("sort ttl", "sort left"),
+        ("host coul", "host coulombcore"),
+        ("state slee", "state sleeping"),
+        ("restore my-env", "restore my-env"),
+    ] {
+        assert_eq!(offered(&model, typed).first().map(String::as_str), Some(first), "{typed}");
+    }
+    let destructive = |typed: &str| {
+        let found = model.palette(typed);
+        found.into_iter().filter(|offer| offer.action().is_destructive()).map(|offer| offer.name()).collect::<Vec<_>>()
+    };
+    for typed in ["snapshot", "new", "undo", "stroy", "job", "estr", "ance", "leep", "eep"] {
+        assert_eq!(destructive(typed), Vec::<String>::new(), "{typed}");
+    }
+    assert_eq!(destructive("s"), ["sleep"], "by its beginning");
+    for movement in ["down", "page up", "next pane", "bottom"] {
+        assert!(!offered(&model, movement).contains(&movement.to_owned()), "{movement}");
+    }
+    assert_eq!(offered(&model, "zzz"), Vec::<String>::new());
+}
+
+#[test]
+fn a_palettes_argument_filters_sorts_restores_and_jumps() {
+    let mut model = model_of(fake_client::lineage_world(now()));
+    let choose = |model: &mut Model, typed: &str| {
+        press(model, ":");
+        type_text(model, typed);
+        press(model, "enter")
+    };
+    choose(&mut model, "host coulombcore");
+    assert_eq!(model.sandboxes.filter().text(), "host:coulombcore");
+    choose(&mut model, "state ready");
+    assert_eq!(model.sandboxes.filter().text(), "state:ready");
+    choose(&mut model, "sort ttl");
+    assert_eq!(model.sandboxes.sort().key, SortKey::Left);
+    // One that the filter hides.
+    let hidden = model.sandboxes.all().find(|entry| entry.state != "ready").unwrap().record.clone();
+    choose(&mut model, hidden.title());
+    assert_eq!(model.sandboxes.selected().unwrap().record.id, hidden.id);
+    let effects = choose(&mut model, "restore my-env");
+    assert!(matches!(effects.as_slice(), [Effect::Compare(..)]), "{effects:?}");
+    assert!(screen(&mut model, (120, 36)).contains("Restore snap-0000000a my-env"));
+}
+
+// ---- paths ---------------------------------------------------------------------------------------------------------
+
+#[test]
+fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
+    let mut model = model_of(fake_client::lineage_world(now()));
+    model.home = Some("/home/kim".into());
+    press(&mut model, "2 g p a");
+    let focus = |model: &Model| match model.overlays.last() {
+        Some(Overlay::Sheet(sheet)) => (sheet.fields.focus, sheet.fields.list[0].input.value().to_owned()),
+        other => panic!("{other:?}"),
+    };
+    type_text(&mut model, "~/fi");
+    let asked = press(&mut model, "tab");
+    assert_eq!(asked, [Effect::Complete("~/fi".to_owned(), model.home.clone(), false)]);
+    assert_eq!(focus(&model), (0, "~/fi".to_owned()));
+    // One that comes too late.
+    update(&mut model, Msg::Completed("~/f".to_owned(), Completion::To("~/foo".to_owned())));
+    assert_eq!(focus(&model), (0, "~/fi".to_owned()));
+    update(&mut model, Msg::Completed("~/fi".to_owned(), Completion::To("~/fix.sh".to_owned())));
+    assert_eq!(focus(&model), (0, "~/fix.sh".to_owned()));
+    press(&mut model, "tab");
+    update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Choices(vec!["fix.sh".to_owned()])));
+    assert_eq!(focus(&model).0, 0);
+    update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
+    assert_eq!(focus(&model).0, 1);
+    // What is typed before the answer goes where the answer says; leaving does not wait.
+    press(&mut model, "up tab");
+    assert_eq!(type_text(&mut model, "why"), []);
+    assert_eq!(focus(&model).0, 0);
+    update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
+    assert_eq!(focus(&model), (1, "~/fix.sh".to_owned()));
+    let Some(Overlay::Sheet(sheet)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    assert_eq!(sheet.fields.list[1].input.value(), "why");
+    // Any other field, and down, go on at once.
+    assert_eq!(press(&mut model, "tab"), []);
+    assert_eq!(focus(&model).0, 2);
+    let effects = press(&mut model, "enter");
+    let home = Some(std::path::PathBuf::from("/home/kim/fix.sh"));
+    assert!(matches!(&effects[..], [Effect::AddPatch(_, _, file)] if *file == home), "{effects:?}");
+}
+
+// ---- one that is over ----------------------------------------------------------------------------------------------
+
+#[test]
+fn enter_on_a_line_of_activity_shows_one_that_is_destroyed() {
+    let mut model = world_model();
+    let mut gone = model.sandboxes.shown()[0].record.as_ref().clone();
+    gone.revision += 1;
+    gone.state = sandboxer::domain::State::Destroyed;
+    let id = gone.id.clone();
+    update(&mut model, Msg::Got(id.clone(), Ok(Box::new(Entry::new(gone.clone())))));
+    assert!(model.sandboxes.get(&id).is_none());
+    let event = serde_json::json!({
+        "seq": 1, "sandbox_seq": 9, "id": "e1", "time": now(), "kind": "sandbox.destroyed", "sandbox_id": id,
+        "actor": {"type": "adm", "name": "kim"}, "data": {}
+    });
+    let event = serde_json::from_value(event).unwrap();
+    update(&mut model, Msg::Events(None, Ok(vec![event])));
+    model.activity.index = 0;
+    press(&mut model, "5 g");
+    assert_eq!(press(&mut model, "enter"), [Effect::Get(id.clone())]);
+    let effects = update(&mut model, Msg::Got(id.clone(), Ok(Box::new(Entry::new(gone)))));
+    assert_eq!(effects, [Effect::Events(Some(id), None)]);
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("destroyed"), "{shown}");
+    assert_eq!(press(&mut model, "d"), []);
+    assert_eq!(model.mode(), Mode::Paper, "there is nothing to destroy");
 }

@@ -382,9 +382,10 @@ async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
     let mut drive = Drive::new(Scenario { records: many(3, real_now()), ..Scenario::default() }).await;
     drive.effects.begin_nothing();
     drive.press("* d tab enter");
-    drive.until("three skipped jobs", |model| {
-        model.jobs.list().filter(|job| matches!(job.state, JobState::Skipped(_))).count() == 3
-    })
-    .await;
+    drive
+        .until("three skipped jobs", |model| {
+            model.jobs.list().filter(|job| matches!(job.state, JobState::Skipped(_))).count() == 3
+        })
+        .await;
     assert_eq!(drive.asked("destroy"), Vec::<String>::new());
 }

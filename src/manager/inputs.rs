@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::profile::{InputKind, Profile};
+use crate::domain::text::expand_home;
 use crate::manager::SandboxManager;
 
 impl SandboxManager {
@@ -22,7 +23,7 @@ impl SandboxManager {
                 continue;
             }
             let Some(value) = inputs.get_mut(name) else { continue };
-            let given = expand(value, home.as_deref());
+            let given = expand_home(value, home.as_deref());
             let real = tokio::fs::canonicalize(&given).await.map_err(|error| {
                 Fault::invalid_input(name, format!("{name}: no directory {value:?} is here"))
                     .because(error)
@@ -45,7 +46,7 @@ impl SandboxManager {
         let home = self.parts.settings.home.as_deref();
         for (name, _) in profile.inputs.iter().filter(|(_, spec)| spec.kind == InputKind::Directory) {
             let Some(value) = inputs.get_mut(name) else { continue };
-            let given = expand(value, home);
+            let given = expand_home(value, home);
             let whole = std::fs::canonicalize(&given).or_else(|_| std::path::absolute(&given));
             if let Some(text) = whole.ok().as_deref().and_then(Path::to_str) {
                 text.clone_into(value);
@@ -56,16 +57,8 @@ impl SandboxManager {
     /// The workspace root of `local`, as far as it exists, without links.
     fn local_root(&self) -> Option<PathBuf> {
         let spec = self.parts.transports.spec(&HostName::new(HostName::LOCAL))?;
-        let root = expand(&spec.workspace_root, self.parts.settings.home.as_deref());
+        let root = expand_home(&spec.workspace_root, self.parts.settings.home.as_deref());
         Some(std::fs::canonicalize(&root).unwrap_or(root))
-    }
-}
-
-fn expand(path: &str, home: Option<&Path>) -> PathBuf {
-    match (path.strip_prefix('~'), home) {
-        (Some(""), Some(home)) => home.to_owned(),
-        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-        _ => PathBuf::from(path),
     }
 }
 

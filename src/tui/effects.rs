@@ -1,6 +1,7 @@
 //! Runs effects on the client, each in a task of its own, and answers with a message: on failure too, and on a
 //! panic. The tasks are owned here: they hear "stop" and are waited for.
 
+mod complete;
 mod follow;
 mod snapshots;
 mod verbs;
@@ -149,6 +150,13 @@ impl Effects {
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
             Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
+            Effect::Complete(typed, home, folders) => {
+                let queue = self.queue.clone();
+                self.tasks.spawn_blocking(move || {
+                    let completion = complete::complete(&typed, home.as_deref(), folders);
+                    let _ = queue.blocking_send(Msg::Completed(typed, completion));
+                });
+            }
             Effect::Snapshots | Effect::Extensions | Effect::Compare(..) | Effect::PatchStatus(_) => self.look(effect),
             verb => self.work(verb),
         }

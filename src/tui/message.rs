@@ -114,6 +114,8 @@ pub enum Msg {
     RolledOut(JobId, Result<Vec<RolloutItem>, Problem>),
     /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.
     Written(SnapshotId, Result<Option<String>, Problem>),
+    /// What a path, as it was typed, can be completed to.
+    Completed(String, Completion),
     /// A shell gave the terminal back: what it was called, and how it ended.
     ShellEnded(String, ShellEnd),
 }
@@ -127,6 +129,17 @@ pub struct LogBatch {
     pub lines: Vec<Arc<LogText>>,
     /// A place among the batches on the way; it is free again when the batch was taken.
     pub(super) _place: OwnedSemaphorePermit,
+}
+
+/// What a path can be completed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completion {
+    /// This text, whole or as far as all choices agree.
+    To(String),
+    /// One of these names.
+    Choices(Vec<String>),
+    /// There is nothing to complete: it is whole, or nothing begins so.
+    Nothing,
 }
 
 /// A target that is looked at once more before anything is done to it.
@@ -255,6 +268,8 @@ pub enum Effect {
     RollOut(JobId, RolloutRequest),
     /// Begins no further sandbox of a rollout.
     StopRollout(JobId),
+    /// Finds out what a path can be completed to: as typed, what `~` means, and whether only folders will do.
+    Complete(String, Option<PathBuf>, bool),
     /// Frees records that are no longer shown, off the UI's thread.
     Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.

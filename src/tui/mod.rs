@@ -28,9 +28,9 @@ use tokio::time::{Instant, Interval};
 
 pub use handover::ShellEnd;
 use input::Input;
-pub use message::{Effect, Frozen, FrozenSnapshot, Later, Msg};
-pub use stop::{EndSignal, Ended};
+pub use message::{Completion, Effect, Frozen, FrozenSnapshot, Later, Msg};
 use model::{Load, Look, Model, Remembered, ThemeName};
+pub use stop::{EndSignal, Ended};
 use stop::{Signals, Stop, draw_failed, failed};
 use terminal::Tty;
 use update::update;
@@ -78,6 +78,8 @@ pub struct Options {
     pub notify: Notify,
     /// Where pane and sort are remembered; none: nowhere.
     pub state_file: Option<PathBuf>,
+    /// What `~` means in a path.
+    pub home: Option<PathBuf>,
     /// The clock.
     pub clock: fn() -> Time,
 }
@@ -93,6 +95,7 @@ impl Default for Options {
             refresh: Duration::from_secs(2),
             notify: Notify::default(),
             state_file: None,
+            home: None,
             clock: || Time::new(jiff::Timestamp::now()),
         }
     }
@@ -146,6 +149,7 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     let mut model = Model::new((options.clock)(), keymap::Keymap::new(&options.keys)?);
     model.look = Look { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
     model.read_only = options.read_only;
+    model.home.clone_from(&options.home);
     model.refresh = options.refresh.max(Duration::from_millis(500));
     model.actor = client.actor().to_string();
     model.zone = jiff::tz::TimeZone::system();
@@ -337,6 +341,7 @@ impl Console {
 
     /// Takes the terminal's size, if it is another one.
     fn resized(&mut self) -> Result<Next, Stop> {
+        self.dirty = true;
         let size = self.tty.size().map_err(draw_failed)?;
         if (size.width, size.height) == self.model.size {
             return Ok(Next::On);

@@ -1,12 +1,14 @@
 //! How a console ends, and what is done about it: by the operator, by a signal, with its terminal.
 
-use std::io;
+use std::io::{self, Write as _};
 
 use rustix::io::Errno;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Duration, sleep};
 
-use super::{Console, Ears, Effect, terminal, unusable, update::update};
+use super::model::many;
+use super::update::update;
+use super::{Console, Ears, Effect, Msg, terminal, unusable};
 use crate::domain::fault::Fault;
 
 /// How long what runs may take when nobody sees it any more.
@@ -35,6 +37,16 @@ pub enum EndSignal {
 }
 
 impl EndSignal {
+    /// As one calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HangUp => "a hang-up",
+            Self::Terminate => "SIGTERM",
+            Self::Interrupt => "SIGINT",
+            Self::Quit => "SIGQUIT",
+        }
+    }
+
     /// The process's exit status: 128 and the signal's number.
     pub fn exit_status(self) -> u8 {
         match self {
@@ -119,6 +131,12 @@ impl Console {
         self.effects.begin_nothing();
         let count = self.model.jobs.running_here().count();
         tracing::info!(count, "the terminal is gone: what runs is finished without it");
+        if count > 0 {
+            // Where the signal came alone, somebody waits for the terminal.
+            let jobs = many(count, "job is", "jobs are");
+            let _ =
+                writeln!(io::stderr(), "sandboxer: {jobs} finished without the screen; ctrl-c rolls back what runs");
+        }
         let patience = sleep(UNSEEN);
         tokio::pin!(patience);
         while self.model.jobs.running_here().next().is_some() {
@@ -138,7 +156,7 @@ impl Console {
     }
 
     /// Takes a message for what it says of the jobs.
-    fn take_unseen(&mut self, msg: super::Msg) {
+    fn take_unseen(&mut self, msg: Msg) {
         for effect in update(&mut self.model, msg) {
             if matches!(effect, Effect::Finish(..) | Effect::FinishSnapshot(..) | Effect::Cancel(..)) {
                 self.effects.run(effect);

@@ -76,6 +76,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
         Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),
         Msg::Written(id, answer) => patches::written(model, &id, answer),
+        Msg::Completed(typed, completion) => fields::completed(model, &typed, completion),
         Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
     effects.extend(logs::end_when_closed(model));

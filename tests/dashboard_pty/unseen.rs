@@ -111,4 +111,3 @@ fn a_termination_rolls_back_what_runs_also_after_a_hang_up() {
         assert_eq!((&record["state"], &record["reason"]), (&"failed".into(), &"cancelled".into()), "{signals:?}");
     }
 }
-

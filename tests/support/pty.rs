@@ -174,7 +174,11 @@ impl Owned {
         let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
         let line = format!("stty cols 140 rows 44; exec '{}' {}", env!("CARGO_BIN_EXE_sandboxer"), words.join(" "));
         let mut command = Command::new("script");
-        command.args(["-qfc", &line, "/dev/null"]).envs(env.iter().copied()).env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        command
+            .args(["-qfc", &line, "/dev/null"])
+            .envs(env.iter().copied())
+            .env("TERM", "xterm-256color")
+            .env("LANG", "C.UTF-8");
         let mut owner = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let seen = Seen::through(owner.stdout.take().unwrap(), 140, 44);
         let mut owned = Self { owner, dashboard: std::path::PathBuf::new(), seen };

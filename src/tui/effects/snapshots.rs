@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Effects, NOT_BEGUN};
 use super::verbs::{Changed, changed};
+use super::{Effects, NOT_BEGUN};
 use crate::client::{Client, PatchRequest, Problem, RolloutRequest, SnapshotQuery};
 use crate::domain::fault::Code;
 use crate::domain::name::OperationId;

@@ -371,7 +371,8 @@ mod tests {
     use crate::domain::output::{LogLine, Source};
 
     fn logs(texts: &[&str]) -> Logs {
-        let mut logs = Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1, Time::from_unix(0));
+        let mut logs =
+            Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1, Time::from_unix(0));
         logs.extend(0, texts.iter().map(|text| line(text)).collect());
         logs
     }

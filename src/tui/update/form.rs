@@ -71,7 +71,12 @@ pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
 
 /// A key of the table while fields are filled in.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
+    let home = model.home.clone();
     let Some(form) = open_form(model) else { return Vec::new() };
+    if let Some(effect) = fields::complete(&form.fields, home.as_deref(), key).filter(|_| !form.submitting) {
+        model.held = Some(Vec::new());
+        return vec![effect];
+    }
     match action {
         // While the create is asked, leaving would hide its answer.
         _ if form.submitting => {}
@@ -98,7 +103,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     if fields::paste(&mut form.fields, text) { changed(form) } else { Vec::new() }
 }
 
-fn changed(form: &mut CreateForm) -> Vec<Effect> {
+pub(super) fn changed(form: &mut CreateForm) -> Vec<Effect> {
     form.error = None;
     ask(form, PAUSE)
 }

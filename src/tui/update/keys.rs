@@ -6,8 +6,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, activity, confirm, data, elsewhere, filter, form, labels, logs, overlay, patches, sheet, shell, snapshots,
-    work,
+    Effect, activity, confirm, data, elsewhere, fields, filter, form, labels, logs, overlay, patches, sheet, shell,
+    snapshots, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -46,6 +46,9 @@ fn alone(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     let mode = model.mode();
     let action = model.keymap.action(mode, Key::from_event(&key));
+    if mode == Mode::Form && fields::holds(model, action, &key) {
+        return Vec::new();
+    }
     match (mode, action) {
         (_, Some(Action::Suspend)) => vec![Effect::Suspend],
         (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => match action {

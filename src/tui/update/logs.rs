@@ -1,16 +1,17 @@
 //! A log's keys, its lines, its end.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, data, fields, keys};
 use crate::client::{LogsRequest, Problem};
+use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
-use crate::tui::model::{LogField, LogState, Logs, Model, Needle, Overlay, Role};
+use crate::tui::model::{LogField, LogState, Logs, Model, Needle, Overlay, Role, many};
 
 /// How many lines of each service are shown at first.
 const TAIL: u64 = 500;
@@ -163,6 +164,7 @@ fn next(model: &mut Model, down: bool) -> Vec<Effect> {
 
 /// A key of the table in a text field.
 pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let home = model.home.clone();
     let Some(logs) = top(model) else { return Vec::new() };
     let Some(field) = logs.field.take() else { return Vec::new() };
     match (action, field) {
@@ -184,7 +186,7 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
                 logs.field = Some(LogField::Save(input, Some("a file needs a name".to_owned())));
                 return Vec::new();
             }
-            let (generation, path) = (logs.generation, PathBuf::from(name));
+            let (generation, path) = (logs.generation, expand_home(name, home.as_deref()));
             let lines = logs.tail.lines().cloned().collect();
             logs.field = Some(LogField::Save(input, None));
             return vec![Effect::SaveLog(generation, path, lines)];
@@ -197,6 +199,12 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
 
 /// A key that is typed into a text field.
 pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    let home = model.home.clone();
+    if key.code == KeyCode::Tab
+        && let Some(Logs { field: Some(LogField::Save(input, _)), .. }) = top(model)
+    {
+        return vec![Effect::Complete(input.value().to_owned(), home, false)];
+    }
     let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else { return Vec::new() };
     if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
         input.handle(request);
@@ -269,7 +277,7 @@ pub(super) fn saved(model: &mut Model, generation: u64, path: &Path, answer: Res
             {
                 logs.field = None;
             }
-            model.say(Role::Good, format!("saved {count} lines to {}", path.display()));
+            model.say(Role::Good, format!("saved {} to {}", many(count, "line", "lines"), path.display()));
         }
         (Err(problem), Some(LogField::Save(_, error))) => {
             let cause = problem.causes.first().map(|cause| format!(": {cause}")).unwrap_or_default();

@@ -42,7 +42,11 @@ impl LogText {
 
     /// What the console says in between: lines are missing here.
     pub fn gap(missed: u64) -> Self {
-        let text = format!("··· {missed} lines came faster than they can be shown and were dropped");
+        let lines = match missed {
+            1 => "1 line came faster than it can be shown and was".to_owned(),
+            _ => format!("{missed} lines came faster than they can be shown and were"),
+        };
+        let text = format!("··· {lines} dropped");
         let columns = columns(&text);
         Self { service: None, stderr: false, text, columns }
     }
