@@ -24,7 +24,7 @@ fn wait_at(gate: &str) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
     };
-    // Whoever else runs in this process goes on: the worker that waits here may be the one that watches files and clocks.
+    // The rest of the process goes on: the worker that waits here may be the one that watches files and clocks.
     let flavour = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
     if matches!(flavour, Ok(tokio::runtime::RuntimeFlavor::MultiThread)) {
         tokio::task::block_in_place(wait);

@@ -69,7 +69,7 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         let mut model = world_model();
         press(&mut model, read);
         draw(&mut model, (40, 10));
-        // It is closed in the dark no more than anything else.
+        // Esc closes nothing in the dark.
         press(&mut model, "esc");
         draw(&mut model, (120, 36));
         assert_eq!(model.mode(), mode, "{read}");
@@ -236,7 +236,7 @@ fn a_palettes_argument_filters_sorts_restores_and_jumps() {
     assert_eq!(model.sandboxes.filter().text(), "state:ready");
     choose(&mut model, "sort ttl");
     assert_eq!(model.sandboxes.sort().key, SortKey::Left);
-    // One that the filter hides.
+    // A sandbox that the filter hides.
     let hidden = model.sandboxes.all().find(|entry| entry.state != "ready").unwrap().record.clone();
     choose(&mut model, hidden.title());
     assert_eq!(model.sandboxes.selected().unwrap().record.id, hidden.id);
@@ -260,7 +260,7 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     let asked = press(&mut model, "tab");
     assert_eq!(asked, [Effect::Complete("~/fi".to_owned(), model.home.clone(), false)]);
     assert_eq!(focus(&model), (0, "~/fi".to_owned()));
-    // One that comes too late.
+    // An answer that comes too late.
     update(&mut model, Msg::Completed("~/f".to_owned(), Completion::To("~/foo".to_owned())));
     assert_eq!(focus(&model), (0, "~/fi".to_owned()));
     update(&mut model, Msg::Completed("~/fi".to_owned(), Completion::To("~/fix.sh".to_owned())));
@@ -270,7 +270,7 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model).0, 1);
-    // What is typed before the answer goes where the answer says; leaving does not wait.
+    // Keys before the answer go where the answer says; leaving does not wait.
     press(&mut model, "up tab");
     assert_eq!(type_text(&mut model, "why"), []);
     assert_eq!(focus(&model).0, 0);

@@ -18,7 +18,7 @@ pub enum Colours {
 /// Terminals without colours, by the beginning of their name.
 const COLOURLESS: [&str; 6] = ["vt1", "vt2", "vt3", "vt4", "vt52", "xterm-mono"];
 
-/// What a terminal can show.
+/// Abilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal<'a> {
     /// Its kind; none where `TERM` does not tell of one that can move its cursor.
@@ -30,7 +30,7 @@ pub struct Terminal<'a> {
 }
 
 impl<'a> Terminal<'a> {
-    /// As the environment has it.
+    /// Read from the environment.
     pub fn of(environment: &'a Environment) -> Self {
         let kind = environment.text("TERM").filter(|term| *term != "dumb");
         let colours = match kind {
@@ -50,7 +50,7 @@ impl<'a> Terminal<'a> {
     }
 }
 
-/// As the C library reads it: the first of the three that is set counts.
+/// Locale rule of the C library: the first of the three that is set counts.
 fn is_utf8(environment: &Environment) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
     let locale = locale.unwrap_or_default().to_ascii_lowercase();

@@ -31,7 +31,7 @@ use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
-/// What is said of a target that is not begun any more.
+/// Reason of a target that is not begun any more.
 const NOT_BEGUN: &str = "the dashboard had ended before it was begun";
 /// How many kept events are handed over.
 const EVENTS: usize = 300;

@@ -114,7 +114,7 @@ pub enum Msg {
     RolledOut(JobId, Result<Vec<RolloutItem>, Problem>),
     /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.
     Written(SnapshotId, Result<Option<String>, Problem>),
-    /// What a path, as it was typed, can be completed to.
+    /// A path, as it was typed, and its completion.
     Completed(String, Completion),
     /// A shell gave the terminal back: what it was called, and how it ended.
     ShellEnded(String, ShellEnd),
@@ -131,12 +131,12 @@ pub struct LogBatch {
     pub(super) _place: OwnedSemaphorePermit,
 }
 
-/// What a path can be completed to.
+/// Completion of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completion {
     /// This text, whole or as far as all choices agree.
     To(String),
-    /// One of these names.
+    /// The names that it may be.
     Choices(Vec<String>),
     /// There is nothing to complete: it is whole, or nothing begins so.
     Nothing,

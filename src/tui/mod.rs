@@ -78,7 +78,7 @@ pub struct Options {
     pub notify: Notify,
     /// Where pane and sort are remembered; none: nowhere.
     pub state_file: Option<PathBuf>,
-    /// What `~` means in a path.
+    /// The home directory, which `~` means in a path.
     pub home: Option<PathBuf>,
     /// The clock.
     pub clock: fn() -> Time,

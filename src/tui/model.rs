@@ -206,7 +206,7 @@ pub struct Model {
     pub read_only: bool,
     /// Who acts.
     pub actor: String,
-    /// What `~` means in a path.
+    /// The home directory, which `~` means in a path.
     pub home: Option<PathBuf>,
     /// What each key does.
     pub keymap: Keymap,
@@ -242,7 +242,7 @@ pub struct Model {
     pub stale: BTreeSet<SandboxId>,
     /// Keys that wait for a path to be completed: where they go is known then. None: no path is.
     pub held: Option<Vec<KeyEvent>>,
-    /// One that is not in the list, whose details are wanted as soon as it was read.
+    /// The sandbox, not in the list, whose details are wanted as soon as it was read.
     pub wanted: Option<SandboxId>,
     /// Whether events arrive.
     pub listening: bool,

@@ -37,7 +37,7 @@ pub enum EndSignal {
 }
 
 impl EndSignal {
-    /// As one calls it.
+    /// Its name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Self::HangUp => "a hang-up",
@@ -73,7 +73,7 @@ impl From<Fault> for Stop {
     }
 }
 
-/// What failed on the terminal. One that is gone answers so to everything.
+/// A failure of the terminal. A terminal that is gone answers EIO to everything.
 pub(super) fn failed(message: &str, error: io::Error) -> Stop {
     match Errno::from_io_error(&error) {
         Some(Errno::IO | Errno::NXIO) => Stop::Signal(EndSignal::HangUp),

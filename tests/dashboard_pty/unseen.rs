@@ -1,4 +1,4 @@
-//! What runs when the terminal is gone, or a signal ends the dashboard: a canary that is held in the midst of its making.
+//! Jobs when the terminal is gone, or a signal ends the dashboard: a canary that is held in the midst of its making.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::pty::{Console, Owned};
 use super::{Place, assert_restored, signal};
 
-/// What holds a canary in the midst of its making, until its file is there.
+/// A gate that holds a canary in the midst of its making, until its file is there.
 struct Gate(PathBuf);
 
 impl Gate {
@@ -87,7 +87,7 @@ fn a_lost_terminal_finishes_what_runs() {
     dashboard.keys("\r");
     gate.wait();
     dashboard.lose();
-    // It has nothing to draw on any more, and is there.
+    // The process has nothing to draw on any more, and is there.
     std::thread::sleep(Duration::from_secs(1));
     assert!(dashboard.is_there());
     gate.open();

@@ -68,7 +68,7 @@ impl Decoder {
         }
     }
 
-    /// What came behind the last event.
+    /// The event that came behind the last one.
     pub(super) fn second(&mut self) -> Option<Event> {
         self.second.take()
     }

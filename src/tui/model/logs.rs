@@ -422,7 +422,7 @@ mod tests {
         // Not beyond the end of the longest line.
         logs.shift(80, size.0);
         assert_eq!(logs.left(size.0), 7);
-        assert_eq!(shown(&logs, (5, 10)), ["hij", "語", ""]);
+        assert_eq!(shown(&logs, (5, 10)), ["hij", "本語", ""]);
         logs.shift(-80, size.0);
         assert_eq!(shown(&logs, (5, 10)), ["abcde", "日本", ""]);
     }
@@ -433,7 +433,7 @@ mod tests {
         (logs.wrap, logs.service) = (false, Some("web".to_owned()));
         let width = 10 + logs.prefix();
         logs.shift(16, width);
-        assert_eq!(shown(&logs, (10, 5)), ["r longer t"]);
+        assert_eq!(shown(&logs, (10, 5)), ["ar longer "]);
         logs.turn(1);
         logs.restart(2, Time::from_unix(1));
         logs.extend(0, vec![line("short")]);
@@ -443,7 +443,7 @@ mod tests {
         logs.extend(0, vec![line("short")]);
         assert_eq!(shown(&logs, (10, 5)), ["short"], "clamped while what was long is not there yet");
         logs.extend(0, vec![line("a line that is far longer than the screen")]);
-        assert_eq!(shown(&logs, (10, 5)), ["", "r longer t"]);
+        assert_eq!(shown(&logs, (10, 5)), ["", "ar longer "]);
     }
 
     #[test]

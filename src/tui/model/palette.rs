@@ -14,7 +14,7 @@ const JUMPS: usize = 8;
 /// A line of the palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
-    /// What a key does too.
+    /// An action, which has a key too.
     Action(Action),
     /// Filters the sandboxes so, as in `host:bardock`.
     Filter(String),
@@ -36,7 +36,7 @@ enum Match {
 }
 
 impl Offer {
-    /// As it stands in the list.
+    /// Its name in the list.
     pub fn name(&self) -> String {
         match self {
             Self::Action(action) => match action.alias() {
@@ -50,7 +50,7 @@ impl Offer {
         }
     }
 
-    /// One line about it.
+    /// A line about it.
     pub fn help(&self) -> String {
         match self {
             Self::Action(action) => action.help().to_owned(),
@@ -79,7 +79,7 @@ fn spoken(action: Action) -> String {
 }
 
 impl Model {
-    /// What the palette offers for what was typed, the best first.
+    /// The palette's offers for a text, the best first.
     pub fn palette(&self, typed: &str) -> Vec<Offer> {
         let typed = typed.trim().to_lowercase();
         let mut found: Vec<(Match, Offer)> = actions().filter_map(|action| offered(action, &typed)).collect();
@@ -91,7 +91,7 @@ impl Model {
         found.into_iter().map(|(_, offer)| offer).collect()
     }
 
-    /// What a verb with an argument may mean. The verb alone shows every argument, behind the action of that name.
+    /// Offers of a verb with an argument. The verb alone shows every argument, behind the action of that name.
     fn arguments(&self, verb: &str, argument: &str) -> Vec<(Match, Offer)> {
         let ranked = |name: &str| if argument.is_empty() { Some(Match::Word) } else { rank(name, argument) };
         let filter = |field: &str, value: &str| Some((ranked(value)?, Offer::Filter(format!("{field}:{value}"))));

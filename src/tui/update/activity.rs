@@ -57,7 +57,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
         (Some(problem), ..) => model.overlays.push(Overlay::Error(problem, 0)),
         (None, Some(job), _) => model.overlays.push(Overlay::Output(job, None)),
         (None, None, Some(id)) if model.sandboxes.get(&id).is_some() => return keys::open_details(model, &id),
-        // It is over; its record is there all the same.
+        // A sandbox that is over is in no list; its record is there all the same.
         (None, None, Some(id)) => {
             model.wanted = Some(id.clone());
             return vec![Effect::Get(id)];

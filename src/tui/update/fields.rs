@@ -33,7 +33,7 @@ pub(super) fn act(fields: &mut Fields, action: Action, key: &KeyEvent) -> bool {
 /// Keys that are held back at most.
 const HELD: usize = 256;
 
-/// What the tab key asks for in a path, where something is typed; anywhere else it goes on.
+/// The tab key in a path, where something is typed: asks for its completion. Anywhere else it goes on.
 pub(super) fn complete(fields: &Fields, home: Option<&Path>, key: &KeyEvent) -> Option<Effect> {
     let field = fields.list.get(fields.focus).filter(|field| key.code == KeyCode::Tab && field.is_path())?;
     let typed = field.input.value();
@@ -52,7 +52,7 @@ pub(super) fn holds(model: &mut Model, action: Option<Action>, key: &KeyEvent) -
     true
 }
 
-/// What a path can be completed to is known, if it still stands there. Where there is nothing to complete, the focus goes on.
+/// Takes the completion of a path, if that still stands there. Where there is nothing to complete, the focus goes on.
 /// Then come the keys that were typed meanwhile.
 pub(super) fn completed(model: &mut Model, typed: &str, completion: Completion) -> Vec<Effect> {
     let held = model.held.take();

@@ -20,7 +20,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     }
 }
 
-/// What is waited for before it leaves, if it does.
+/// The jobs that are waited for before it leaves, if it does.
 pub(super) fn leaving(model: &Model) -> Option<String> {
     let word = match model.leaving? {
         Leaving::Waiting => "leaving after",
