@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::cli::{DashboardArgs, Global};
 use crate::client::local::LocalClient;
 use crate::client::{Client, Problem};
-use crate::config::{Config, Notify};
+use crate::config::{Colours, Config, Environment, Notify, Terminal};
 use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::fault::{Code, Fault};
@@ -96,10 +96,19 @@ pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
     })
 }
 
-/// How the dashboard runs: flags, then the configuration, then defaults.
+/// How the dashboard runs: flags, then the configuration, then what the terminal can show.
 ///
-/// Errors: `usage` for an unknown theme.
-pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs) -> Result<tui::Options, Fault> {
+/// Errors: `usage` for an unknown theme, `unsupported` for a terminal that cannot be drawn on.
+pub fn dashboard_options(
+    config: &Config,
+    environment: &Environment,
+    global: &Global,
+    args: &DashboardArgs,
+) -> Result<tui::Options, Fault> {
+    let terminal = Terminal::of(environment);
+    if terminal.kind.is_none() {
+        return Err(not_drawn(environment));
+    }
     let theme = args.theme.as_deref().unwrap_or(config.dashboard.theme.as_str());
     // Only the dashboard knows its keys; only the configuration knows where they stand.
     Keymap::new(&config.dashboard.keys).map_err(|fault| match fault.details["field"].as_str() {
@@ -109,15 +118,14 @@ pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs)
         }
         None => fault,
     })?;
-    let no_color = global.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Ok(tui::Options {
         read_only: args.read_only,
         theme: ThemeName::ALL.iter().copied().find(|name| name.as_str() == theme).ok_or_else(|| {
             Fault::new(Code::Usage, format!("there is no theme {theme:?}"))
                 .hint("themes are terminal, dark, light, high-contrast and mono")
         })?,
-        ascii: global.ascii,
-        no_color,
+        ascii: global.ascii || !terminal.has_glyphs(),
+        no_color: global.no_color || terminal.colours == Colours::None,
         keys: config.dashboard.keys.clone(),
         refresh: config.dashboard.refresh.duration(),
         notify: match &config.dashboard.notify {
@@ -127,11 +135,20 @@ pub fn dashboard_options(config: &Config, global: &Global, args: &DashboardArgs)
         },
         zone: if config.dashboard.utc { jiff::tz::TimeZone::UTC } else { jiff::tz::TimeZone::system() },
         state_file: Some(state_file(config)),
+        home: config.paths.home.clone(),
         clock: now,
     })
 }
 
-/// Where the dashboard remembers its pane, sort and filter: beside the log, a file per data directory.
+fn not_drawn(environment: &Environment) -> Fault {
+    let term = environment.text("TERM").map_or_else(|| "TERM is not set".to_owned(), |term| format!("TERM is {term}"));
+    Fault::new(Code::Unsupported, format!("the dashboard cannot be drawn on this terminal: {term}")).hint(
+        "`sandboxer list` and `sandboxer events --follow` print plain lines; where it is another terminal, set TERM, such \
+         as TERM=xterm-256color",
+    )
+}
+
+/// Where the dashboard remembers its pane and sort: beside the log, a file per data directory.
 fn state_file(config: &Config) -> std::path::PathBuf {
     let name = Sha256::digest(config.paths.data_dir.as_os_str().as_encoded_bytes());
     config.paths.log_file.with_file_name(format!("dashboard-{}.json", hex(&name[..4])))

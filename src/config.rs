@@ -7,12 +7,14 @@ mod environment;
 mod paths;
 mod read;
 mod sections;
+mod terminal;
 
 pub use environment::Environment;
 pub use paths::{Overrides, Paths};
 pub use sections::{
     Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme, UndoSettings,
 };
+pub use terminal::{Colours, Terminal};
 
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;

@@ -58,7 +58,7 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     };
     let interactive = io.terminals.stdin && io.terminals.stdout;
     if let Some(args) = cli.wants_dashboard(interactive) {
-        return dashboard(&cli, args, config, &app, io).await;
+        return dashboard(&cli, args, (config, environment), &app, io).await;
     }
     let status = cli::run(cli, Arc::clone(&app.client), &local, io).await;
     if !io.leave_at_once {
@@ -90,8 +90,14 @@ fn open(config: &Config) -> Result<App, Fault> {
     app::local(config)
 }
 
-async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &App, io: &mut Io) -> u8 {
-    let ended = match app::dashboard_options(config, &cli.global, args) {
+async fn dashboard(
+    cli: &Cli,
+    args: &cli::DashboardArgs,
+    (config, environment): (&Config, &Environment),
+    app: &App,
+    io: &mut Io,
+) -> u8 {
+    let ended = match app::dashboard_options(config, environment, &cli.global, args) {
         Ok(options) => {
             app.settle().await;
             tui::run(Arc::clone(&app.client), options).await
@@ -100,7 +106,12 @@ async fn dashboard(cli: &Cli, args: &cli::DashboardArgs, config: &Config, app: &
     };
     app.client.close().await;
     match ended {
-        Ok(()) => 0,
+        Ok(tui::Ended::Left) => 0,
+        Ok(tui::Ended::By(signal)) => {
+            let problem = Problem::new(Code::Cancelled, format!("the dashboard was ended by {}", signal.name()));
+            cli::report(&problem, cli, io);
+            signal.exit_status()
+        }
         Err(fault) => cli::report(&fault.into(), cli, io),
     }
 }

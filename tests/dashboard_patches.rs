@@ -185,6 +185,7 @@ fn who_will_get_a_patch_is_shown_before_it_is_added() {
     update(&mut model, Msg::Written("snap-0000000a".into(), Ok(Some("set -eu\ntouch done\n".to_owned()))));
     let shown = screen(&mut model, (100, 30));
     assert!(shown.contains("the script has 2 lines") && !shown.contains("script file"), "{shown}");
+    update(&mut model, Msg::Drawn);
     let effects = press(&mut model, "enter");
     assert!(
         matches!(&effects[..], [Effect::AddPatch(_, request, None)] if request.script == "set -eu\ntouch done\n"),

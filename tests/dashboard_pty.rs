@@ -7,14 +7,16 @@
 mod base_path;
 #[path = "support/pty.rs"]
 mod pty;
+#[cfg(feature = "failpoints")]
+#[path = "dashboard_pty/unseen.rs"]
+mod unseen;
 
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use pty::Console;
+use pty::{Console, Owned};
 
 /// A home, and a machine without engines.
 struct Place {
@@ -50,10 +52,14 @@ impl Place {
         command.args(args).output().unwrap()
     }
 
-    fn only_id(&self) -> String {
+    fn only(&self) -> serde_json::Value {
         let listed = self.sandboxer(&["list", "--json"]).stdout;
         let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
-        listed[0]["id"].as_str().unwrap().to_owned()
+        listed[0].clone()
+    }
+
+    fn only_id(&self) -> String {
+        self.only()["id"].as_str().unwrap().to_owned()
     }
 }
 
@@ -127,45 +133,22 @@ fn a_signal_leaves_the_terminal_as_it_was() {
     let place = Place::new();
     let mut console = place.console(&[]);
     console.wait_for("Sandboxes");
-    let pid = console.child.process_id().unwrap().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    console.ended_within(Duration::from_mins(1));
+    signal(&console, "-TERM");
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 143);
     assert_restored(&console);
 }
 
 #[test]
 fn a_lost_terminal_ends_the_process() {
     let place = Place::new();
-    // script(1) owns the terminal: when it is killed, nobody holds the other end any more.
-    let binary = env!("CARGO_BIN_EXE_sandboxer");
-    let mut owner = Command::new("script")
-        .args(["-qfc", &format!("exec '{binary}'"), "/dev/null"])
-        .envs(place.env())
-        .env("TERM", "xterm-256color")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut screen = owner.stdout.take().unwrap();
-    let mut seen = Vec::new();
-    // Its terminal has no size here: that it took the screen over is all that is to be seen.
-    while !String::from_utf8_lossy(&seen).contains("\u{1b}[?1049h") {
-        let mut buffer = [0; 4096];
-        let read = screen.read(&mut buffer).unwrap();
-        assert!(read > 0, "the dashboard ended: {}", String::from_utf8_lossy(&seen));
-        seen.extend_from_slice(&buffer[..read]);
-    }
-    let children = format!("/proc/{0}/task/{0}/children", owner.id());
-    let dashboard = std::fs::read_to_string(children).unwrap().trim().to_owned();
-    let alive = Path::new("/proc").join(&dashboard).join("exe");
-    assert!(alive.exists(), "the dashboard {dashboard:?} does not run");
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    let until = Instant::now() + Duration::from_mins(1);
-    while alive.exists() {
-        assert!(Instant::now() < until, "process {dashboard} outlived its terminal");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut dashboard = Owned::start(&[], &place.env());
+    dashboard.lose();
+    dashboard.wait_for_end();
+}
+
+fn signal(console: &Console, name: &str) {
+    let pid = console.child.process_id().unwrap().to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
 }
 
 #[test]
@@ -181,6 +164,55 @@ fn any_size_is_safe() {
         }
         console.keys("q");
         assert_eq!(console.ended_within(Duration::from_mins(1)), 0, "{columns}x{rows}");
+    }
+}
+
+#[test]
+fn a_terminal_that_shrinks_below_the_minimum_destroys_nothing() {
+    let (place, mut console) = with_a_canary();
+    console.keys("d");
+    console.wait_for("[ Cancel ]");
+    console.resize(40, 10);
+    console.wait_for("needs 60x15");
+    console.keys("\t\rd\t\r");
+    console.resize(120, 36);
+    let shown = console.wait_for("Sandboxes");
+    assert!(!shown.contains("[ Cancel ]"), "{shown}");
+    // In one read: no frame shows the dialog before its button is pressed.
+    console.keys("d\t\r");
+    console.wait_for("[ Cancel ]");
+    console.keys("\u{1b}q");
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 0, "Esc and the next key in one read are two keys");
+    assert_eq!(place.only()["state"], "ready");
+}
+
+#[test]
+fn a_terminal_gets_what_it_can_show() {
+    let place = Place::new();
+    let shown = |variables: &[(&str, &str)]| {
+        let mut env = place.env().to_vec();
+        env.extend(variables.iter().map(|(name, value)| (*name, Path::new(value))));
+        let mut console = Console::start(&[], &env, 80, 24);
+        console.wait_for("no sandboxes");
+        console.keys("q");
+        assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
+        (console.raw(), console.raw().contains("38;5;6"))
+    };
+    let (raw, coloured) = shown(&[]);
+    assert!(raw.contains('╭') && coloured, "{raw}");
+    for variables in [[("LANG", "C")], [("TERM", "linux")], [("LC_ALL", "POSIX")]] {
+        let (raw, coloured) = shown(&variables);
+        assert!(raw.is_ascii() && coloured, "{variables:?}: {raw}");
+    }
+    let (raw, coloured) = shown(&[("TERM", "vt220")]);
+    assert!(raw.contains('╭') && !coloured, "{raw}");
+    for dumb in ["dumb", ""] {
+        let env = [place.env().to_vec(), vec![("TERM", Path::new(dumb))]].concat();
+        let mut console = Console::start(&[], &env, 80, 24);
+        assert_eq!(console.ended_within(Duration::from_mins(1)), 7);
+        let text = console.wait_for("sandboxer list");
+        assert!(text.contains("cannot be drawn on this terminal"), "{text}");
+        assert!(!console.raw().contains("\u{1b}[?1049h"), "{text}");
     }
 }
 

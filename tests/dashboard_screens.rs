@@ -27,7 +27,7 @@ use sandboxer::domain::sandbox::{State, Verdict};
 use sandboxer::tui::keymap::Keymap;
 use sandboxer::tui::model::{Entry, Model, ThemeName};
 use sandboxer::tui::update::update;
-use sandboxer::tui::{Msg, view};
+use sandboxer::tui::{Completion, Effect, Msg, view};
 
 /// 2026-11-27 14:03:22 UTC.
 const NOW: i64 = 1_795_788_202;
@@ -42,6 +42,7 @@ fn empty_model() -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
     "adm:kim".clone_into(&mut model.actor);
     model.listening = true;
+    update(&mut model, Msg::Resize(120, 36));
     model
 }
 
@@ -76,7 +77,13 @@ fn press(model: &mut Model, keys: &str) {
             "end" => KeyCode::End,
             _ => KeyCode::Char(word.chars().next().unwrap()),
         };
-        update(model, Msg::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        for effect in update(model, Msg::Key(KeyEvent::new(code, KeyModifiers::NONE))) {
+            // There are no such folders: tab goes on.
+            if let Effect::Complete(typed, ..) = effect {
+                update(model, Msg::Completed(typed, Completion::Nothing));
+            }
+        }
+        update(model, Msg::Drawn);
     }
 }
 

@@ -23,7 +23,7 @@ use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};
 use sandboxer::tui::model::{Entry, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey};
 use sandboxer::tui::update::{start, update};
-use sandboxer::tui::{Effect, Msg};
+use sandboxer::tui::{Completion, Effect, Msg};
 use tokio::sync::mpsc;
 
 const NOW: i64 = 1_795_788_202;
@@ -63,9 +63,19 @@ fn key_event(word: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// Presses keys, separated by spaces; all effects come back.
+/// Presses keys, separated by spaces, each when what the one before did is on the screen; all effects come back.
 fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
-    keys.split(' ').flat_map(|word| update(model, Msg::Key(key_event(word)))).collect()
+    let press = |word| {
+        let mut effects = update(model, Msg::Key(key_event(word)));
+        if let [Effect::Complete(typed, ..)] = &effects[..] {
+            // There are no such folders: tab goes on.
+            let answer = Msg::Completed(typed.clone(), Completion::Nothing);
+            effects = update(model, answer);
+        }
+        update(model, Msg::Drawn);
+        effects
+    };
+    keys.split(' ').flat_map(press).collect()
 }
 
 fn type_text(model: &mut Model, text: &str) -> Vec<Effect> {
@@ -508,6 +518,7 @@ impl Drive {
     fn press(&mut self, keys: &str) {
         for word in keys.split(' ') {
             self.take(Msg::Key(key_event(word)));
+            self.take(Msg::Drawn);
         }
     }
 

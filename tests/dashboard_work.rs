@@ -10,7 +10,7 @@ mod fake_client;
 use std::time::Duration;
 
 use drive::{Drive, list, now, press, screen, type_text, world_model};
-use fake_client::{Scenario, ended, host, ready, record, service, world};
+use fake_client::{Scenario, ended, host, many, ready, record, service, world};
 use sandboxer::client::{LabelRequest, Problem, ShellRequest, Update};
 use sandboxer::domain::event::{Actor, ActorType};
 use sandboxer::domain::facts::HostState;
@@ -402,4 +402,17 @@ fn the_documented_keys_are_the_tables() {
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(written, text, "docs/keys.md is not what the table says: UPDATE=1 writes it");
+}
+
+#[tokio::test]
+async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
+    let mut drive = Drive::new(Scenario { records: many(3, real_now()), ..Scenario::default() }).await;
+    drive.effects.begin_nothing();
+    drive.press("* d tab enter");
+    drive
+        .until("three skipped jobs", |model| {
+            model.jobs.list().filter(|job| matches!(job.state, JobState::Skipped(_))).count() == 3
+        })
+        .await;
+    assert_eq!(drive.asked("destroy"), Vec::<String>::new());
 }

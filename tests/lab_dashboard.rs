@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Bench, DOCKER, PODMAN, http_get, on_host, text};
-use pty::Console;
+use pty::{Console, Owned};
 use serde_json::{Value, json};
 
 const DOWN: &str = "\u{1b}[B";
@@ -240,6 +240,28 @@ fn logs_shells_labels_and_a_dead_service(host: &str) {
     console.keys("q");
     assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
     bench.run(["destroy", &id]).ok();
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_lost_terminal_finishes_a_destroy_over_ssh() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let record = bench.create_stack(DOCKER, &example(), &["--name", "app"]);
+    let id = text(&record["id"]);
+    let (config, data, home) = (bench.path("config.yaml"), bench.data(), bench.home());
+    let env: [(&str, &Path); 3] = [("SANDBOXER_CONFIG", &config), ("SANDBOXER_DATA_DIR", &data), ("HOME", &home)];
+    let mut dashboard = Owned::start(&[], &env);
+    dashboard.wait_for("app");
+    dashboard.keys("d");
+    dashboard.wait_for("[ Cancel ]");
+    dashboard.keys("\t\r");
+    bench.wait_for_record(|record| record["state"] == "destroying");
+    dashboard.lose();
+    dashboard.wait_for_end();
+    let record = bench.get(&id);
+    assert_eq!((&record["state"], &record["leftovers"]), (&json!("destroyed"), &json!([])));
+    bench.assert_unchanged(DOCKER, &before);
 }
 
 fn console_has(console: &Console, what: &str) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{Access, access, statvfs};
 use tokio::process::Command;
 
-use crate::config::{Config, Environment, Overrides, Paths};
+use crate::config::{Colours, Config, Environment, Overrides, Paths, Terminal};
 use crate::domain::fault::Fault;
 use crate::domain::profile::Bytes;
 use crate::domain::request::{Check, CheckState};
@@ -187,38 +187,32 @@ fn terminal(environment: &Environment) -> Check {
     if !io::stdout().is_terminal() {
         return check(name, CheckState::Ok, "none here; the dashboard and shell need one".to_owned());
     }
-    let term = environment.text("TERM").unwrap_or_default();
-    if matches!(term, "" | "dumb") {
-        let message = "TERM does not say what it can; the dashboard may not be drawn".to_owned();
+    let terminal = Terminal::of(environment);
+    let Some(kind) = terminal.kind else {
+        let message = "TERM does not say what it can; the dashboard cannot be drawn".to_owned();
         return hinted(check(name, CheckState::Warning, message), "set TERM, such as TERM=xterm-256color");
-    }
-    let mut words = vec![term.to_owned()];
+    };
+    let mut words = vec![kind.to_owned()];
     words.extend(rustix::termios::tcgetwinsize(io::stdout()).map(|size| format!("{}x{}", size.ws_col, size.ws_row)));
-    words.push(colours(environment, term).to_owned());
-    if is_utf8(environment) {
+    words.push(colours(environment, terminal.colours).to_owned());
+    if terminal.utf8 {
         return check(name, CheckState::Ok, words.join(", "));
     }
     words.push("the locale is not UTF-8".to_owned());
-    hinted(check(name, CheckState::Warning, words.join(", ")), "--ascii draws with ASCII characters only")
+    hinted(
+        check(name, CheckState::Warning, words.join(", ")),
+        "the dashboard draws with ASCII characters only; set LANG, such as LANG=C.UTF-8",
+    )
 }
 
-fn colours(environment: &Environment, term: &str) -> &'static str {
-    if environment.text("NO_COLOR").is_some() {
-        "no colours (NO_COLOR)"
-    } else if matches!(environment.text("COLORTERM"), Some("truecolor" | "24bit")) {
-        "true colours"
-    } else if term.contains("256color") {
-        "256 colours"
-    } else {
-        "16 colours"
+fn colours(environment: &Environment, colours: Colours) -> &'static str {
+    match colours {
+        Colours::None if environment.text("NO_COLOR").is_some() => "no colours (NO_COLOR)",
+        Colours::None => "no colours",
+        Colours::Sixteen => "16 colours",
+        Colours::Indexed => "256 colours",
+        Colours::True => "true colours",
     }
-}
-
-/// As the C library reads it: the first of the three that is set counts.
-fn is_utf8(environment: &Environment) -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
-    let locale = locale.unwrap_or_default().to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 fn counted(count: usize, word: &str) -> String {
@@ -285,17 +279,5 @@ mod tests {
         assert_eq!(writable(&deep, false), Ok(folder.path()));
         assert!(!folder.path().join("a").exists());
         assert!(writable(folder.path(), false).is_err_and(|why| why.ends_with("is a directory")));
-    }
-
-    #[test]
-    fn the_first_locale_that_is_set_counts() {
-        for (pairs, expected) in [
-            (vec![("LANG", "de_DE.UTF-8")], true),
-            (vec![("LANG", "C.utf8"), ("LC_ALL", "C")], false),
-            (vec![("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8"), ("LANG", "C")], true),
-            (vec![], false),
-        ] {
-            assert_eq!(is_utf8(&Environment::from_pairs(pairs.clone())), expected, "{pairs:?}");
-        }
     }
 }

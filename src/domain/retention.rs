@@ -49,6 +49,7 @@ impl OldRule {
             return Err(format!("it is not older than {}", Seconds(least)));
         }
         Ok(match self.keep {
+            Some(_) if newer == 1 => format!("1 newer one of sandbox {sandbox} is there"),
             Some(_) => format!("{newer} newer ones of sandbox {sandbox} are there"),
             None => format!("{} old", Seconds(age_s)),
         })

@@ -1,5 +1,7 @@
 //! Text from hosts and users, made safe for a screen or a table (semantics 11). Never applied to `--json`.
 
+use std::path::{Path, PathBuf};
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -92,6 +94,15 @@ fn strip_escapes(text: &str) -> String {
         }
     }
     out
+}
+
+/// A path as typed, with `~` at its beginning as the home directory.
+pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    }
 }
 
 /// Bytes as lowercase hexadecimal digits.

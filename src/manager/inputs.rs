@@ -8,6 +8,7 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::profile::{InputKind, Profile};
+use crate::domain::text::expand_home;
 use crate::manager::SandboxManager;
 
 impl SandboxManager {
@@ -24,7 +25,7 @@ impl SandboxManager {
                 continue;
             }
             let Some(value) = inputs.get_mut(name) else { continue };
-            let given = expand(value, home.as_deref());
+            let given = expand_home(value, home.as_deref());
             let real = tokio::fs::canonicalize(&given).await.map_err(|error| {
                 Fault::invalid_input(name, format!("{name}: no directory {value:?} is here"))
                     .because(error)
@@ -53,7 +54,7 @@ impl SandboxManager {
         let local = HostName::new(HostName::LOCAL);
         let configured = self.parts.transports.spec(&local).map(|spec| spec.workspace_root);
         let roots = configured.into_iter().chain(self.parts.catalogue.workspace_roots());
-        let mut roots: Vec<PathBuf> = roots.map(|root| expand(&root, home)).collect();
+        let mut roots: Vec<PathBuf> = roots.map(|root| expand_home(&root, home)).collect();
         let machine = self.parts.installation.stamp().await?.machine_id;
         let is_here = |host: &HostName, identity: Option<&HostIdentity>| {
             host.same(local.as_str()) || identity.is_some_and(|identity| identity.machine_id == machine)
@@ -69,20 +70,12 @@ impl SandboxManager {
         let home = self.parts.settings.home.as_deref();
         for (name, _) in profile.inputs.iter().filter(|(_, spec)| spec.kind == InputKind::Directory) {
             let Some(value) = inputs.get_mut(name) else { continue };
-            let given = expand(value, home);
+            let given = expand_home(value, home);
             let whole = std::fs::canonicalize(&given).or_else(|_| std::path::absolute(&given));
             if let Some(text) = whole.ok().as_deref().and_then(Path::to_str) {
                 text.clone_into(value);
             }
         }
-    }
-}
-
-fn expand(path: &str, home: Option<&Path>) -> PathBuf {
-    match (path.strip_prefix('~'), home) {
-        (Some(""), Some(home)) => home.to_owned(),
-        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-        _ => PathBuf::from(path),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs effects on the client, each in a task of its own, and answers with a message: on failure too, and on a
 //! panic. The tasks are owned here: they hear "stop" and are waited for.
 
+mod complete;
 mod follow;
 mod snapshots;
 mod verbs;
@@ -30,6 +31,8 @@ use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
+/// Reason of a target that is not begun any more.
+const NOT_BEGUN: &str = "the dashboard had ended before it was begun";
 /// How many kept events are handed over.
 const EVENTS: usize = 300;
 
@@ -72,6 +75,11 @@ impl Effects {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(Duration::from_millis(500), self.tasks.wait()).await;
+    }
+
+    /// From now on no target of a bulk is begun that was not begun before.
+    pub fn begin_nothing(&self) {
+        self.begun.close();
     }
 
     /// Runs one effect. Those of the terminal are the loop's and do nothing here.
@@ -142,6 +150,13 @@ impl Effects {
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
             Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
+            Effect::Complete(typed, home, folders) => {
+                let queue = self.queue.clone();
+                self.tasks.spawn_blocking(move || {
+                    let completion = complete::complete(&typed, home.as_deref(), folders);
+                    let _ = queue.blocking_send(Msg::Completed(typed, completion));
+                });
+            }
             Effect::Snapshots | Effect::Extensions | Effect::Compare(..) | Effect::PatchStatus(_) => self.look(effect),
             verb => self.work(verb),
         }

@@ -21,9 +21,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::input::Input;
-use super::{Console, Ears, Msg, Signals, draw_failed, ended_by, terminal, unusable};
+use super::stop::{EndSignal, Stop, draw_failed, failed};
+use super::{Console, Ears, Msg, terminal};
 use crate::client::{Problem, ShellRequest};
-use crate::domain::fault::{Code, Fault};
+use crate::domain::fault::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::output::Interactive;
 use crate::domain::text::clean_line;
@@ -56,7 +57,7 @@ impl Console {
         title: &str,
         input: &mut Input,
         ears: &mut Ears,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop> {
         self.draw()?;
         terminal::interruptible(true).map_err(draw_failed)?;
         let client = self.effects.client();
@@ -81,7 +82,7 @@ impl Console {
         snapshot: SnapshotId,
         input: &mut Input,
         ears: &mut Ears,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop> {
         let written = match draft() {
             Err(error) => Err(not_written(&error)),
             Ok(file) => {
@@ -109,7 +110,7 @@ impl Console {
         title: &str,
         input: &mut Input,
         ears: &mut Ears,
-    ) -> Result<ShellEnd, Fault> {
+    ) -> Result<ShellEnd, Stop> {
         self.away = true;
         terminal::restore();
         let began = Instant::now();
@@ -124,7 +125,7 @@ impl Console {
                     shell.stand_back();
                     terminal::stop_here(&mut ears.signals.continued)
                         .await
-                        .map_err(|error| unusable("the process cannot be stopped", error))?;
+                        .map_err(|error| failed("the process cannot be stopped", error))?;
                     shell.go_on();
                 }
                 None => {}
@@ -154,19 +155,19 @@ impl Console {
         ears: &mut Ears,
         interruptible: bool,
         work: impl Future<Output = T>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, Stop> {
         tokio::pin!(work);
         let start = Instant::now();
         loop {
             tokio::select! {
                 biased;
-                end = Signals::end(&mut ears.signals.ends) => match end {
+                signal = ears.signals.ends.next() => match signal {
                     // The keyboard's signals are for whoever has the terminal.
-                    "SIGINT" | "SIGQUIT" if interruptible => return Ok(None),
-                    "SIGINT" | "SIGQUIT" => {}
-                    end => return Err(ended_by(end)),
+                    EndSignal::Interrupt | EndSignal::Quit if interruptible => return Ok(None),
+                    EndSignal::Interrupt | EndSignal::Quit => {}
+                    EndSignal::HangUp | EndSignal::Terminate => return Err(Stop::Signal(signal)),
                 },
-                _ = &mut ears.gone => return Err(ended_by("hang-up")),
+                _ = &mut ears.gone => return Err(Stop::Signal(EndSignal::HangUp)),
                 value = &mut work => return Ok(Some(value)),
                 () = tokio::time::sleep_until(self.frame_due(start)), if self.dirty && !self.away => self.draw()?,
                 Some(msg) = ears.inbox.recv() => drop(self.take_all(msg, &mut ears.inbox)?),

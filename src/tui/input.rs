@@ -43,6 +43,9 @@ impl Input {
     /// The next event; none when the terminal is gone. Safe to drop at any await: nothing is lost.
     pub(super) async fn next(&mut self) -> io::Result<Option<Event>> {
         loop {
+            if let Some(event) = self.decoder.second() {
+                return Ok(Some(event));
+            }
             match self.byte()? {
                 Byte::Some(byte) => {
                     let event = self.decoder.push(byte);

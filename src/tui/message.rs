@@ -36,6 +36,8 @@ pub enum Msg {
     Mouse(MouseEvent),
     /// The terminal has another size.
     Resize(u16, u16),
+    /// A frame is on the screen, with everything as it is.
+    Drawn,
     /// A second passed.
     Tick(Time),
     /// The console is back in the foreground.
@@ -112,6 +114,8 @@ pub enum Msg {
     RolledOut(JobId, Result<Vec<RolloutItem>, Problem>),
     /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.
     Written(SnapshotId, Result<Option<String>, Problem>),
+    /// A path, as it was typed, and its completion.
+    Completed(String, Completion),
     /// A shell gave the terminal back: what it was called, and how it ended.
     ShellEnded(String, ShellEnd),
 }
@@ -125,6 +129,17 @@ pub struct LogBatch {
     pub lines: Vec<Arc<LogText>>,
     /// A place among the batches on the way; it is free again when the batch was taken.
     pub(super) _place: OwnedSemaphorePermit,
+}
+
+/// Completion of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completion {
+    /// This text, whole or as far as all choices agree.
+    To(String),
+    /// The names that it may be.
+    Choices(Vec<String>),
+    /// There is nothing to complete: it is whole, or nothing begins so.
+    Nothing,
 }
 
 /// A target that is looked at once more before anything is done to it.
@@ -253,6 +268,8 @@ pub enum Effect {
     RollOut(JobId, RolloutRequest),
     /// Begins no further sandbox of a rollout.
     StopRollout(JobId),
+    /// Finds out what a path can be completed to: as typed, what `~` means, and whether only folders will do.
+    Complete(String, Option<PathBuf>, bool),
     /// Frees records that are no longer shown, off the UI's thread.
     Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.

@@ -10,6 +10,7 @@ mod input;
 pub mod keymap;
 mod message;
 pub mod model;
+mod stop;
 mod terminal;
 pub mod update;
 pub mod view;
@@ -17,25 +18,26 @@ pub mod view;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossterm::event::Event;
 use ratatui::backend::{Backend as _, ClearType};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval};
 
 pub use handover::ShellEnd;
 use input::Input;
-pub use message::{Effect, Frozen, FrozenSnapshot, Later, Msg};
-use model::{Filter, Load, Look, Model, Remembered, ThemeName};
+pub use message::{Completion, Effect, Frozen, FrozenSnapshot, Later, Msg};
+use model::{Load, Look, Model, Remembered, ThemeName};
+pub use stop::{EndSignal, Ended};
+use stop::{Signals, Stop, draw_failed, failed};
 use terminal::Tty;
 use update::update;
 
 use crate::client::{Client, ShellRequest};
 use crate::domain::Time;
-use crate::domain::fault::{Code, Fault};
+use crate::domain::fault::Fault;
 use crate::domain::name::SnapshotId;
 
 /// Least time between two frames.
@@ -44,8 +46,6 @@ const FRAME: Duration = Duration::from_millis(16);
 const FIRST: Duration = Duration::from_millis(20);
 /// Messages that may wait; a full queue slows the senders down.
 const QUEUE: usize = 1024;
-/// How long an orderly end may take after the terminal is gone.
-const GONE: Duration = Duration::from_millis(700);
 
 /// How the dashboard tells something to an operator who looks elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,8 +78,10 @@ pub struct Options {
     pub notify: Notify,
     /// The time zone of every screen.
     pub zone: jiff::tz::TimeZone,
-    /// Where pane, sort and filter are remembered; none: nowhere.
+    /// Where pane and sort are remembered; none: nowhere.
     pub state_file: Option<PathBuf>,
+    /// The home directory, which `~` means in a path.
+    pub home: Option<PathBuf>,
     /// The clock.
     pub clock: fn() -> Time,
 }
@@ -96,16 +98,18 @@ impl Default for Options {
             notify: Notify::default(),
             zone: jiff::tz::TimeZone::system(),
             state_file: None,
+            home: None,
             clock: || Time::new(jiff::Timestamp::now()),
         }
     }
 }
 
-/// Runs the dashboard on this terminal until the operator leaves. The caller closes the client.
+/// Runs the dashboard on this terminal until the operator leaves, a signal ends it, or the terminal is gone: then what runs
+/// is finished first, without it. The caller closes the client, which rolls back what still runs.
 ///
 /// Errors: `invalid_config` for keys that clash (before the terminal is touched), `internal` when the terminal
-/// cannot be used, `cancelled` when a signal or the terminal's end stopped it (`details.signal`).
-pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<(), Fault> {
+/// cannot be used.
+pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Fault> {
     let model = model_of(client.as_ref(), &options)?;
     let (queue, inbox) = mpsc::channel(QUEUE);
     let effects = effects::Effects::new(client, queue, options.state_file.clone());
@@ -114,8 +118,7 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<(), Fault>
         effects.run(effect);
     }
     let signals = Signals::new().map_err(|error| unusable("signals cannot be heard", error))?;
-    let done = Arc::new(AtomicBool::new(false));
-    let gone = watch(Arc::clone(&done))?;
+    let gone = watch()?;
     // Our theme knows NO_COLOR; crossterm's own handling of it would cancel reverse video.
     crossterm::style::force_color_output(true);
     let guard = terminal::Guard::new(model.mouse).map_err(|error| unusable("the terminal cannot be used", error))?;
@@ -126,17 +129,22 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<(), Fault>
     let mut console = Console { model, tty, effects, notify, clock, dirty: true, drawn: None, away: false };
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let outcome = console.run(input, Ears { inbox, signals, gone, tick }).await;
-    let hung_up =
-        matches!(&outcome, Err(fault) if fault.details.get("signal").is_some_and(|signal| signal == "hang-up"));
-    // After a hang-up the watch stays armed: the process must not outlive its terminal for long.
-    done.store(!hung_up, Ordering::SeqCst);
+    let mut ears = Ears { inbox, signals, gone, tick };
+    let mut outcome = console.run(input, &mut ears).await;
     drop(guard);
+    if matches!(outcome, Err(Stop::Signal(EndSignal::HangUp))) {
+        outcome = console.finish_without_screen(&mut ears).await;
+    }
+    drop(ears);
     console.effects.stop().await;
     if let Some(path) = &options.state_file {
         let _ = effects::write_state(path, &console.model.remembered());
     }
-    outcome
+    match outcome {
+        Ok(()) => Ok(Ended::Left),
+        Err(Stop::Signal(signal)) => Ok(Ended::By(signal)),
+        Err(Stop::Failed(fault)) => Err(fault),
+    }
 }
 
 /// The model at start: what the options say and the last run left.
@@ -144,6 +152,7 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     let mut model = Model::new((options.clock)(), keymap::Keymap::new(&options.keys)?);
     model.look = Look { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
     model.read_only = options.read_only;
+    model.home.clone_from(&options.home);
     model.refresh = options.refresh.max(Duration::from_millis(500));
     model.actor = client.actor().to_string();
     model.zone = options.zone.clone();
@@ -155,8 +164,6 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     if let Some(sort) = remembered.sort {
         model.sandboxes.set_sort(sort);
     }
-    model.sandboxes.set_filter(Filter::parse(&remembered.filter));
-    model.snapshots.set_filter(Filter::parse(&remembered.snapshots_filter));
     Ok(model)
 }
 
@@ -164,18 +171,14 @@ fn unusable(message: &str, error: std::io::Error) -> Fault {
     Fault::internal(message).because(error)
 }
 
-/// Watches for the terminal's end in a thread of its own: crossterm does not notice it, its reader spins. If an
-/// orderly end does not come soon after, the process ends here; what it was at is recovered by the next one.
-fn watch(done: Arc<AtomicBool>) -> Result<oneshot::Receiver<()>, Fault> {
+/// Watches for the terminal's end in a thread of its own: a hang-up does not come as something to read everywhere, nor does
+/// every owner of a terminal send the signal.
+fn watch() -> Result<oneshot::Receiver<()>, Fault> {
     let (tell, gone) = oneshot::channel();
     let tty = terminal::input().map_err(|error| unusable("the dashboard needs a terminal", error))?;
     let watcher = move || {
         if terminal::wait_for_hang_up(&tty) {
             let _ = tell.send(());
-            std::thread::sleep(GONE);
-            if !done.load(Ordering::SeqCst) {
-                std::process::exit(129);
-            }
         } else {
             // It cannot be watched here: never answer, rather than answer wrongly.
             std::mem::forget(tell);
@@ -184,40 +187,6 @@ fn watch(done: Arc<AtomicBool>) -> Result<oneshot::Receiver<()>, Fault> {
     let spawned = std::thread::Builder::new().name("terminal-watch".to_owned()).spawn(watcher);
     spawned.map_err(|error| unusable("the terminal cannot be watched", error))?;
     Ok(gone)
-}
-
-/// Signals that end or wake a console.
-struct Signals {
-    ends: [(Signal, &'static str); 4],
-    continued: Signal,
-    resized: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        let of = |kind, name| signal(kind).map(|stream| (stream, name));
-        Ok(Self {
-            ends: [
-                of(SignalKind::terminate(), "SIGTERM")?,
-                of(SignalKind::hangup(), "hang-up")?,
-                of(SignalKind::interrupt(), "SIGINT")?,
-                of(SignalKind::quit(), "SIGQUIT")?,
-            ],
-            continued: signal(SignalKind::from_raw(terminal::continued()))?,
-            resized: signal(SignalKind::window_change())?,
-        })
-    }
-
-    /// The name of the signal that ends the console.
-    async fn end(ends: &mut [(Signal, &'static str); 4]) -> &'static str {
-        let [a, b, c, d] = ends;
-        tokio::select! {
-            _ = a.0.recv() => a.1,
-            _ = b.0.recv() => b.1,
-            _ = c.0.recv() => c.1,
-            _ = d.0.recv() => d.1,
-        }
-    }
 }
 
 /// What the loop hears besides keys.
@@ -264,22 +233,21 @@ impl Console {
         Ok(())
     }
 
-    async fn run(&mut self, mut input: Input, mut ears: Ears) -> Result<(), Fault> {
+    async fn run(&mut self, mut input: Input, ears: &mut Ears) -> Result<(), Stop> {
         let start = Instant::now();
-        let size = self.tty.size().map_err(draw_failed)?;
-        self.take(Msg::Resize(size.width, size.height))?;
+        self.resized()?;
         loop {
             let next = tokio::select! {
                 biased;
-                end = Signals::end(&mut ears.signals.ends) => return Err(ended_by(end)),
-                _ = &mut ears.gone => return Err(ended_by("hang-up")),
+                signal = ears.signals.ends.next() => return Err(Stop::Signal(signal)),
+                _ = &mut ears.gone => return Err(Stop::Signal(EndSignal::HangUp)),
                 _ = ears.signals.continued.recv() => { self.resume()?; Next::On }
-                // Only that it changed is said; how large it is now is read where it is drawn.
-                _ = ears.signals.resized.recv() => { self.dirty = true; Next::On }
+                // Before the next key: what does not fit on the screen any more is not there.
+                _ = ears.signals.resized.recv() => self.resized()?,
                 event = input.next() => match event {
                     Ok(Some(event)) => self.input(event)?,
-                    Ok(None) => return Err(ended_by("hang-up")),
-                    Err(error) => return Err(unusable("the terminal cannot be read", error)),
+                    Ok(None) => return Err(Stop::Signal(EndSignal::HangUp)),
+                    Err(error) => return Err(failed("the terminal cannot be read", error)),
                 },
                 () = tokio::time::sleep_until(self.frame_due(start)), if self.dirty => { self.draw()?; Next::On }
                 Some(msg) = ears.inbox.recv() => self.take_all(msg, &mut ears.inbox)?,
@@ -289,8 +257,8 @@ impl Console {
                 Next::On => {}
                 Next::Quit => return Ok(()),
                 Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
-                Next::Shell(request, title) => self.hand_over(*request, &title, &mut input, &mut ears).await?,
-                Next::Write(snapshot) => self.write_patch(snapshot, &mut input, &mut ears).await?,
+                Next::Shell(request, title) => self.hand_over(*request, &title, &mut input, ears).await?,
+                Next::Write(snapshot) => self.write_patch(snapshot, &mut input, ears).await?,
             }
             // What was waited for may have ended while a shell had the terminal.
             if update::may_leave(&self.model) {
@@ -308,7 +276,7 @@ impl Console {
         }
     }
 
-    fn input(&mut self, event: Event) -> Result<Next, Fault> {
+    fn input(&mut self, event: Event) -> Result<Next, Stop> {
         let msg = match event {
             Event::Key(key) => Msg::Key(key),
             Event::Paste(text) => Msg::Paste(text),
@@ -320,7 +288,7 @@ impl Console {
     }
 
     /// Takes a message and those that wait behind it, but not so many that a key would wait.
-    fn take_all(&mut self, msg: Msg, inbox: &mut mpsc::Receiver<Msg>) -> Result<Next, Fault> {
+    fn take_all(&mut self, msg: Msg, inbox: &mut mpsc::Receiver<Msg>) -> Result<Next, Stop> {
         let mut next = self.take(msg)?;
         for _ in 0..64 {
             if next != Next::On {
@@ -332,7 +300,7 @@ impl Console {
         Ok(next)
     }
 
-    fn take(&mut self, msg: Msg) -> Result<Next, Fault> {
+    fn take(&mut self, msg: Msg) -> Result<Next, Stop> {
         // Reminders show nothing by themselves.
         self.dirty |= !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue);
         let mut next = Next::On;
@@ -357,11 +325,8 @@ impl Console {
         Ok(next)
     }
 
-    fn draw(&mut self) -> Result<(), Fault> {
-        let size = self.tty.size().map_err(draw_failed)?;
-        if (size.width, size.height) != self.model.size {
-            self.take(Msg::Resize(size.width, size.height))?;
-        }
+    fn draw(&mut self) -> Result<(), Stop> {
+        self.resized()?;
         let model = &self.model;
         let drawn = terminal::on_screen(|| {
             self.tty.draw(|frame| {
@@ -371,29 +336,32 @@ impl Console {
             })
         });
         drawn.map_err(draw_failed)?;
+        self.take(Msg::Drawn)?;
         self.dirty = false;
         self.drawn = Some(Instant::now());
         Ok(())
     }
 
+    /// Takes the terminal's size, if it is another one.
+    fn resized(&mut self) -> Result<Next, Stop> {
+        self.dirty = true;
+        let size = self.tty.size().map_err(draw_failed)?;
+        if (size.width, size.height) == self.model.size {
+            return Ok(Next::On);
+        }
+        self.take(Msg::Resize(size.width, size.height))
+    }
+
     /// Gives the terminal back, stops, and comes back when the shell says so.
-    async fn suspend(&mut self, continued: &mut Signal) -> Result<(), Fault> {
+    async fn suspend(&mut self, continued: &mut Signal) -> Result<(), Stop> {
         terminal::restore();
-        terminal::stop_here(continued).await.map_err(|error| unusable("the process cannot be stopped", error))?;
+        terminal::stop_here(continued).await.map_err(|error| failed("the process cannot be stopped", error))?;
         self.resume()
     }
 
-    fn resume(&mut self) -> Result<(), Fault> {
+    fn resume(&mut self) -> Result<(), Stop> {
         terminal::enter(self.model.mouse).map_err(draw_failed)?;
         self.take(Msg::Resumed)?;
         Ok(())
     }
-}
-
-fn draw_failed(error: std::io::Error) -> Fault {
-    unusable("the terminal cannot be written", error)
-}
-
-fn ended_by(signal: &str) -> Fault {
-    Fault::new(Code::Cancelled, format!("the dashboard was ended by {signal}")).detail("signal", signal)
 }

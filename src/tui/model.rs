@@ -7,6 +7,7 @@ mod failure;
 mod fields;
 mod filter;
 mod form;
+mod frame;
 mod hosts;
 mod job;
 mod jobs;
@@ -29,8 +30,10 @@ mod window;
 mod words;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 pub use activity::{Activity, ActivityLine};
@@ -43,10 +46,10 @@ pub use hosts::{Host, Hosts, Standing};
 pub use job::{Elsewhere, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
-pub use layout::{Area, Column, Placed, Screen};
+pub use layout::{Area, Column, Placed, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place};
-pub use palette::palette_matches;
+pub use palette::Offer;
 pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use patches::{PatchRow, Patches};
 pub use reading::Page;
@@ -206,6 +209,8 @@ pub struct Model {
     pub read_only: bool,
     /// Who acts.
     pub actor: String,
+    /// The home directory, which `~` means in a path.
+    pub home: Option<PathBuf>,
     /// What each key does.
     pub keymap: Keymap,
     /// The pane that keys act on.
@@ -238,6 +243,10 @@ pub struct Model {
     pub leaving: Option<Leaving>,
     /// Ids that an event named and that were not read again yet.
     pub stale: BTreeSet<SandboxId>,
+    /// Keys that wait for a path to be completed: where they go is known then. None: no path is.
+    pub held: Option<Vec<KeyEvent>>,
+    /// The sandbox, not in the list, whose details are wanted as soon as it was read.
+    pub wanted: Option<SandboxId>,
     /// Whether events arrive.
     pub listening: bool,
     /// How long a read of everything is good for.
@@ -272,6 +281,7 @@ impl Model {
             look: Look::default(),
             read_only: false,
             actor: String::new(),
+            home: None,
             keymap,
             focus: Pane::Sandboxes,
             below: Pane::Activity,
@@ -288,6 +298,8 @@ impl Model {
             mouse: true,
             leaving: None,
             stale: BTreeSet::new(),
+            held: None,
+            wanted: None,
             listening: false,
             refresh: Duration::from_secs(2),
             read_at: None,
@@ -350,11 +362,6 @@ impl Model {
 
     /// What is to be remembered for the next run.
     pub fn remembered(&self) -> Remembered {
-        Remembered {
-            pane: Some(self.focus),
-            sort: Some(self.sandboxes.sort()),
-            filter: self.sandboxes.filter().text().to_owned(),
-            snapshots_filter: self.snapshots.filter().text().to_owned(),
-        }
+        Remembered { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
     }
 }

@@ -26,6 +26,11 @@ use crate::tui::model::{Model, Overlay};
 /// Takes a message; what is to be done because of it comes back.
 pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = match msg {
+        Msg::Drawn => {
+            // Nothing that anybody sees changes by it.
+            model.drawn();
+            return Vec::new();
+        }
         Msg::Key(key) => keys::key(model, key),
         Msg::Paste(text) => keys::paste(model, &text),
         Msg::Mouse(event) => mouse::mouse(model, event),
@@ -71,6 +76,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
         Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),
         Msg::Written(id, answer) => patches::written(model, &id, answer),
+        Msg::Completed(typed, completion) => fields::completed(model, &typed, completion),
         Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
     effects.extend(logs::end_when_closed(model));
@@ -96,6 +102,9 @@ pub fn start(model: &Model) -> Vec<Effect> {
 
 /// Keeps what depends on the screen's size within it.
 fn settle(model: &mut Model) {
+    if model.is_blind() {
+        model.close_acting();
+    }
     let screen = model.screen();
     model.sandboxes.set_height(usize::from(screen.list.height));
     model.snapshots.set_height(usize::from(screen.snapshots.height));

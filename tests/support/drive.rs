@@ -64,7 +64,7 @@ pub(crate) fn list(model: &mut Model, records: Vec<SandboxRecord>) -> Vec<Effect
     update(model, Msg::Listed(Ok(entries)))
 }
 
-fn key_event(word: &str) -> KeyEvent {
+pub(crate) fn key_event(word: &str) -> KeyEvent {
     let (word, modifiers) = match word.strip_prefix("ctrl-") {
         Some(rest) => (rest, KeyModifiers::CONTROL),
         None => (word, KeyModifiers::NONE),
@@ -86,9 +86,14 @@ fn key_event(word: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// Presses keys, separated by spaces; all effects come back.
+/// Presses keys, separated by spaces, each when what the one before did is on the screen; all effects come back.
 pub(crate) fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
-    keys.split(' ').flat_map(|word| update(model, Msg::Key(key_event(word)))).collect()
+    let press = |word| {
+        let effects = update(model, Msg::Key(key_event(word)));
+        update(model, Msg::Drawn);
+        effects
+    };
+    keys.split(' ').flat_map(press).collect()
 }
 
 pub(crate) fn type_text(model: &mut Model, text: &str) -> Vec<Effect> {
@@ -185,6 +190,7 @@ impl Drive {
     pub(crate) fn press(&mut self, keys: &str) {
         for word in keys.split(' ') {
             self.take(Msg::Key(key_event(word)));
+            self.take(Msg::Drawn);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,21 @@ struct Seen {
 }
 
 impl Seen {
+    /// A screen of this size, with whatever comes from a reader.
+    fn through(mut reader: impl Read + Send + 'static, columns: u16, rows: u16) -> Arc<Mutex<Self>> {
+        let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
+        let screen = vt100::Parser::new(rows, columns, 0);
+        let seen = Arc::new(Mutex::new(Self { screen, raw: Vec::new(), last: Instant::now() }));
+        let kept = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                kept.lock().unwrap().take(&buffer[..read]);
+            }
+        });
+        seen
+    }
+
     fn take(&mut self, bytes: &[u8]) {
         self.screen.process(bytes);
         self.raw.extend_from_slice(bytes);
@@ -62,26 +78,14 @@ impl Console {
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
         command.env("USER", "tester");
         for (name, value) in env {
             command.env(name, value);
         }
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
-        let screen = vt100::Parser::new(rows, columns, 0);
-        let seen = Arc::new(Mutex::new(Seen { screen, raw: Vec::new(), last: Instant::now() }));
-        let mut reader = pair.master.try_clone_reader().unwrap();
-        let kept = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            let mut buffer = [0; 8192];
-            while let Ok(read) = reader.read(&mut buffer) {
-                if read == 0 {
-                    break;
-                }
-                kept.lock().unwrap().take(&buffer[..read]);
-            }
-        });
+        let seen = Seen::through(pair.master.try_clone_reader().unwrap(), columns, rows);
         let writer = pair.master.take_writer().unwrap();
         Self { child, master: pair.master, writer, seen }
     }
@@ -116,18 +120,7 @@ impl Console {
 
     /// Waits until the screen is as wanted; the whole screen as it is then, and no part of a frame.
     pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let (text, whole) = {
-                let seen = self.seen.lock().unwrap();
-                (seen.screen.screen().contents(), seen.is_whole())
-            };
-            if whole && wanted(&text) {
-                return text;
-            }
-            assert!(Instant::now() < until, "the screen never showed {what:?}:\n{text}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until(&self.seen, what, wanted)
     }
 
     /// The exit status, or a panic when the process is still there after `limit`.
@@ -147,5 +140,90 @@ impl Drop for Console {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+fn wait_until(seen: &Mutex<Seen>, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let (text, whole) = {
+            let seen = seen.lock().unwrap();
+            (seen.screen.screen().contents(), seen.is_whole())
+        };
+        if whole && wanted(&text) {
+            return text;
+        }
+        assert!(Instant::now() < until, "the screen never showed {what:?}:\n{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A dashboard on a terminal that can be taken away: script(1) owns it, and when that is killed nobody holds the other end
+/// any more.
+#[allow(dead_code, reason = "not everyone needs it")]
+pub(crate) struct Owned {
+    owner: std::process::Child,
+    dashboard: std::path::PathBuf,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[allow(dead_code, reason = "not everyone needs it")]
+impl Owned {
+    /// Starts the binary with these arguments and this environment, and waits until it has the screen.
+    pub(crate) fn start(args: &[&str], env: &[(&str, &Path)]) -> Self {
+        let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
+        let line = format!("stty cols 140 rows 44; exec '{}' {}", env!("CARGO_BIN_EXE_sandboxer"), words.join(" "));
+        let mut command = Command::new("script");
+        command
+            .args(["-qfc", &line, "/dev/null"])
+            .envs(env.iter().copied())
+            .env("TERM", "xterm-256color")
+            .env("LANG", "C.UTF-8");
+        let mut owner = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let seen = Seen::through(owner.stdout.take().unwrap(), 140, 44);
+        let mut owned = Self { owner, dashboard: std::path::PathBuf::new(), seen };
+        owned.wait_for("Sandboxes");
+        let children = format!("/proc/{0}/task/{0}/children", owned.owner.id());
+        let number = std::fs::read_to_string(children).unwrap().trim().to_owned();
+        owned.dashboard = Path::new("/proc").join(number);
+        assert!(owned.is_there(), "the dashboard {:?} does not run", owned.dashboard);
+        owned
+    }
+
+    /// Waits until the screen holds this.
+    pub(crate) fn wait_for(&self, what: &str) {
+        wait_until(&self.seen, what, |text| text.contains(what));
+    }
+
+    /// Types keys.
+    pub(crate) fn keys(&mut self, keys: &str) {
+        self.owner.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Takes the terminal away.
+    pub(crate) fn lose(&mut self) {
+        self.owner.kill().unwrap();
+        self.owner.wait().unwrap();
+    }
+
+    /// Whether the dashboard still runs. What has ended has no program.
+    pub(crate) fn is_there(&self) -> bool {
+        std::fs::read_link(self.dashboard.join("exe")).is_ok()
+    }
+
+    /// Waits for the dashboard's end.
+    pub(crate) fn wait_for_end(&self) {
+        let until = Instant::now() + PATIENCE;
+        while self.is_there() {
+            assert!(Instant::now() < until, "process {:?} outlived its terminal", self.dashboard);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.owner.kill();
+        let _ = self.owner.wait();
     }
 }

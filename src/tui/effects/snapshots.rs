@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Effects;
 use super::verbs::{Changed, changed};
+use super::{Effects, NOT_BEGUN};
 use crate::client::{Client, PatchRequest, Problem, RolloutRequest, SnapshotQuery};
 use crate::domain::fault::Code;
 use crate::domain::name::OperationId;
@@ -53,7 +53,7 @@ impl Effects {
         match effect {
             Effect::Snapshot(job, frozen, request) => {
                 self.task(move |problem| Msg::SnapshotStarted(job, Err(problem)), async move {
-                    let _permit = begun.acquire().await;
+                    let Ok(_permit) = begun.acquire().await else { return Msg::Skipped(job, NOT_BEGUN.to_owned()) };
                     match changed(client.as_ref(), &frozen).await {
                         Some(Changed::Other(reason)) => Msg::Skipped(job, reason),
                         Some(Changed::Unknown(problem)) => Msg::SnapshotStarted(job, Err(problem)),
@@ -63,7 +63,7 @@ impl Effects {
             }
             Effect::DeleteSnapshot(job, frozen, request) => {
                 self.task(move |problem| Msg::SnapshotStarted(job, Err(problem)), async move {
-                    let _permit = begun.acquire().await;
+                    let Ok(_permit) = begun.acquire().await else { return Msg::Skipped(job, NOT_BEGUN.to_owned()) };
                     match snapshot_changed(client.as_ref(), &frozen).await {
                         Some(Changed::Other(reason)) => Msg::Skipped(job, reason),
                         Some(Changed::Unknown(problem)) => Msg::SnapshotStarted(job, Err(problem)),

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::Effects;
+use super::{Effects, NOT_BEGUN};
 use crate::client::{Client, Problem, Started};
 use crate::domain::fault::Code;
 use crate::domain::name::SandboxId;
@@ -39,7 +39,9 @@ impl Effects {
             Effect::Label(request) => {
                 let (id, lost) = (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
                 self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
-                    let _permit = begun.acquire().await;
+                    let Ok(_permit) = begun.acquire().await else {
+                        return Msg::Labelled(id, Err(Problem::new(Code::Cancelled, NOT_BEGUN)));
+                    };
                     Msg::Labelled(id, client.label(request).await.map(Box::new))
                 });
             }
@@ -64,7 +66,7 @@ impl Effects {
     {
         let (client, begun) = (self.client(), Arc::clone(&self.begun));
         self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-            let _permit = begun.acquire().await;
+            let Ok(_permit) = begun.acquire().await else { return Msg::Skipped(job, NOT_BEGUN.to_owned()) };
             match changed(client.as_ref(), &frozen).await {
                 Some(Changed::Unknown(problem)) => Msg::Started(job, Err(problem)),
                 Some(Changed::Other(reason)) => Msg::Skipped(job, reason),

@@ -1,4 +1,7 @@
 //! Bytes of a terminal as keys, mouse and pasted text: what xterm and its kin send in the modes that we put on.
+//!
+//! An Esc before a key is Alt, or it is the Esc key that a slow link joined with what was typed next: such a key has the
+//! modifier ALT, and who knows the bound keys decides. Where a sequence names its modifiers, Alt is META.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
@@ -13,6 +16,8 @@ const PASTE_ENDS: &[u8] = b"\x1b[201~";
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     begun: Vec<u8>,
+    /// A key that came whole behind another one, in one sequence that neither is part of.
+    second: Option<Event>,
     paste: Option<Vec<u8>>,
 }
 
@@ -39,6 +44,18 @@ impl Decoder {
             return None;
         }
         match read(&self.begun) {
+            Read::First(event, length) => {
+                self.begun.drain(..length);
+                match read(&self.begun) {
+                    Read::More => {}
+                    Read::Event(second) => {
+                        self.begun.clear();
+                        self.second = Some(second);
+                    }
+                    Read::Nothing | Read::First(..) => self.begun.clear(),
+                }
+                Some(event)
+            }
             Read::More if self.begun.len() < LONGEST => None,
             Read::More | Read::Nothing => {
                 self.begun.clear();
@@ -51,6 +68,11 @@ impl Decoder {
         }
     }
 
+    /// The event that came behind the last one.
+    pub(super) fn second(&mut self) -> Option<Event> {
+        self.second.take()
+    }
+
     /// Whether a sequence is begun that may be whole as it is: a bare `esc` looks like the beginning of an arrow.
     pub(super) fn is_begun(&self) -> bool {
         !self.begun.is_empty()
@@ -61,7 +83,6 @@ impl Decoder {
         let begun = std::mem::take(&mut self.begun);
         match begun.as_slice() {
             b"\x1b" => Some(key(KeyCode::Esc, KeyModifiers::NONE)),
-            b"\x1b\x1b" => Some(key(KeyCode::Esc, KeyModifiers::ALT)),
             [0x1b, letter @ (b'[' | b'O')] => Some(key(KeyCode::Char(char::from(*letter)), KeyModifiers::ALT)),
             _ => None,
         }
@@ -73,6 +94,8 @@ enum Read {
     More,
     Nothing,
     Event(Event),
+    /// So many bytes are a key alone; the rest begins something else.
+    First(Event, usize),
 }
 
 impl From<Option<Event>> for Read {
@@ -87,10 +110,15 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> Event {
 
 fn read(bytes: &[u8]) -> Read {
     match bytes {
-        [0x1b] | [0x1b, 0x1b | b'[' | b'O'] | [0x1b, b'[', b'['] => Read::More,
+        [0x1b] | [0x1b, b'[' | b'O'] | [0x1b, b'[', b'['] => Read::More,
+        [0x1b, 0x1b] => Read::First(key(KeyCode::Esc, KeyModifiers::NONE), 1),
         // The keypad's enter; after `ESC [` the same letter begins a report of the mouse.
         [0x1b, b'O', b'M'] => Read::Event(key(KeyCode::Enter, KeyModifiers::NONE)),
-        [0x1b, b'O', last] => Read::from(letter(*last).map(|code| key(code, KeyModifiers::NONE))),
+        [0x1b, b'O', last] => match letter(*last) {
+            Some(code) => Read::Event(key(code, KeyModifiers::NONE)),
+            // No key of a terminal: Esc, the letter, and whatever came next.
+            None => Read::First(key(KeyCode::Char('O'), KeyModifiers::ALT), 2),
+        },
         // The mouse of a terminal that does not know mode 1006: three bytes that must not become keys.
         [0x1b, b'[', b'M', report @ ..] => {
             if report.len() < 3 {
@@ -188,7 +216,7 @@ fn numbered(number: u16) -> Option<KeyCode> {
 /// xterm's number for modifiers: one more than their bits.
 fn modifiers(number: u16) -> KeyModifiers {
     let bits = number.saturating_sub(1);
-    [(1, KeyModifiers::SHIFT), (2, KeyModifiers::ALT), (4, KeyModifiers::CONTROL)]
+    [(1, KeyModifiers::SHIFT), (2, KeyModifiers::META), (4, KeyModifiers::CONTROL)]
         .into_iter()
         .filter(|(bit, _)| bits & bit != 0)
         .fold(KeyModifiers::NONE, |all, (_, modifier)| all | modifier)
@@ -225,7 +253,11 @@ mod tests {
     /// The events of some bytes, one by one, as short words.
     fn decoded(bytes: &[u8]) -> Vec<String> {
         let mut decoder = Decoder::default();
-        let mut events: Vec<Event> = bytes.iter().filter_map(|byte| decoder.push(*byte)).collect();
+        let mut events: Vec<Event> = Vec::new();
+        for byte in bytes {
+            events.extend(decoder.push(*byte));
+            events.extend(decoder.second());
+        }
         events.extend(decoder.give_up());
         let word = |event: &Event| match event {
             Event::Key(key) if key.modifiers == KeyModifiers::NONE => key.code.to_string(),
@@ -255,6 +287,11 @@ mod tests {
             (b"\x1bOP\x1b[15~\x1b[24~\x1b[[A", "F1 F5 F12 F1"),
             (b"\x1bx", "Alt+x"),
             (b"\x1b[", "Alt+["),
+            (b"\x1b\r\x1b\x03", "Alt+Enter Control+Alt+c"),
+            (b"\x1b\x1b", "Esc Esc"),
+            (b"\x1b\x1bw\x1b\x1b[A", "Esc Alt+w Esc Up"),
+            (b"\x1bOd\x1bOOq", "Alt+O d Alt+O Shift+O q"),
+            (b"\x1b[1;3A", "Meta+Up"),
             (b"\x1b[9999zq", "q"),
             (b"\x1b[I\x1b[Oq", "q"),
             (b"\xff\xfeq", "q"),

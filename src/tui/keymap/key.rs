@@ -55,12 +55,12 @@ impl Key {
         }
     }
 
-    /// From what the terminal sent.
+    /// From what the terminal sent. An Alt that is surely one comes as META.
     pub fn from_event(event: &KeyEvent) -> Self {
         Self {
             code: event.code,
             ctrl: event.modifiers.contains(KeyModifiers::CONTROL),
-            alt: event.modifiers.contains(KeyModifiers::ALT),
+            alt: event.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::META),
         }
     }
 

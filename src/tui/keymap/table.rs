@@ -54,6 +54,21 @@ impl Mode {
         }
     }
 
+    /// Whether what is typed goes into a text.
+    pub fn types_text(self) -> bool {
+        match self {
+            Self::Filter | Self::Form | Self::LogField | Self::LabelField | Self::Palette | Self::Confirm => true,
+            Self::Main
+            | Self::Paper
+            | Self::Picker
+            | Self::Jobs
+            | Self::Logs
+            | Self::Shell
+            | Self::Labels
+            | Self::Patches => false,
+        }
+    }
+
     /// Every mode, in the help's order.
     pub const ALL: &'static [Self] = &[
         Self::Main,
@@ -224,6 +239,31 @@ impl Action {
                 | Self::WritePatch
                 | Self::RemovePatch
                 | Self::RollOut
+        )
+    }
+
+    /// Another word for it, by which the palette finds it too.
+    pub fn alias(self) -> Option<&'static str> {
+        match self {
+            Self::Create => Some("new"),
+            Self::Destroy => Some("delete"),
+            Self::Recreate => Some("rebuild"),
+            _ => None,
+        }
+    }
+
+    /// Whether it only moves the cursor or the focus, which nobody does by name.
+    pub fn is_movement(self) -> bool {
+        matches!(
+            self,
+            Self::Down
+                | Self::Up
+                | Self::Top
+                | Self::Bottom
+                | Self::PageDown
+                | Self::PageUp
+                | Self::NextPane
+                | Self::PreviousPane
         )
     }
 

@@ -175,6 +175,8 @@ pub struct Confirm {
     pub again: bool,
     /// The first row of the targets on the screen.
     pub offset: usize,
+    /// Whether it was on the screen, as it is.
+    pub drawn: bool,
 }
 
 impl Confirm {
@@ -267,6 +269,7 @@ impl Confirm {
             typed: Input::default(),
             again: false,
             offset: 0,
+            drawn: false,
         }
     }
 

@@ -157,7 +157,9 @@ fn services(paper: &mut Paper, record: &SandboxRecord) {
 fn service_words(service: &Service) -> String {
     let mut words = vec![service.state.clone()];
     words.extend(service.exit_code.map(|code| format!("exit {code}")));
-    words.extend(service.restarts.filter(|count| *count > 0).map(|count| format!("restarted {count} times")));
+    let restarts = service.restarts.filter(|count| *count > 0);
+    let times = |count| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    words.extend(restarts.map(|count| format!("restarted {}", times(count))));
     words.extend(service.health.as_ref().map(|health| format!("health {health}")));
     words.join(", ")
 }

@@ -7,7 +7,7 @@ use tui_input::Input;
 use crate::client::Problem;
 use crate::domain::name::{check_label, check_name};
 use crate::domain::patch;
-use crate::domain::profile::{InputSpec, Seconds};
+use crate::domain::profile::{InputKind, InputSpec, Seconds};
 
 /// What a field sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,6 +175,16 @@ impl Field {
             FieldKey::RunIn => "runs in",
             FieldKey::Canary => "first",
         }
+    }
+
+    /// Whether it takes a path of this machine.
+    pub fn is_path(&self) -> bool {
+        self.key == FieldKey::Script || self.takes_folder()
+    }
+
+    /// Whether it takes the path of a folder.
+    pub fn takes_folder(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.kind == InputKind::Directory)
     }
 
     /// Whether an error's `details.field` means this one.

@@ -48,6 +48,8 @@ pub struct CreateForm {
     pub submitting: bool,
     /// An error that belongs to no field.
     pub error: Option<Problem>,
+    /// Whether this half of it was on the screen.
+    pub drawn: bool,
 }
 
 impl CreateForm {
@@ -63,6 +65,7 @@ impl CreateForm {
             generation: 0,
             submitting: false,
             error: None,
+            drawn: false,
         }
     }
 
@@ -96,7 +99,7 @@ impl CreateForm {
             }
         }
         self.fields = Fields::new(fields);
-        self.step = Step::Fill;
+        (self.step, self.drawn) = (Step::Fill, false);
         self.plan = Plan::Unasked;
         self.error = None;
         self.fields.check_all(false);

@@ -72,6 +72,8 @@ pub struct Labels {
     pub at: usize,
     /// The text field while it is open, and what is wrong with it.
     pub field: Option<(Input, Option<String>)>,
+    /// Whether it was on the screen.
+    pub drawn: bool,
     set: BTreeMap<String, String>,
     remove: BTreeSet<String>,
 }
@@ -95,6 +97,7 @@ impl Labels {
             targets: entries.into_iter().map(|entry| LabelTarget::of(&entry.record)).collect(),
             at: 0,
             field: None,
+            drawn: false,
             set: BTreeMap::new(),
             remove: BTreeSet::new(),
         }
@@ -245,6 +248,7 @@ mod tests {
             targets: targets.iter().enumerate().map(target).collect(),
             at: 0,
             field: None,
+            drawn: true,
             set: BTreeMap::new(),
             remove: BTreeSet::new(),
         }

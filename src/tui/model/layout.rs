@@ -43,8 +43,8 @@ impl Area {
     }
 }
 
-/// The smallest terminal that shows more than one line.
-const SMALLEST: (u16, u16) = (60, 15);
+/// The smallest terminal that shows more than a sentence, in columns and rows. On a smaller one no key acts.
+pub const SMALLEST: (u16, u16) = (60, 15);
 
 /// Below this height only the focused pane is shown.
 const BOTH_PANES: u16 = 20;

@@ -3,6 +3,7 @@
 mod needle;
 mod tail;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tui_input::Input;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::client::Problem;
+use crate::domain::Time;
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
 
@@ -69,8 +71,10 @@ pub struct Logs {
     pub tail: LogTail,
     /// Whether long lines are wrapped.
     pub wrap: bool,
-    /// Columns that are left out on the left where lines are cut.
-    pub left: usize,
+    /// Columns that are left out on the left where lines are cut, of each service's log: as far as one went there.
+    left: BTreeMap<Option<String>, usize>,
+    /// When the stream was asked for.
+    pub asked: Time,
     /// The first row on the screen; none: it follows the end.
     pub top: Option<Place>,
     /// The end when it stopped following, to count what came since.
@@ -99,7 +103,7 @@ pub struct LogRow<'a> {
 
 impl Logs {
     /// Opens the log of all services.
-    pub fn new(id: SandboxId, title: String, services: Vec<String>, generation: u64) -> Self {
+    pub fn new(id: SandboxId, title: String, services: Vec<String>, generation: u64, now: Time) -> Self {
         let names = services.iter().map(|name| columns(name)).max().unwrap_or_default().min(NAME);
         Self {
             id,
@@ -110,7 +114,8 @@ impl Logs {
             state: LogState::Opening,
             tail: LogTail::default(),
             wrap: true,
-            left: 0,
+            left: BTreeMap::new(),
+            asked: now,
             top: None,
             seen: 0,
             needle: Needle::default(),
@@ -121,8 +126,8 @@ impl Logs {
     }
 
     /// Begins anew, with another stream.
-    pub fn restart(&mut self, generation: u64) {
-        self.generation = generation;
+    pub fn restart(&mut self, generation: u64, now: Time) {
+        (self.generation, self.asked) = (generation, now);
         self.state = LogState::Opening;
         self.tail = LogTail::default();
         self.top = None;
@@ -162,18 +167,42 @@ impl Logs {
         known.unwrap_or_else(|| service.bytes().fold(0, |sum, byte| sum * 31 % 9973 + usize::from(byte)))
     }
 
+    /// Columns that are left out on the left, at this width of the whole: never so many that every line would be.
+    pub fn left(&self, width: usize) -> usize {
+        let wanted = self.left.get(&self.service).copied().unwrap_or_default();
+        if self.wrap || wanted == 0 {
+            return 0;
+        }
+        let widest = self.tail.lines().map(|line| line.columns).max().unwrap_or_default();
+        wanted.min(widest.saturating_sub(self.text_width(width)))
+    }
+
+    /// Goes to the side by so many columns.
+    pub fn shift(&mut self, by: isize, width: usize) {
+        let from = self.left(width);
+        self.left.insert(self.service.clone(), from.saturating_add_signed(by));
+        let to = self.left(width);
+        self.left.insert(self.service.clone(), to);
+    }
+
+    /// The columns of a line's text, of so many in all.
+    fn text_width(&self, width: usize) -> usize {
+        width.saturating_sub(self.prefix()).max(1)
+    }
+
     fn rows_of(&self, line: &LogText, width: usize) -> usize {
         if self.wrap { rows(&line.text, width).len() } else { 1 }
     }
 
     /// The rows on a screen of this size.
     pub fn window(&self, width: usize, height: usize) -> Vec<LogRow<'_>> {
-        let width = width.saturating_sub(self.prefix()).max(1);
+        let left = self.left(width);
+        let width = self.text_width(width);
         let mut place = self.top.unwrap_or_else(|| self.bottom(width, height));
         let mut window = Vec::with_capacity(height);
         while window.len() < height {
             let Some(line) = self.tail.line(place.line) else { break };
-            let parts = if self.wrap { rows(&line.text, width) } else { vec![cut(&line.text, self.left, width)] };
+            let parts = if self.wrap { rows(&line.text, width) } else { vec![cut(&line.text, left, width)] };
             for (row, part) in parts.into_iter().enumerate().skip(place.row) {
                 if window.len() < height {
                     window.push(LogRow { line, number: place.line, part, begins: row == 0 });
@@ -222,7 +251,7 @@ impl Logs {
 
     /// Scrolls by rows. Above the end it stops following; back at the end it follows again.
     pub fn scroll(&mut self, by: isize, (width, height): (usize, usize)) {
-        let width = width.saturating_sub(self.prefix()).max(1);
+        let width = self.text_width(width);
         let bottom = self.bottom(width, height);
         let top = self.top.unwrap_or(bottom);
         let to =
@@ -240,7 +269,7 @@ impl Logs {
 
     /// Stops at what is on the screen now.
     pub fn hold(&mut self, (width, height): (usize, usize)) {
-        let width = width.saturating_sub(self.prefix()).max(1);
+        let width = self.text_width(width);
         let bottom = self.bottom(width, height);
         self.go(Some(bottom));
     }
@@ -274,7 +303,7 @@ impl Logs {
     /// Brings a line on the screen, with something above it.
     fn show(&mut self, line: u64, (width, height): (usize, usize)) {
         let shown: Vec<u64> = self.window(width, height).iter().map(|row| row.number).collect();
-        let inner = width.saturating_sub(self.prefix()).max(1);
+        let inner = self.text_width(width);
         if shown.contains(&line) {
             if self.top.is_none() {
                 self.hold((width, height));
@@ -290,9 +319,9 @@ impl Logs {
                     .next_in(&line.text, 0)
                     .map(|part| columns(&line.text[..part.start])..columns(&line.text[..part.end]))
             })
-            && (found.start < self.left || found.end > self.left + inner)
+            && (found.start < self.left(width) || found.end > self.left(width) + inner)
         {
-            self.left = found.start.saturating_sub(inner / 3);
+            self.left.insert(self.service.clone(), found.start.saturating_sub(inner / 3));
         }
     }
 }
@@ -342,7 +371,8 @@ mod tests {
     use crate::domain::output::{LogLine, Source};
 
     fn logs(texts: &[&str]) -> Logs {
-        let mut logs = Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1);
+        let mut logs =
+            Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1, Time::from_unix(0));
         logs.extend(0, texts.iter().map(|text| line(text)).collect());
         logs
     }
@@ -387,10 +417,33 @@ mod tests {
         logs.wrap = false;
         logs.top = None;
         assert_eq!(shown(&logs, (5, 10)), ["abcde", "日本", ""]);
-        logs.left = 3;
+        logs.shift(3, size.0);
         assert_eq!(shown(&logs, (5, 10)), ["defgh", "語日", ""]);
-        logs.left = 80;
-        assert_eq!(shown(&logs, (5, 10)), ["", "", ""]);
+        // Not beyond the end of the longest line.
+        logs.shift(80, size.0);
+        assert_eq!(logs.left(size.0), 7);
+        assert_eq!(shown(&logs, (5, 10)), ["hij", "本語", ""]);
+        logs.shift(-80, size.0);
+        assert_eq!(shown(&logs, (5, 10)), ["abcde", "日本", ""]);
+    }
+
+    #[test]
+    fn how_far_one_went_to_the_side_is_each_services_own() {
+        let mut logs = logs(&["a line that is far longer than the screen"]);
+        (logs.wrap, logs.service) = (false, Some("web".to_owned()));
+        let width = 10 + logs.prefix();
+        logs.shift(16, width);
+        assert_eq!(shown(&logs, (10, 5)), ["ar longer "]);
+        logs.turn(1);
+        logs.restart(2, Time::from_unix(1));
+        logs.extend(0, vec![line("short")]);
+        assert_eq!(shown(&logs, (10, 5)), ["short"]);
+        logs.turn(1);
+        logs.restart(3, Time::from_unix(2));
+        logs.extend(0, vec![line("short")]);
+        assert_eq!(shown(&logs, (10, 5)), ["short"], "clamped while what was long is not there yet");
+        logs.extend(0, vec![line("a line that is far longer than the screen")]);
+        assert_eq!(shown(&logs, (10, 5)), ["", "ar longer "]);
     }
 
     #[test]

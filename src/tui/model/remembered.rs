@@ -1,4 +1,5 @@
-//! What a console remembers for its next run: pane, sort, filter. Optional; a broken file is as good as none.
+//! What a console remembers for its next run: pane and sort, never a filter or marks. Whoever starts one sees everything.
+//! Optional; a broken file is as good as none, and what an earlier version wrote beside these is passed over.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +12,6 @@ pub struct Remembered {
     pub pane: Option<Pane>,
     /// The sort.
     pub sort: Option<Sort>,
-    /// The filter's text.
-    pub filter: String,
-    /// The text of the snapshots' filter.
-    pub snapshots_filter: String,
 }
 
 /// As it stands in the file.
@@ -24,8 +21,6 @@ struct Stored {
     pane: String,
     sort: String,
     descending: bool,
-    filter: String,
-    snapshots_filter: String,
 }
 
 impl Remembered {
@@ -38,14 +33,8 @@ impl Remembered {
             "activity" => Some(Pane::Activity),
             _ => None,
         };
-        let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
         let sort = SortKey::ALL.iter().find(|key| key.as_str() == stored.sort);
-        Self {
-            pane,
-            sort: sort.map(|key| Sort { key: *key, descending: stored.descending }),
-            filter: clean(&stored.filter),
-            snapshots_filter: clean(&stored.snapshots_filter),
-        }
+        Self { pane, sort: sort.map(|key| Sort { key: *key, descending: stored.descending }) }
     }
 
     /// As a file's text.
@@ -60,8 +49,6 @@ impl Remembered {
             pane: pane.to_owned(),
             sort: self.sort.map(|sort| sort.key.as_str().to_owned()).unwrap_or_default(),
             descending: self.sort.is_some_and(|sort| sort.descending),
-            filter: self.filter.clone(),
-            snapshots_filter: self.snapshots_filter.clone(),
         };
         serde_json::to_string(&stored).unwrap_or_default()
     }
@@ -73,13 +60,10 @@ mod tests {
 
     #[test]
     fn read_back_equal_and_a_broken_file_is_none() {
-        let kept = Remembered {
-            pane: Some(Pane::Activity),
-            sort: Some(Sort { key: SortKey::Host, descending: true }),
-            filter: "host:a e2e".to_owned(),
-            snapshots_filter: "env".to_owned(),
-        };
+        let kept = Remembered { pane: Some(Pane::Activity), sort: Some(Sort { key: SortKey::Host, descending: true }) };
         assert_eq!(Remembered::parse(&kept.to_json()), kept);
+        let earlier = r#"{"pane":"activity","sort":"host","descending":true,"filter":"shop","snapshots_filter":"env"}"#;
+        assert_eq!(Remembered::parse(earlier), kept);
         for broken in ["", "[]", "{\"pane\": 3}", "\u{0}"] {
             assert_eq!(Remembered::parse(broken), Remembered::default());
         }

@@ -69,6 +69,8 @@ pub struct Sheet {
     pub error: Option<Problem>,
     /// The first line on the screen of what stands below the fields.
     pub offset: usize,
+    /// Whether it was on the screen.
+    pub drawn: bool,
 }
 
 /// What each mode promises.
@@ -81,7 +83,7 @@ const MODES: [(&str, &str); 3] = [
 impl Sheet {
     fn new(about: SheetAbout, number: u64, fields: Vec<Field>) -> Self {
         let fields = Fields::new(fields);
-        Self { about, number, fields, submitting: false, job: None, error: None, offset: 0 }
+        Self { about, number, fields, submitting: false, job: None, error: None, offset: 0, drawn: false }
     }
 
     /// The form of a snapshot. Only one alone gets a name.

@@ -53,11 +53,15 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     }
     let running = model.jobs.running().count();
     let Some(line) = model.activity.line(model.activity.index - running).cloned() else { return Vec::new() };
-    let listed = line.sandbox.clone().filter(|id| model.sandboxes.get(id).is_some());
-    match (line.problem, line.job, listed) {
+    match (line.problem, line.job, line.sandbox) {
         (Some(problem), ..) => model.overlays.push(Overlay::Error(problem, 0)),
         (None, Some(job), _) => model.overlays.push(Overlay::Output(job, None)),
-        (None, None, Some(id)) => return keys::open_details(model, &id),
+        (None, None, Some(id)) if model.sandboxes.get(&id).is_some() => return keys::open_details(model, &id),
+        // A sandbox that is over is in no list; its record is there all the same.
+        (None, None, Some(id)) => {
+            model.wanted = Some(id.clone());
+            return vec![Effect::Get(id)];
+        }
         (None, None, None) => model.say(Role::Dim, line.text),
     }
     Vec::new()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, Frozen, snapshots, work};
+use super::{Effect, Frozen, keys, snapshots, work};
 use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, SleepRequest};
 use crate::domain::extension::Capability;
 use crate::domain::sandbox::SandboxRecord;
@@ -134,6 +134,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     let Some(confirm) = top(model) else { return Vec::new() };
     let count = confirm.buttons.len().max(1);
     match action {
+        Action::NextButton | Action::PreviousButton | Action::Press if !confirm.drawn => keys::say_undrawn(model),
         Action::NextButton => confirm.focus = (confirm.focus + 1) % count,
         Action::PreviousButton => confirm.focus = (confirm.focus + count - 1) % count,
         Action::Leave => {
@@ -153,6 +154,10 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::PageDown => confirm.offset += 5,
         KeyCode::PageUp => confirm.offset = confirm.offset.saturating_sub(5),
+        _ if !confirm.drawn => {
+            keys::say_undrawn(model);
+            return Vec::new();
+        }
         _ if confirm.demand.is_some() => {
             if let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) {
                 confirm.typed.handle(request);
@@ -177,7 +182,7 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     if confirm.asks_again() {
-        confirm.again = true;
+        (confirm.again, confirm.drawn) = (true, false);
         confirm.focus = 0;
         return Vec::new();
     }

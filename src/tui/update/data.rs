@@ -9,9 +9,10 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::fault::Code;
 use crate::domain::name::{HostName, SandboxId};
+use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
 use crate::domain::{OperationState, Time};
-use crate::tui::model::{ActivityLine, Entry, Load, Model, Overlay, Role};
+use crate::tui::model::{ActivityLine, Details, Entry, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.
 const GATHER: Duration = Duration::from_millis(50);
@@ -90,6 +91,9 @@ fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {
 
 /// One sandbox was read.
 pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, Problem>) -> Vec<Effect> {
+    if model.wanted.as_ref() == Some(id) {
+        return show_wanted(model, answer);
+    }
     if model.frozen.is_some() {
         hold(model);
         return Vec::new();
@@ -101,6 +105,23 @@ pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, 
         Err(_) => {}
     }
     Vec::new()
+}
+
+/// Opens the details of one that is not in the list, if nothing was opened meanwhile.
+fn show_wanted(model: &mut Model, answer: Result<Box<Entry>, Problem>) -> Vec<Effect> {
+    model.wanted = None;
+    match answer {
+        Ok(entry) if model.overlays.is_empty() => {
+            let id = entry.record.id.clone();
+            model.overlays.push(Overlay::Details(Details::new(SandboxRecord::clone(&entry.record))));
+            vec![Effect::Events(Some(id), None)]
+        }
+        Ok(_) => Vec::new(),
+        Err(problem) => {
+            model.say(Role::Warn, problem.message);
+            Vec::new()
+        }
+    }
 }
 
 /// Takes a record's newer version into the list and the open details.

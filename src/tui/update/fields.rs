@@ -1,11 +1,15 @@
 //! Keys in the fields of a form.
 
+use std::path::Path;
+
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
+use super::{Effect, form, keys};
 use crate::tui::keymap::Action;
-use crate::tui::model::{Choice, Fields};
+use crate::tui::message::Completion;
+use crate::tui::model::{Choice, Fields, LogField, Model, Overlay, Role};
 
 /// A key of the table. Whether a value changed.
 pub(super) fn act(fields: &mut Fields, action: Action, key: &KeyEvent) -> bool {
@@ -24,6 +28,80 @@ pub(super) fn act(fields: &mut Fields, action: Action, key: &KeyEvent) -> bool {
         _ => {}
     }
     false
+}
+
+/// Keys that are held back at most.
+const HELD: usize = 256;
+
+/// The tab key in a path, where something is typed: asks for its completion. Anywhere else it goes on.
+pub(super) fn complete(fields: &Fields, home: Option<&Path>, key: &KeyEvent) -> Option<Effect> {
+    let field = fields.list.get(fields.focus).filter(|field| key.code == KeyCode::Tab && field.is_path())?;
+    let typed = field.input.value();
+    (!typed.is_empty()).then(|| Effect::Complete(typed.to_owned(), home.map(Path::to_owned), field.takes_folder()))
+}
+
+/// Whether a key is held back until a path is completed: into which field it goes is not known before. Leaving is.
+pub(super) fn holds(model: &mut Model, action: Option<Action>, key: &KeyEvent) -> bool {
+    if matches!(action, Some(Action::Leave)) {
+        model.held = None;
+    }
+    let Some(held) = model.held.as_mut().filter(|_| action != Some(Action::Suspend)) else { return false };
+    if held.len() < HELD {
+        held.push(*key);
+    }
+    true
+}
+
+/// Takes the completion of a path, if that still stands there. Where there is nothing to complete, the focus goes on.
+/// Then come the keys that were typed meanwhile.
+pub(super) fn completed(model: &mut Model, typed: &str, completion: Completion) -> Vec<Effect> {
+    let held = model.held.take();
+    if let Completion::Choices(names) = &completion {
+        model.say(Role::Dim, names.join("  "));
+    }
+    let mut effects = match model.overlays.last_mut() {
+        Some(Overlay::Create(form)) if !form.submitting => {
+            if take(&mut form.fields, typed, completion) {
+                form::changed(form)
+            } else {
+                Vec::new()
+            }
+        }
+        Some(Overlay::Sheet(sheet)) if !sheet.submitting => {
+            take(&mut sheet.fields, typed, completion);
+            Vec::new()
+        }
+        Some(Overlay::Logs(logs)) => {
+            if let (Some(LogField::Save(input, error)), Completion::To(text)) = (&mut logs.field, completion)
+                && input.value() == typed
+            {
+                (*input, *error) = (Input::new(text), None);
+            }
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    for key in held.into_iter().flatten() {
+        effects.extend(keys::key(model, key));
+    }
+    effects
+}
+
+/// Takes a completion into the focused field. Whether its value changed.
+fn take(fields: &mut Fields, typed: &str, completion: Completion) -> bool {
+    let Some(field) = fields.focused().filter(|field| field.is_path() && field.input.value() == typed) else {
+        return false;
+    };
+    match completion {
+        Completion::To(text) => field.input = Input::new(text),
+        Completion::Nothing => {
+            fields.step(1);
+            return false;
+        }
+        Completion::Choices(_) => return false,
+    }
+    fields.check();
+    true
 }
 
 /// A key that edits the focused field. Whether its value changed.

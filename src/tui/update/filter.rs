@@ -33,9 +33,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             model.filter_field = None;
             set(model, Filter::default());
         }
-        _ => return Vec::new(),
+        _ => {}
     }
-    vec![Effect::Remember(model.remembered())]
+    Vec::new()
 }
 
 /// A key that is typed.

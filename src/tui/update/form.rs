@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
-use super::{Effect, Later, fields, open_form};
+use super::{Effect, Later, fields, keys, open_form};
 use crate::client::{Decision, Problem, ProfileView};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
@@ -71,12 +71,18 @@ pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
 
 /// A key of the table while fields are filled in.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
+    let home = model.home.clone();
     let Some(form) = open_form(model) else { return Vec::new() };
+    if let Some(effect) = fields::complete(&form.fields, home.as_deref(), key).filter(|_| !form.submitting) {
+        model.held = Some(Vec::new());
+        return vec![effect];
+    }
     match action {
         // While the create is asked, leaving would hide its answer.
         _ if form.submitting => {}
         Action::Leave => form.step = Step::Pick,
         Action::Preview => return ask(form, Duration::from_millis(1)),
+        Action::Submit if !form.drawn => keys::say_undrawn(model),
         Action::Submit => return submit(model),
         _ if fields::act(&mut form.fields, action, key) => return changed(form),
         _ => {}
@@ -97,7 +103,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     if fields::paste(&mut form.fields, text) { changed(form) } else { Vec::new() }
 }
 
-fn changed(form: &mut CreateForm) -> Vec<Effect> {
+pub(super) fn changed(form: &mut CreateForm) -> Vec<Effect> {
     form.error = None;
     ask(form, PAUSE)
 }

@@ -2,26 +2,53 @@
 
 use std::sync::Arc;
 
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, activity, confirm, data, elsewhere, filter, form, labels, logs, overlay, patches, sheet, shell, snapshots,
-    work,
+    Effect, activity, confirm, data, elsewhere, fields, filter, form, labels, logs, overlay, patches, sheet, shell,
+    snapshots, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
-use crate::tui::model::{Confirm, Details, Entry, Filter, JobId, Model, Overlay, Pane, Purpose, Role, Sort};
+use crate::tui::model::{Confirm, Details, Entry, Filter, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort};
 
-/// A key was pressed.
+/// A key was pressed. One with Alt that is not bound is Esc and then the key: terminals and slow links join them.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
     }
+    let Some(second) = behind_esc(model, &key) else { return alone(model, key) };
+    let mut effects = alone(model, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+    effects.extend(alone(model, second));
+    effects
+}
+
+/// The key that came with an Esc before it, where that is no key of its own. Alt and backspace edit a text field.
+fn behind_esc(model: &Model, key: &KeyEvent) -> Option<KeyEvent> {
+    let mode = model.mode();
+    let edits = key.code == KeyCode::Backspace && mode.types_text();
+    let bound = model.keymap.action(mode, Key::from_event(key)).is_some();
+    let joined = key.modifiers.contains(KeyModifiers::ALT) && !bound && !edits;
+    joined.then(|| KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..*key })
+}
+
+/// Says that a key was typed before what it would have acted on was on the screen.
+pub(super) fn say_undrawn(model: &mut Model) {
+    model.say(Role::Dim, "that was typed before this was on the screen: press it again");
+}
+
+fn alone(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if model.is_blind() {
+        return blind(model, &key);
+    }
     let mode = model.mode();
     let action = model.keymap.action(mode, Key::from_event(&key));
+    if mode == Mode::Form && fields::holds(model, action, &key) {
+        return Vec::new();
+    }
     match (mode, action) {
         (_, Some(Action::Suspend)) => vec![Effect::Suspend],
         (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => match action {
@@ -46,9 +73,26 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
+/// A key on a terminal that is too small to show what it would do. It leaves when what runs has ended: nothing can be asked.
+fn blind(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    match model.keymap.action(Mode::Main, Key::from_event(key)) {
+        Some(Action::Quit) if model.leaving.is_none() => work::leave_after(model, Leaving::Waiting),
+        Some(Action::Suspend) => vec![Effect::Suspend],
+        Some(Action::Redraw) => redraw(model),
+        _ => Vec::new(),
+    }
+}
+
+fn redraw(model: &mut Model) -> Vec<Effect> {
+    let mut effects = data::read_again(model);
+    effects.push(Effect::Redraw);
+    effects
+}
+
 /// Text was pasted: only text fields take it; anywhere else it would be a hundred keys.
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match model.mode() {
+        _ if model.is_blind() => Vec::new(),
         Mode::Form if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => sheet::paste(model, text),
         Mode::Form => form::paste(model, text),
         Mode::Filter => filter::paste(model, text),
@@ -102,11 +146,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Logs => logs::open(model),
         Action::Shell => shell::open(model),
         Action::Labels => labels::open(model),
-        Action::Redraw => {
-            let mut effects = data::read_again(model);
-            effects.push(Effect::Redraw);
-            effects
-        }
+        Action::Redraw => redraw(model),
         Action::Freeze => freeze(model),
         Action::Mouse => {
             model.mouse = !model.mouse;
@@ -186,10 +226,7 @@ fn in_list(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::MarkRange => list.mark_range(),
         Action::MarkAll => list.mark_all(),
         Action::Clear if !list.marks().is_empty() => list.clear_marks(),
-        Action::Clear if !list.filter().is_empty() => {
-            list.set_filter(Filter::default());
-            return vec![Effect::Remember(model.remembered())];
-        }
+        Action::Clear if !list.filter().is_empty() => list.set_filter(Filter::default()),
         _ => {}
     }
     Vec::new()

@@ -1,22 +1,23 @@
 //! A log's keys, its lines, its end.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, data, fields, keys};
 use crate::client::{LogsRequest, Problem};
+use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
-use crate::tui::model::{Entry, LogField, LogState, Logs, Model, Needle, Overlay, Page, Role};
+use crate::tui::model::{Entry, LogField, LogState, Logs, Model, Needle, Overlay, Page, Role, many};
 
 /// How many lines of each service are shown at first.
 const TAIL: u64 = 500;
 /// Columns per step to the side.
-const STEP: usize = 16;
+const STEP: isize = 16;
 
 /// Opens the log of the sandbox under the cursor, or of the one whose details are open; of one that failed, what its step wrote.
 pub(super) fn open(model: &mut Model) -> Vec<Effect> {
@@ -38,7 +39,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
     let record = &entry.record;
     let services = record.services.iter().map(|service| service.name.clone()).collect();
     model.last_log += 1;
-    let mut logs = Logs::new(record.id.clone(), record.title().to_owned(), services, model.last_log);
+    let mut logs = Logs::new(record.id.clone(), record.title().to_owned(), services, model.last_log, model.now);
     if logs.services.len() == 1 {
         logs.service = logs.services.first().cloned();
     }
@@ -101,14 +102,13 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Bottom | Action::Follow => logs.go(None),
         Action::Wrap => {
             logs.wrap = !logs.wrap;
-            logs.left = 0;
             // A row within a line means nothing at another width.
             if let Some(top) = &mut logs.top {
                 top.row = 0;
             }
         }
-        Action::ScrollRight if !logs.wrap => logs.left += STEP,
-        Action::ScrollLeft => logs.left = logs.left.saturating_sub(STEP),
+        Action::ScrollRight if !logs.wrap => logs.shift(STEP, size.0),
+        Action::ScrollLeft => logs.shift(-STEP, size.0),
         Action::ScrollRight => model.say(Role::Dim, "long lines are wrapped: w cuts them"),
         Action::NextService | Action::PreviousService => {
             logs.turn(if action == Action::NextService { 1 } else { -1 });
@@ -139,9 +139,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 /// Asks for the stream anew.
 fn again(model: &mut Model) -> Vec<Effect> {
     model.last_log += 1;
-    let generation = model.last_log;
+    let (generation, now) = (model.last_log, model.now);
     let Some(logs) = top(model) else { return Vec::new() };
-    logs.restart(generation);
+    logs.restart(generation, now);
     let logs = logs.clone();
     follow(model, &logs)
 }
@@ -179,6 +179,7 @@ fn next(model: &mut Model, down: bool) -> Vec<Effect> {
 
 /// A key of the table in a text field.
 pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let home = model.home.clone();
     let Some(logs) = top(model) else { return Vec::new() };
     let Some(field) = logs.field.take() else { return Vec::new() };
     match (action, field) {
@@ -200,7 +201,7 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
                 logs.field = Some(LogField::Save(input, Some("a file needs a name".to_owned())));
                 return Vec::new();
             }
-            let (generation, path) = (logs.generation, PathBuf::from(name));
+            let (generation, path) = (logs.generation, expand_home(name, home.as_deref()));
             let lines = logs.tail.lines().cloned().collect();
             logs.field = Some(LogField::Save(input, None));
             return vec![Effect::SaveLog(generation, path, lines)];
@@ -213,6 +214,12 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
 
 /// A key that is typed into a text field.
 pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    let home = model.home.clone();
+    if key.code == KeyCode::Tab
+        && let Some(Logs { field: Some(LogField::Save(input, _)), .. }) = top(model)
+    {
+        return vec![Effect::Complete(input.value().to_owned(), home, false)];
+    }
     let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else { return Vec::new() };
     if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
         input.handle(request);
@@ -285,7 +292,7 @@ pub(super) fn saved(model: &mut Model, generation: u64, path: &Path, answer: Res
             {
                 logs.field = None;
             }
-            model.say(Role::Good, format!("saved {count} lines to {}", path.display()));
+            model.say(Role::Good, format!("saved {} to {}", many(count, "line", "lines"), path.display()));
         }
         (Err(problem), Some(LogField::Save(_, error))) => {
             let cause = problem.causes.first().map(|cause| format!(": {cause}")).unwrap_or_default();

@@ -11,6 +11,9 @@ const NOTCH: usize = 3;
 
 /// The mouse did something.
 pub(super) fn mouse(model: &mut Model, event: MouseEvent) -> Vec<Effect> {
+    if model.is_blind() {
+        return Vec::new();
+    }
     match event.kind {
         MouseEventKind::ScrollDown => wheel(model, event, Action::Down),
         MouseEventKind::ScrollUp => wheel(model, event, Action::Up),

@@ -5,8 +5,7 @@ use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, fields, keys};
 use crate::tui::keymap::Action;
-use crate::tui::model::palette_matches;
-use crate::tui::model::{Model, Overlay};
+use crate::tui::model::{Filter, Model, NodeId, Offer, Overlay, Pane, Sort};
 
 /// Scrolls the overlay on top.
 pub(super) fn scroll(model: &mut Model, action: Action) {
@@ -58,9 +57,10 @@ pub(super) fn settle(model: &mut Model) {
 
 /// A key of the table in the palette.
 pub(super) fn palette_act(model: &mut Model, action: Action) -> Vec<Effect> {
-    let Some(Overlay::Palette(input, at)) = model.overlays.last_mut() else { return Vec::new() };
-    let found = palette_matches(input.value());
+    let Some(Overlay::Palette(input, _)) = model.overlays.last() else { return Vec::new() };
+    let mut found = model.palette(input.value());
     let count = found.len().max(1);
+    let Some(Overlay::Palette(_, at)) = model.overlays.last_mut() else { return Vec::new() };
     match action {
         Action::NextMatch => *at = (*at + 1) % count,
         Action::PreviousMatch => *at = (*at + count - 1) % count,
@@ -68,16 +68,38 @@ pub(super) fn palette_act(model: &mut Model, action: Action) -> Vec<Effect> {
             model.overlays.pop();
         }
         Action::Choose => {
-            let chosen = found.get(*at).copied();
+            let chosen = (*at < found.len()).then(|| found.swap_remove(*at));
             model.overlays.pop();
-            return chosen
-                .map(|action| match action {
-                    Action::Suspend => vec![Effect::Suspend],
-                    action => keys::act(model, action),
-                })
-                .unwrap_or_default();
+            return chosen.map(|offer| take(model, offer)).unwrap_or_default();
         }
         _ => {}
+    }
+    Vec::new()
+}
+
+/// Does what was chosen in the palette.
+fn take(model: &mut Model, offer: Offer) -> Vec<Effect> {
+    match offer {
+        Offer::Action(Action::Suspend) => return vec![Effect::Suspend],
+        Offer::Action(action) => return keys::act(model, action),
+        Offer::Sort(key) => return keys::set_sort(model, Sort { key, descending: false }),
+        Offer::Filter(filter) => {
+            model.focus_on(Pane::Sandboxes);
+            model.sandboxes.set_filter(Filter::parse(&filter));
+        }
+        Offer::Jump(id, _) => {
+            model.focus_on(Pane::Sandboxes);
+            if !model.sandboxes.shown().iter().any(|entry| entry.record.id == id) {
+                model.sandboxes.set_filter(Filter::default());
+            }
+            model.sandboxes.point_at(id);
+        }
+        Offer::Restore(id, _) => {
+            model.focus_on(Pane::Snapshots);
+            model.snapshots.set_filter(Filter::default());
+            model.snapshots.point_at(NodeId::Snapshot(id));
+            return keys::act(model, Action::Restore);
+        }
     }
     Vec::new()
 }

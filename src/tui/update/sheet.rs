@@ -1,16 +1,16 @@
 //! Forms of the verbs on snapshots: opened on frozen targets, filled in, asked for.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, patches, snapshots};
+use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, keys, patches, snapshots};
 use crate::client::{Problem, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
 use crate::domain::patch::Patch;
+use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::model::{Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script, Sheet, SheetAbout, Target};
 
@@ -109,7 +109,12 @@ pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
 
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
+    let home = model.home.clone();
     let Some(sheet) = top(model) else { return Vec::new() };
+    if let Some(effect) = fields::complete(&sheet.fields, home.as_deref(), key).filter(|_| !sheet.submitting) {
+        model.held = Some(Vec::new());
+        return vec![effect];
+    }
     match action {
         // While it is asked for, leaving would hide the answer.
         _ if sheet.submitting => {}
@@ -120,6 +125,7 @@ pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effe
                 return vec![compare(sheet.number, target.id().to_string())];
             }
         }
+        Action::Submit if !sheet.drawn => keys::say_undrawn(model),
         Action::Submit => return submit(model),
         _ if fields::act(&mut sheet.fields, action, key) => sheet.error = None,
         _ => {}
@@ -171,7 +177,8 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         }
         SheetAbout::AddPatch(view, script) => {
             wait_for(model, None);
-            let file = asked.fields.value(&FieldKey::Script).map(PathBuf::from);
+            let home = model.home.as_deref();
+            let file = asked.fields.value(&FieldKey::Script).map(|path| expand_home(&path, home));
             let file = file.filter(|_| *script == Script::File);
             vec![Effect::AddPatch(asked.number, asked.patch_request(view, script), file)]
         }

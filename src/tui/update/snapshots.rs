@@ -107,10 +107,7 @@ pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::MarkRange => tree.mark_range(),
         Action::MarkAll => tree.mark_all(),
         Action::Clear if !tree.marks().is_empty() => tree.clear_marks(),
-        Action::Clear if !tree.filter().is_empty() => {
-            tree.set_filter(Filter::default());
-            return vec![Effect::Remember(model.remembered())];
-        }
+        Action::Clear if !tree.filter().is_empty() => tree.set_filter(Filter::default()),
         _ => {}
     }
     Vec::new()

@@ -6,7 +6,7 @@ use super::fields;
 use super::paint::Paint;
 use crate::client::{Decision, ProfileView};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, CreateForm, Load, Model, Plan, Role, Step, bytes};
+use crate::tui::model::{Area, CreateForm, Load, Model, Plan, Role, Step, bytes, many};
 
 /// Draws the form; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) -> Option<Position> {
@@ -126,7 +126,10 @@ fn decided(decision: &Decision, lines: &mut Vec<(Role, String)>) {
     let price = decision.quote_usd.map(|price| format!("  {price}")).unwrap_or_default();
     let send = match (decision.preview.files, decision.preview.bytes) {
         (0, 0) => String::new(),
-        (files, size) => format!("  sends {files} files, {}", bytes(size)),
+        (files, size) => {
+            let files = many(usize::try_from(files).unwrap_or(usize::MAX), "file", "files");
+            format!("  sends {files}, {}", bytes(size))
+        }
     };
     match &decision.route {
         Some(route) if decision.ok => {

@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use crate::domain::text::columns;
-use crate::tui::model::{Area, Host, Leaving, Load, Model, Role, Standing, age, clock};
+use crate::tui::model::{Area, Host, Leaving, Load, Model, Role, Standing, age, clock, many};
 
 /// Draws the header.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
@@ -20,17 +20,23 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     }
 }
 
+/// The jobs that are waited for before it leaves, if it does.
+pub(super) fn leaving(model: &Model) -> Option<String> {
+    let word = match model.leaving? {
+        Leaving::Waiting => "leaving after",
+        Leaving::RollingBack => "cancelling",
+    };
+    Some(format!("{word} {}", many(model.jobs.running_here().count(), "job", "jobs")))
+}
+
 /// Counts and clock, what matters least first.
 fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     let counts = model.sandboxes.counts();
     let mut parts = Vec::new();
-    if let Some(leaving) = model.leaving {
-        let running = model.jobs.running_here().count();
-        let word = if leaving == Leaving::Waiting { "leaving after" } else { "cancelling" };
-        parts.push((Role::Warn, format!("{word} {running} jobs  ")));
-    }
+    parts.extend(leaving(model).map(|words| (Role::Warn, format!("{words}  "))));
     if let Some(held) = model.frozen {
-        parts.push((Role::Warn, format!("frozen, {held} changes held  ")));
+        let held = many(usize::try_from(held).unwrap_or(usize::MAX), "change", "changes");
+        parts.push((Role::Warn, format!("frozen, {held} held  ")));
     }
     if model.read_only {
         parts.push((Role::Warn, "read-only  ".to_owned()));

@@ -6,7 +6,10 @@ use super::footer::skip_columns;
 use super::paint::Paint;
 use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, LogField, LogRow, LogState, Logs, Model, Role};
+use crate::tui::model::{Area, LogField, LogRow, LogState, Logs, Model, Role, age, many};
+
+/// So many seconds without a line are the host's and the link's.
+const PATIENT: u64 = 10;
 
 /// Draws the overlay; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<Position> {
@@ -89,8 +92,14 @@ fn empty(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
     let (x, y, room) = (area.x + 2, area.y + area.height / 3, area.width.saturating_sub(4));
     let again = model.keymap.first(Mode::Logs, Action::Retry).unwrap_or_default();
     match &logs.state {
-        LogState::Opening => drop(paint.put(x, y, room, "asking the host…", Role::Dim)),
-        LogState::Open => drop(paint.put(x, y, room, "nothing is written yet", Role::Dim)),
+        LogState::Opening | LogState::Open => {
+            // A host says that a line was written, never that none was.
+            let words = match model.now.since(logs.asked).as_secs() {
+                0..PATIENT => "asking the host…".to_owned(),
+                seconds => format!("no line has come for {}: it may have written none", age(seconds)),
+            };
+            paint.put(x, y, room, &words, Role::Dim);
+        }
         LogState::Ended => {
             let text = if logs.services.is_empty() {
                 "it has no services: there is nothing that writes a log"
@@ -121,7 +130,11 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
     let key = |action| model.keymap.first(Mode::Logs, action).unwrap_or_default();
     let follow = key(Action::Bottom);
     let again = key(Action::Retry);
-    let mut right = format!("{} lines", logs.tail.len());
+    let mut right = many(logs.tail.len(), "line", "lines");
+    let left = logs.left(usize::from(area.width));
+    if left > 0 {
+        right = format!("from column {}, {right}", left + 1);
+    }
     if logs.tail.dropped() > 0 {
         // Where there is little room, whether it follows matters more.
         let words = if area.width < 90 { "dropped" } else { "earlier lines dropped" };

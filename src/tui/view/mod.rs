@@ -33,7 +33,8 @@ mod theme;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 
-use crate::tui::model::{Model, Overlay, Pane, Role};
+use crate::domain::text::columns;
+use crate::tui::model::{Model, Overlay, Pane, Role, SMALLEST};
 use paint::Paint;
 use theme::Theme;
 
@@ -41,7 +42,7 @@ use theme::Theme;
 pub fn draw(model: &Model, buf: &mut Buffer) -> Option<Position> {
     let theme = Theme::of(model.look);
     let mut paint = Paint { buf, theme };
-    let cursor = if model.screen().header.height == 0 {
+    let cursor = if model.is_blind() {
         too_small(model, &mut paint);
         None
     } else {
@@ -52,10 +53,16 @@ pub fn draw(model: &Model, buf: &mut Buffer) -> Option<Position> {
     cursor.filter(|at| area.contains(*at))
 }
 
+/// The size that is needed, in as many words as fit; and that it leaves, if it does.
 fn too_small(model: &Model, paint: &mut Paint<'_>) {
     let (width, height) = model.size;
-    let text = format!("sandboxer needs 60x15, this is {width}x{height}");
-    paint.put(0, height / 2, width, &text, Role::Warn);
+    let needed = format!("{}x{}", SMALLEST.0, SMALLEST.1);
+    let texts = [format!("sandboxer needs {needed}, this is {width}x{height}"), format!("needs {needed}"), needed];
+    let fits = texts.iter().find(|text| columns(text) <= usize::from(width)).or(texts.last());
+    paint.put(0, height / 2, width, fits.map(String::as_str).unwrap_or_default(), Role::Warn);
+    if let Some(words) = header::leaving(model) {
+        paint.put(0, height / 2 + 1, width, &words, Role::Warn);
+    }
 }
 
 fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {

@@ -6,7 +6,10 @@ use tui_input::Input;
 use super::footer::skip_columns;
 use super::paint::Paint;
 use crate::tui::keymap::Mode;
-use crate::tui::model::{Area, Model, Role, palette_matches};
+use crate::tui::model::{Area, Model, Offer, Role};
+
+/// Cells for the names.
+const NAME: u16 = 20;
 
 /// Draws it; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usize) -> Position {
@@ -18,16 +21,20 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
     let scroll = input.visual_scroll(usize::from(room));
     let x = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " :")]);
     paint.put(x, area.y, room, &skip_columns(input.value(), scroll), Role::Plain);
-    let found = palette_matches(input.value());
+    let found = model.palette(input.value());
     let height = usize::from(area.height.saturating_sub(1));
     let offset = at.saturating_sub(height.saturating_sub(1));
-    for (row, action) in found.iter().skip(offset).take(height).enumerate() {
+    for (row, offer) in found.iter().skip(offset).take(height).enumerate() {
         let y = area.y + 1 + u16::try_from(row).unwrap_or(u16::MAX);
-        let refused = model.refusal(*action).is_some();
+        let refused = model.refusal(offer.action()).is_some();
         let role = if refused { Role::Dim } else { Role::Plain };
-        paint.put(area.x + 2, y, 18, &action.name().replace('_', " "), role);
-        paint.put(area.x + 21, y, area.width.saturating_sub(36), action.help(), Role::Dim);
-        let keys = model.keymap.spelled(Mode::Main, *action);
+        paint.put(area.x + 2, y, NAME, &offer.name(), role);
+        let help = area.x + 3 + NAME;
+        paint.put(help, y, (area.x + area.width).saturating_sub(help + 14), &offer.help(), Role::Dim);
+        let keys = match offer {
+            Offer::Action(action) => model.keymap.spelled(Mode::Main, *action),
+            Offer::Filter(_) | Offer::Sort(_) | Offer::Restore(..) | Offer::Jump(..) => String::new(),
+        };
         paint.put_right(Area { width: area.width.saturating_sub(1), ..area }, y, &keys, Role::Key);
         if offset + row == at {
             paint.put(area.x, y, 1, "▌", Role::Accent);

@@ -6,8 +6,8 @@ use crate::domain::patch::PatchState;
 use crate::domain::telling::last_telling_line;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
-    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, patch_glyph, patch_role,
-    short_profile, state_glyph, state_role,
+    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, many, patch_glyph,
+    patch_role, short_profile, state_glyph, state_role,
 };
 
 /// Draws the pane.
@@ -115,8 +115,11 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
             paint.spans(x + 2, row + 1, room, &[(Role::Key, &again), (Role::Dim, " tries again")]);
         }
         Load::Ready if !model.sandboxes.filter().is_empty() => {
-            let text =
-                format!("none of {} sandboxes matches '{}'", model.sandboxes.len(), model.sandboxes.filter().text());
+            let text = format!(
+                "none of {} matches '{}'",
+                many(model.sandboxes.len(), "sandbox", "sandboxes"),
+                model.sandboxes.filter().text()
+            );
             paint.put(x, y, room, &text, Role::Plain);
             let clear = key(Action::Clear);
             paint.spans(x, y + 1, room, &[(Role::Key, &clear), (Role::Dim, " shows all of them")]);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::domain::output::{LogLine, Source};
-use crate::domain::text::clean_line;
+use crate::domain::text::{clean_line, columns};
 
 /// How many lines are kept.
 pub const KEPT_LINES: usize = 20_000;
@@ -23,6 +23,8 @@ pub struct LogText {
     pub stderr: bool,
     /// Its text.
     pub text: String,
+    /// The columns that it takes.
+    pub columns: usize,
 }
 
 impl LogText {
@@ -34,13 +36,19 @@ impl LogText {
         if line.cut {
             text.push_str(" … (cut)");
         }
-        Self { service: Some(service), stderr: line.source == Source::Stderr, text }
+        let columns = if text.is_ascii() { text.len() } else { columns(&text) };
+        Self { service: Some(service), stderr: line.source == Source::Stderr, text, columns }
     }
 
     /// What the console says in between: lines are missing here.
     pub fn gap(missed: u64) -> Self {
-        let text = format!("··· {missed} lines came faster than they can be shown and were dropped");
-        Self { service: None, stderr: false, text }
+        let lines = match missed {
+            1 => "1 line came faster than it can be shown and was".to_owned(),
+            _ => format!("{missed} lines came faster than they can be shown and were"),
+        };
+        let text = format!("··· {lines} dropped");
+        let columns = columns(&text);
+        Self { service: None, stderr: false, text, columns }
     }
 
     fn cost(&self) -> usize {

@@ -1,0 +1,74 @@
+//! Frame rule. What is typed before a dialog or a form was on the screen was meant for something else: no button hears it.
+//! And what is not on the screen at all, because the terminal is too small, is not there.
+
+use super::{Model, Overlay};
+
+impl Overlay {
+    /// Whether something is asked for, chosen or typed in it, and not only read.
+    fn acts(&self) -> bool {
+        match self {
+            Self::Confirm(_)
+            | Self::Create(_)
+            | Self::Sheet(_)
+            | Self::Labels(_)
+            | Self::Shell(_)
+            | Self::Palette(..) => true,
+            Self::Details(_)
+            | Self::Snapshot(_)
+            | Self::Page(_)
+            | Self::Output(..)
+            | Self::Help(_)
+            | Self::Error(..)
+            | Self::Jobs(_)
+            | Self::Logs(_)
+            | Self::Patches(_) => false,
+        }
+    }
+
+    /// The mark of one with buttons, or whose enter changes something: whether a frame showed it as it is.
+    fn drawn(&mut self) -> Option<&mut bool> {
+        match self {
+            Self::Confirm(confirm) => Some(&mut confirm.drawn),
+            Self::Create(form) => Some(&mut form.drawn),
+            Self::Sheet(sheet) => Some(&mut sheet.drawn),
+            Self::Labels(labels) => Some(&mut labels.drawn),
+            Self::Details(_)
+            | Self::Snapshot(_)
+            | Self::Page(_)
+            | Self::Output(..)
+            | Self::Help(_)
+            | Self::Error(..)
+            | Self::Jobs(_)
+            | Self::Logs(_)
+            | Self::Patches(_)
+            | Self::Shell(_)
+            | Self::Palette(..) => None,
+        }
+    }
+}
+
+impl Model {
+    /// Whether the terminal is too small to show anything but a sentence.
+    pub fn is_blind(&self) -> bool {
+        self.screen().header.height == 0
+    }
+
+    /// Everything is on the screen as it is now.
+    pub fn drawn(&mut self) {
+        for drawn in self.overlays.iter_mut().filter_map(Overlay::drawn) {
+            *drawn = true;
+        }
+    }
+
+    /// Closes what acts: nobody sees it. What is only read stays.
+    pub fn close_acting(&mut self) {
+        self.overlays.retain(|overlay| !overlay.acts());
+        self.filter_field = None;
+        self.held = None;
+        for overlay in &mut self.overlays {
+            if let Overlay::Logs(logs) = overlay {
+                logs.field = None;
+            }
+        }
+    }
+}
