@@ -294,3 +294,6 @@ pub(super) fn reach(spec: &HostSpec, workspace: &str, found: &[Container]) -> Re
     });
     reachability(spec, workspace, doors)
 }
+
+#[cfg(test)]
+mod tests;
