@@ -172,15 +172,14 @@ impl SandboxManager {
         let target = self.target(&record).await?;
         let until = Instant::now() + work.ready_timeout;
         let ready = self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
-        let stop = cancel.child_token();
         let patch = async {
             failpoint::reached("create.started");
-            let patched = self.patch_new(operation, work, &stop, reporter).await?;
+            let patched = self.patch_new(operation, work, cancel, reporter).await?;
             failpoint::reached("create.patched");
             Ok(patched)
         };
         let settling = Settling { extension: extension.as_ref(), target: &target, until };
-        let (ready, message) = self.settle_and_patch(settling, ready, &stop, patch).await?;
+        let (ready, message) = self.patch_and_settle(settling, ready, cancel, patch).await?;
         failpoint::reached("create.settled");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));

@@ -141,14 +141,13 @@ impl SandboxManager {
         let until = Instant::now() + limit;
         let ready = self.or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter)).await?;
         failpoint::reached("wake.awake");
-        let stop = cancel.child_token();
         let patch = async {
-            let passed = self.patch_pass(work.operation, work.before, false, &stop, reporter).await?;
+            let passed = self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
             failpoint::reached("wake.patched");
             Ok(passed.record.applied_patches != work.before.applied_patches)
         };
         let settling = Settling { extension: work.extension, target: work.target, until };
-        let woken = self.settle_and_patch(settling, ready, &stop, patch).await?;
+        let woken = self.patch_and_settle(settling, ready, cancel, patch).await?;
         failpoint::reached("wake.settled");
         Ok(woken)
     }

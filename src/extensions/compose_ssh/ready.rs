@@ -148,9 +148,14 @@ pub(super) async fn until_ready(
     loop {
         let Observed { now, containers: all } =
             runtime::containers(transport, &used.engine, &target.id, &owners).await?;
-        let (why, again) = match judge(stack, &unsettled, &all) {
+        let settle = target.profile.settle.duration();
+        let judged = match wanted {
+            Wanted::Runs => judge(stack, &unsettled, &all),
+            Wanted::Settled => judge(stack, &unsettled, &excused(&all, settle)),
+        };
+        let (why, again) = match judged {
             Judgement::Ready => {
-                let left = runs.left(&stack.services, &all, now, target.profile.settle.duration());
+                let left = runs.left(&stack.services, &all, now, settle);
                 match left {
                     Some((why, left)) if wanted == Wanted::Settled => (why, left.min(SETTLING)),
                     left => {
@@ -175,6 +180,19 @@ pub(super) async fn until_ready(
         asked.tell("ready", why);
         tokio::time::sleep(again).await;
     }
+}
+
+/// Containers, with those that ended after they had run for long enough as if they had ended well: whatever ended them, a patch or
+/// their own work, they had settled. Their services are told as they are.
+fn excused(all: &[Container], settle: Duration) -> Vec<Container> {
+    let ran = |c: &Container| Some(c.finished_at?.since(c.started_at?));
+    let excuse = |container: &Container| match container.exit_code {
+        Some(_) if ran(container).is_some_and(|ran| ran >= settle) => {
+            Container { exit_code: Some(0), ..container.clone() }
+        }
+        _ => container.clone(),
+    };
+    all.iter().map(excuse).collect()
 }
 
 /// Holds what runs against what is asked for.
@@ -276,3 +294,6 @@ pub(super) fn reach(spec: &HostSpec, workspace: &str, found: &[Container]) -> Re
     });
     reachability(spec, workspace, doors)
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,6 +38,8 @@ pub(super) struct Container {
     pub(super) ports: Vec<Published>,
     /// When it was started last, by the host's clock.
     pub(super) started_at: Option<Time>,
+    /// When it ended last, if it did.
+    pub(super) finished_at: Option<Time>,
 }
 
 /// Containers of a sandbox, and the host's clock just before it was asked for them.
@@ -121,6 +123,8 @@ fn container(json: &Value) -> Container {
         "stopped" => "exited",
         other => other,
     };
+    // What never was has the year 1.
+    let moment = |key: &str| state[key].as_str().and_then(|at| at.parse().ok()).filter(|at: &Time| at.unix() > 0);
     let labels = &json["Config"]["Labels"];
     let health = ["Health", "Healthcheck"].iter().find_map(|key| state[*key]["Status"].as_str());
     Container {
@@ -135,8 +139,8 @@ fn container(json: &Value) -> Container {
         restarts: json["RestartCount"].as_u64().and_then(|count| u32::try_from(count).ok()),
         health: health.filter(|word| !word.is_empty()).map(str::to_owned),
         ports: ports(&json["NetworkSettings"]["Ports"]),
-        // One that was never started has the year 1.
-        started_at: state["StartedAt"].as_str().and_then(|at| at.parse().ok()).filter(|at: &Time| at.unix() > 0),
+        started_at: moment("StartedAt"),
+        finished_at: moment("FinishedAt"),
     }
 }
 
@@ -300,6 +304,7 @@ mod tests {
             health: None,
             ports: Vec::new(),
             started_at: None,
+            finished_at: None,
         }
     }
 

@@ -30,6 +30,7 @@ fn there(services: &[&str]) -> Vec<Container> {
         health: None,
         ports: Vec::new(),
         started_at: None,
+        finished_at: None,
     };
     services.iter().map(container).collect()
 }
