@@ -163,7 +163,7 @@ impl SandboxManager {
             biased;
             () = cancel.cancelled() => Err(cut_off().into()),
             removed = self.remove_archives_but(id, &given_up, &reporter) => removed,
-            () = self.end_requested(&operation.id) => Err(cut_off()),
+            () = self.end_requested(&operation.id) => Err(cut_off().into()),
         };
         failpoint::reached("delete.removed");
         match removed {
