@@ -1,6 +1,5 @@
 //! From one compose tool to another: the stack is rendered anew for the tool of the host, and the volumes are the same.
 
-
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, http_get, rooms, text};
