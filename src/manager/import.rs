@@ -182,7 +182,8 @@ impl SandboxManager {
             begun.store(true, Ordering::Relaxed);
             archives.import(&place, manifest, archive, &reporter).await
         };
-        let work = self.learning_roots(&record.host, &reporter, work);
+        // Boxed: it is large, and waits for long.
+        let work = Box::pin(self.learning_roots(&record.host, &reporter, Box::pin(work)));
         match self.or_called_off(operation, cancel, work).await {
             Ok(arrived) => self.write_imported(record, arrived).await,
             // What is there was there before.

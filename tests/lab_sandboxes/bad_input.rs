@@ -141,6 +141,7 @@ fn a_hostile_tree_arrives_as_it_is_and_nothing_of_it_runs() {
         assert!(http_get(&text(&made["reachability"]["endpoints"][0]["url"])).contains("tame"));
         bench.run(["destroy", &text(&made["id"])]).ok();
         bench.assert_unchanged(host, &before);
+        fs::remove_file(root.join(".sandboxer-root")).unwrap();
         fs::remove_dir(&root).unwrap();
         let home = crate::lab::lab().join("hosts").join(host).join("home");
         assert!(!home.join(&mark).exists(), "{host}: something was executed");

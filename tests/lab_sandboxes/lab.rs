@@ -379,6 +379,7 @@ impl Drop for Bench {
         }
         let owner = fs::read_to_string(self.data().join("owner")).unwrap_or_default();
         for host in &self.hosts {
+            let _ = fs::remove_file(self.workspace_root(host).join(".sandboxer-root"));
             let _ = fs::remove_dir(self.workspace_root(host));
             let counters = folder(host).join("home/.local/state/sandboxer/owners");
             for entry in fs::read_dir(counters).into_iter().flatten().filter_map(Result::ok) {

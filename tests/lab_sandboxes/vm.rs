@@ -31,6 +31,7 @@ impl std::ops::Deref for Root {
 impl Drop for Root {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.0.join("prepared-by-packer"));
+        let _ = fs::remove_file(self.0.join(".sandboxer-root"));
         let _ = fs::remove_dir(&self.0);
     }
 }

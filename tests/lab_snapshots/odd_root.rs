@@ -52,7 +52,8 @@ fn blanks_commas_quotes_and_backslashes_in_a_root_are_in_nobodys_way() {
 
     bench.run(["destroy", "odd-root-path", "back"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
-    // It is empty.
+    // But for its mark it is empty.
+    fs::remove_file(root.join(".sandboxer-root")).unwrap();
     fs::remove_dir(&root).unwrap();
     bench.assert_unchanged(host, &before);
 
@@ -90,6 +91,7 @@ fn an_odd_root_is_in_nobodys_way_for_any_kind_of_account() {
         assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
         bench.run(["destroy", &id, "back"]).ok();
         bench.run(["snapshots", "delete", "base"]).ok();
+        fs::remove_file(root.join(".sandboxer-root")).unwrap();
         fs::remove_dir(&root).unwrap();
         bench.assert_unchanged(host, &before);
     }

@@ -20,6 +20,7 @@ struct Root(PathBuf);
 
 impl Drop for Root {
     fn drop(&mut self) {
+        let _ = fs::remove_file(self.0.join(".sandboxer-root"));
         let _ = fs::remove_dir(&self.0);
     }
 }
