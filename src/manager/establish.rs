@@ -179,7 +179,7 @@ impl SandboxManager {
             Ok(patched)
         };
         let settling = Settling { extension: extension.as_ref(), target: &target, until };
-        let (ready, message) = self.patch_and_settle(settling, ready, cancel, patch).await?;
+        let (ready, message) = Box::pin(self.patch_and_settle(settling, ready, cancel, patch)).await?;
         failpoint::reached("create.settled");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));

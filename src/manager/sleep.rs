@@ -147,7 +147,7 @@ impl SandboxManager {
             Ok(passed.record.applied_patches != work.before.applied_patches)
         };
         let settling = Settling { extension: work.extension, target: work.target, until };
-        let woken = self.patch_and_settle(settling, ready, cancel, patch).await?;
+        let woken = Box::pin(self.patch_and_settle(settling, ready, cancel, patch)).await?;
         failpoint::reached("wake.settled");
         Ok(woken)
     }
