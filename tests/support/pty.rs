@@ -181,13 +181,13 @@ impl Owned {
             .env("LANG", "C.UTF-8");
         let mut owner = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let seen = Seen::through(owner.stdout.take().unwrap(), 140, 44);
-        let mut owned = Self { owner, dashboard: std::path::PathBuf::new(), seen };
-        owned.wait_for("Sandboxes");
-        let children = format!("/proc/{0}/task/{0}/children", owned.owner.id());
+        let mut console = Self { owner, dashboard: std::path::PathBuf::new(), seen };
+        console.wait_for("Sandboxes");
+        let children = format!("/proc/{0}/task/{0}/children", console.owner.id());
         let number = std::fs::read_to_string(children).unwrap().trim().to_owned();
-        owned.dashboard = Path::new("/proc").join(number);
-        assert!(owned.is_there(), "the dashboard {:?} does not run", owned.dashboard);
-        owned
+        console.dashboard = Path::new("/proc").join(number);
+        assert!(console.is_there(), "the dashboard {} does not run", console.dashboard.display());
+        console
     }
 
     /// Waits until the screen holds this.
@@ -215,7 +215,7 @@ impl Owned {
     pub(crate) fn wait_for_end(&self) {
         let until = Instant::now() + PATIENCE;
         while self.is_there() {
-            assert!(Instant::now() < until, "process {:?} outlived its terminal", self.dashboard);
+            assert!(Instant::now() < until, "process {} outlived its terminal", self.dashboard.display());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
