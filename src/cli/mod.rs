@@ -33,6 +33,7 @@ mod shell;
 mod sleep;
 mod snapshots;
 mod table;
+mod tty;
 mod usage;
 mod values;
 mod wait;
@@ -45,6 +46,7 @@ pub use exec::ExecResult;
 pub use lineage::SandboxDetail;
 pub use logs::LogEntry;
 pub use output::{ErrorLine, Io, ProgressLine, Terminals};
+pub use tty::Tty;
 pub use usage::ParseOutcome;
 pub use values::{LabelChange, Pair, Since};
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Global;
+use super::tty::{self, Tty};
 use crate::client::{Client, Problem};
 use crate::domain::output::Source;
 use crate::domain::text::clean_line;
@@ -29,11 +30,10 @@ pub struct Io {
     pub stdout: Box<dyn Write + Send>,
     /// Standard error.
     pub stderr: Box<dyn Write + Send>,
-    /// Where the answer to a question comes from.
+    /// Standard input, where a script may come from.
     pub stdin: Box<dyn BufRead + Send>,
-    /// Whether `stdin` can be read without waiting. Asked before it is read, so that Ctrl-C is heard while the
-    /// answer is awaited: a blocking read is resumed after a signal that has a handler.
-    pub answered: fn() -> bool,
+    /// Opens the terminal that questions are asked on.
+    pub tty: Box<dyn Fn() -> io::Result<Box<dyn Tty>> + Send>,
     /// Whether an output takes bytes without waiting; it is given a moment to. Asked before much is written, so that
     /// Ctrl-C is heard while a slow reader is waited for.
     pub takes: fn(Source) -> bool,
@@ -80,7 +80,7 @@ impl Io {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
             stdin: Box::new(io::BufReader::new(io::stdin())),
-            answered: stdin_is_readable,
+            tty: Box::new(tty::open),
             takes: output_takes,
             reader_left: stdout_is_closed,
             terminals,
@@ -92,13 +92,6 @@ impl Io {
             leave_at_once: false,
         }
     }
-}
-
-fn stdin_is_readable() -> bool {
-    let stdin = io::stdin();
-    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    // A hang-up or an error counts as readable: the read then says so. So does a poll that fails.
-    !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 
 /// A closed one takes bytes: the write then says so. So does one that cannot be asked. A signal ends the poll early,

@@ -55,7 +55,8 @@ async fn agree(
         }
     }
     let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), face.now());
-    let asked = allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes: None }).await?;
+    let needs_yes = Some("snapshots prune".to_owned());
+    let asked = allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes }).await?;
     let shown = views.into_iter().filter(|_| asked).map(|view| (view.record.id, view.record.revision));
     Ok(shown.collect())
 }
