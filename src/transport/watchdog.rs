@@ -17,7 +17,7 @@ use crate::transport::shell::quote;
 /// was set: the console, the account's start-up files, sshd, an exported function. `TAR_OPTIONS=--exclude=*.key` alone makes
 /// snapshots that lack files and prove sound. What chooses an engine (`DOCKER_HOST`, `CONTAINERS_CONF`) and where programs
 /// and their modules are (`PATH`, `LD_LIBRARY_PATH`, `PYTHONPATH`) is the account's own business and stays. No comments in
-/// it, as in [`FEED`]; `sbx_locale` is what `LC_ALL` was.
+/// it, as in [`FEED`]; `sbx_locale` is what `LC_ALL` was. Times are told in UTC: hosts are in different zones.
 pub(crate) const PRELUDE: &str = include_str!("scripts/prelude.sh");
 
 /// The definitions that every shell gets before its first request.
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_shell_forgets_what_the_environment_says_to_our_programs_and_not_for_a_users() {
-        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat) ${COMPOSE_PROJECT_DIR-none} ${PODMAN_COMPOSE_IN_POD-none}""#;
+        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat) ${COMPOSE_PROJECT_DIR-none} ${PODMAN_COMPOSE_IN_POD-none} ${TZ-none}""#;
         for shell in SHELLS {
             for (kept, script) in
                 [(false, Command::script(TELL)), (true, Command::script(TELL).with_account_environment())]
@@ -215,6 +215,7 @@ mod tests {
                     .env("COMPOSE_PROJECT_DIR", "/evil")
                     .env("PODMAN_COMPOSE_IN_POD", "evil")
                     .env("LC_ALL", "C.UTF-8")
+                    .env("TZ", "Asia/Kathmandu")
                     .env("BASH_FUNC_umask%%", "() { echo 7; }")
                     .env("SHELLOPTS", "noglob:noclobber");
                 let Ok(mut child) = program.spawn() else { continue };
@@ -223,11 +224,12 @@ mod tests {
                 let (out, _) = read_to_end(child);
                 let bash = shell[0] == "bash";
                 let expected = match kept {
-                    false => "none none unix:///x C 0022 cat none none",
+                    false => "none none unix:///x C 0022 cat none none UTC0\n",
                     true if bash => "--exclude=x /usr unix:///x C.UTF-8 7 cat",
                     true => "--exclude=x /usr unix:///x C.UTF-8 ",
                 };
                 assert!(out.contains(expected), "{shell:?} {kept}: {out}");
+                assert_eq!(out.contains("Asia/Kathmandu"), kept, "{shell:?}: {out}");
             }
         }
     }

@@ -298,7 +298,7 @@ async fn verify_and_copy() {
 fn difference() -> SnapshotDiff {
     let entry = |path: &str, kind: &str, mode: &str, size: u64, target: Option<&str>| {
         json!({"path": path, "kind": kind, "mode": mode, "owner": "self/self", "size": size,
-            "modified": "2026-03-14 12:00:00", "target": target})
+            "modified": "2026-03-14T12:00:00Z", "target": target})
     };
     let value = json!({
         "a": A, "b": "a1b2c3d4", "added": 2, "removed": 1, "changed": 2, "bytes": -2_000_000, "truncated": true,
