@@ -78,6 +78,7 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("tests/dashboard_screens.rs", "one screen, one suite: every overlay at every size, from one set of models"),
     ("tests/lab_sandboxes/lab.rs", "one lab, one door: what every lab test does on the two hosts"),
     ("tests/support/fake_client.rs", "one client, one world: every verb of the trait, scripted"),
+    ("tests/support/cli_client.rs", "one client, one world: every verb of the trait, for the command line"),
     ("tests/cli_face.rs", "one face, one suite: every verb's snapshot on one fake client"),
 ];
 

@@ -71,6 +71,68 @@ fn every_help_text() {
     }
 }
 
+#[test]
+fn every_command_has_examples_and_each_is_one_of_that_command() {
+    fn each(command: &clap::Command, verbs: &str) {
+        let lines = cli::examples::of(verbs);
+        assert!(!lines.is_empty(), "{verbs:?} has no example");
+        for line in lines {
+            let typed = &line[line.find("sandboxer").unwrap()..];
+            // Up to what the shell reads.
+            let words: Vec<_> = shlex::split(typed)
+                .unwrap()
+                .into_iter()
+                .take_while(|word| !["|", "<", ">"].contains(&word.as_str()))
+                .collect();
+            assert!(cli::parse(words.clone()).is_ok(), "{line}: {:?}", cli::parse(words).err());
+            let path = format!("sandboxer {verbs}");
+            let dashboard = verbs == "dashboard" && *line == "sandboxer";
+            assert!(typed.starts_with(path.trim_end()) || dashboard, "{line} is no example of {path}");
+        }
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            each(sub, format!("{verbs} {}", sub.get_name()).trim_start());
+        }
+    }
+    each(&cli::command(), "");
+}
+
+#[tokio::test]
+async fn a_verb_that_comes_later_is_named_as_that() {
+    for line in [
+        "extend my-env --by 2h",
+        "extend-ttl my-env",
+        "inspect host",
+        "reap-stale",
+        "undo",
+        "adopt --dry-run",
+        "import",
+        "credits",
+        "serve",
+        "extensions check ext.x",
+        "events flush",
+    ] {
+        let ran = run(&FakeClient::default(), line).await;
+        let verb = if line.starts_with("ex") && line.contains("check") || line == "events flush" {
+            line.split(' ').take(2).collect::<Vec<_>>().join(" ")
+        } else {
+            line.split(' ').next().unwrap().to_owned()
+        };
+        assert_eq!(ran.status, 2, "{line}: {ran}");
+        assert!(ran.stderr.contains(&format!("`sandboxer {verb}` is not in this version yet")), "{line}: {ran}");
+        assert_eq!(run(&FakeClient::default(), &format!("{line} --json")).await.error()["code"], "usage", "{line}");
+    }
+    assert!(run(&FakeClient::default(), "extensons list").await.stderr.contains("extensions"));
+}
+
+#[tokio::test]
+async fn without_a_utf_8_locale_only_ascii_of_ours_is_written() {
+    for line in ["list", "get my-env", "snapshots list", "hosts list"] {
+        let world = World { plain_locale: true, width: Some(60), ..World::default() };
+        let ran = run_in(world, &fleet(), line).await;
+        assert!(ran.stdout.is_ascii() && ran.stderr.is_ascii(), "{line}: {ran}");
+    }
+}
+
 #[tokio::test]
 async fn help_and_version_end_well_and_on_stdout() {
     let fake = FakeClient::default();

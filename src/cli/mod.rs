@@ -4,6 +4,7 @@
 //! both return the exit status. Nothing here knows how a sandbox is made, and nothing spawns a task.
 
 pub mod args;
+pub mod examples;
 
 mod bulk;
 mod checkpoint;
@@ -15,6 +16,7 @@ mod events;
 mod exec;
 mod extensions;
 mod hosts;
+mod input;
 mod interrupt;
 mod label;
 mod lineage;

@@ -39,6 +39,7 @@ mod rollback;
 mod scripts;
 mod secrets;
 mod stacks;
+mod stdin;
 mod stores;
 mod vm;
 mod wakes;

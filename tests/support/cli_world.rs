@@ -242,6 +242,8 @@ pub(crate) struct World {
     pub(crate) terminal: bool,
     /// What is typed at a question, or what a script's standard input is.
     pub(crate) types: &'static str,
+    /// Whether the locale is not UTF-8.
+    pub(crate) plain_locale: bool,
     /// Whether nobody can be asked although standard input is a terminal.
     pub(crate) no_tty: bool,
     /// Whether stderr leads into a file on a terminal too.
@@ -301,6 +303,7 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
         stdin: Box::new(io::Cursor::new(world.types)),
         takes: world.takes.unwrap_or(|_| true),
         reader_left: world.reader_left.unwrap_or(|| false),
+        input: Box::new(move || stream::iter([Ok(types.as_bytes().to_vec())]).boxed()),
         tty: Box::new(move || {
             if no_tty {
                 Err(io::Error::from_raw_os_error(6))
@@ -315,6 +318,8 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
         },
         width: world.width,
         color: true,
+        unicode: !world.plain_locale,
+        moves: true,
         interrupts: presses(world.presses),
         now,
         leave_at_once: false,
