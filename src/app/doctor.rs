@@ -13,6 +13,7 @@ use crate::config::{Config, Environment, Overrides, Paths};
 use crate::domain::fault::Fault;
 use crate::domain::profile::Bytes;
 use crate::domain::request::{Check, CheckState};
+use crate::domain::text::{is_utf8_locale, plural};
 use crate::store::catalogue::{Catalogue, Entry};
 
 /// How long a program may take to say its version.
@@ -210,12 +211,11 @@ fn colours(environment: &Environment, term: &str) -> &'static str {
 /// As the C library reads it: the first of the three that is set counts.
 fn is_utf8(environment: &Environment) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
-    let locale = locale.unwrap_or_default().to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
+    is_utf8_locale(locale.unwrap_or_default())
 }
 
 fn counted(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+    plural(count as u64, word, &format!("{word}s"))
 }
 
 fn check(name: &str, state: CheckState, message: String) -> Check {

@@ -157,7 +157,10 @@ async fn what_a_prune_deleted_it_tells_with_the_reason_of_that_moment() {
     let items = house.manager.prune_snapshots(&prune).await.unwrap();
     let told: Vec<_> =
         items.iter().map(|item| (item.name.as_deref().unwrap(), item.ok, item.reason.as_str())).collect();
-    let reason = |newer: u32| format!("{newer} newer ones of sandbox {id} are there");
+    let reason = |newer: u32| match newer {
+        1 => format!("1 newer one of sandbox {id} is there"),
+        more => format!("{more} newer ones of sandbox {id} are there"),
+    };
     assert_eq!(told, [("one", true, reason(2).as_str()), ("two", true, reason(1).as_str())]);
 }
 
