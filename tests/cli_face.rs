@@ -11,6 +11,8 @@
     reason = "tests"
 )]
 
+#[path = "support/base_path.rs"]
+mod base_path;
 #[path = "cli_face/checkpoint.rs"]
 mod checkpoint;
 #[path = "support/cli_client.rs"]
@@ -25,8 +27,12 @@ mod deep;
 mod inside;
 #[path = "cli_face/patches.rs"]
 mod patches;
+#[path = "support/pty.rs"]
+mod pty;
 #[path = "cli_face/snapshots.rs"]
 mod snapshots;
+#[path = "cli_face/terminal.rs"]
+mod terminal;
 #[path = "cli_face/upkeep.rs"]
 mod upkeep;
 
@@ -62,6 +68,68 @@ fn every_help_text() {
     each(&root, "sandboxer", &mut found);
     for (path, text) in found {
         assert_snapshot!(format!("help {path}").replace(' ', "_"), text);
+    }
+}
+
+#[test]
+fn every_command_has_examples_and_each_is_one_of_that_command() {
+    fn each(command: &clap::Command, verbs: &str) {
+        let lines = cli::examples::of(verbs);
+        assert!(!lines.is_empty(), "{verbs:?} has no example");
+        for line in lines {
+            let typed = &line[line.find("sandboxer").unwrap()..];
+            // Up to what the shell reads.
+            let words: Vec<_> = shlex::split(typed)
+                .unwrap()
+                .into_iter()
+                .take_while(|word| !["|", "<", ">"].contains(&word.as_str()))
+                .collect();
+            assert!(cli::parse(words.clone()).is_ok(), "{line}: {:?}", cli::parse(words).err());
+            let path = format!("sandboxer {verbs}");
+            let dashboard = verbs == "dashboard" && *line == "sandboxer";
+            assert!(typed.starts_with(path.trim_end()) || dashboard, "{line} is no example of {path}");
+        }
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            each(sub, format!("{verbs} {}", sub.get_name()).trim_start());
+        }
+    }
+    each(&cli::command(), "");
+}
+
+#[tokio::test]
+async fn a_verb_that_comes_later_is_named_as_that() {
+    for line in [
+        "extend my-env --by 2h",
+        "extend-ttl my-env",
+        "inspect host",
+        "reap-stale",
+        "undo",
+        "adopt --dry-run",
+        "import",
+        "credits",
+        "serve",
+        "extensions check ext.x",
+        "events flush",
+    ] {
+        let ran = run(&FakeClient::default(), line).await;
+        let verb = if line.starts_with("ex") && line.contains("check") || line == "events flush" {
+            line.split(' ').take(2).collect::<Vec<_>>().join(" ")
+        } else {
+            line.split(' ').next().unwrap().to_owned()
+        };
+        assert_eq!(ran.status, 2, "{line}: {ran}");
+        assert!(ran.stderr.contains(&format!("`sandboxer {verb}` is not in this version yet")), "{line}: {ran}");
+        assert_eq!(run(&FakeClient::default(), &format!("{line} --json")).await.error()["code"], "usage", "{line}");
+    }
+    assert!(run(&FakeClient::default(), "extensons list").await.stderr.contains("extensions"));
+}
+
+#[tokio::test]
+async fn without_a_utf_8_locale_only_ascii_of_ours_is_written() {
+    for line in ["list", "get my-env", "snapshots list", "hosts list"] {
+        let world = World { plain_locale: true, width: Some(60), ..World::default() };
+        let ran = run_in(world, &fleet(), line).await;
+        assert!(ran.stdout.is_ascii() && ran.stderr.is_ascii(), "{line}: {ran}");
     }
 }
 
@@ -445,7 +513,7 @@ async fn never_destroyed_when_nobody_saw_it_gone() {
     let ran = run(&fake, "destroy a1b2c3d4 --json").await;
     assert_eq!((ran.status, &ran.json()[0]["ok"]), (1, &json!(false)));
     let fake = fleet().ends("a1b2c3d4", End::Well(Box::new(record("a1b2c3d4", State::Forgotten))));
-    assert_eq!(run(&fake, "destroy a1b2c3d4 --forget").await.status, 0);
+    assert_eq!(run(&fake, "destroy a1b2c3d4 --forget --yes").await.status, 0);
 }
 
 #[tokio::test]
@@ -467,7 +535,34 @@ async fn off_a_terminal_only_what_is_beyond_doubt_proceeds() {
         assert_eq!(fake.calls().is_empty(), status == 2, "{line}: nothing is touched");
     }
     // Under --json nobody can be asked, terminal or not.
-    assert_eq!(run_in(on_terminal("y\n"), &fleet(), "recreate my-env --json").await.status, 2);
+    let ran = run_in(on_terminal("y\n"), &fleet(), "recreate my-env --json").await;
+    assert_eq!((ran.status, ran.tty.as_str()), (2, ""));
+}
+
+#[tokio::test]
+async fn a_question_is_asked_on_the_terminal_wherever_stderr_leads() {
+    for (types, status) in [("y\n", 0), ("y\r", 0), ("n\n", 130), ("y", 130), ("yes but\n", 130)] {
+        for line in ["destroy my-env", "recreate my-env", "destroy a1b2c3d4 --forget"] {
+            let fake = fleet();
+            let world = World { stderr_to_file: true, ..on_terminal(types) };
+            let ran = run_in(world, &fake, line).await;
+            let asked = ran.tty.contains("this sandbox? [y/N] ") && !ran.stderr.contains("[y/N]");
+            assert_eq!((asked, fake.calls().is_empty()), (true, status != 0), "{types:?} {line}: {ran}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn where_the_terminal_cannot_be_asked_on_nothing_is_destroyed() {
+    for line in ["destroy a1b2c3d4", "destroy my-env", "recreate my-env", "destroy my-env --forget"] {
+        let fake = fleet();
+        let ran = run_in(World { no_tty: true, ..on_terminal("y\n") }, &fake, line).await;
+        assert_eq!((ran.status, fake.calls().is_empty()), (2, true), "{line}: {ran}");
+    }
+    let fake = fleet();
+    let ran = run_in(World { no_tty: true, ..on_terminal("") }, &fake, "destroy my-env").await;
+    assert_snapshot!("destroy_without_a_tty", ran);
+    assert_eq!(run_in(World { no_tty: true, ..on_terminal("") }, &fake, "destroy my-env --yes").await.status, 0);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use crate::config::{Colours, Config, Environment, Overrides, Paths, Terminal};
 use crate::domain::fault::Fault;
 use crate::domain::profile::Bytes;
 use crate::domain::request::{Check, CheckState};
+use crate::domain::text::plural;
 use crate::store::catalogue::{Catalogue, Entry};
 
 /// How long a program may take to say its version.
@@ -216,7 +217,7 @@ fn colours(environment: &Environment, colours: Colours) -> &'static str {
 }
 
 fn counted(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+    plural(count as u64, word, &format!("{word}s"))
 }
 
 fn check(name: &str, state: CheckState, message: String) -> Check {

@@ -13,7 +13,7 @@ mod upkeep;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use inside::{ExecArgs, LogsArgs, ShellArgs};
 pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
@@ -23,8 +23,9 @@ pub use snapshots::{
 };
 pub use upkeep::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 
+use super::examples;
 use super::usage::{ParseOutcome, outcome};
-use super::values::{LabelChange, Pair, Since, event_kind, label_change, pair, seconds, since, state};
+use super::values::{LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states};
 use crate::client::Problem;
 use crate::domain::profile::Seconds;
 use crate::domain::{Code, EventKind, State};
@@ -46,14 +47,7 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 An ID is a sandbox's id, its name, or the beginning of its id (4 characters or more).
-Without a command and on a terminal the dashboard starts.
-
-Examples:
-  sandboxer create --profile compose-e2e --input repo=. --ttl 2h
-  sandboxer list --state ready
-  sandboxer exec my-env -- make test
-  sandboxer destroy my-env
-  sandboxer events --follow --json";
+Without a command and on a terminal the dashboard starts.";
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -216,7 +210,7 @@ pub struct CreateArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ListArgs {
     /// Only in this state; may be repeated
-    #[arg(long = "state", value_name = "S", value_parser = state)]
+    #[arg(long = "state", value_name = "S", value_parser = states(), hide_possible_values = true)]
     pub states: Vec<State>,
     /// Only on this host
     #[arg(long, value_name = "H")]
@@ -295,11 +289,7 @@ pub struct WaitArgs {
 /// Flags of `label`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The label protect=true keeps every sweep and bulk verb away.
-
-Examples:
-  sandboxer label my-env team=web protect=true
-  sandboxer label my-env protect-")]
+The label protect=true keeps every sweep and bulk verb away.")]
 pub struct LabelArgs {
     /// Id, name, or beginning of an id
     #[arg(value_name = "ID")]
@@ -385,7 +375,7 @@ pub struct EventsArgs {
     #[arg(long, value_name = "ID")]
     pub sandbox: Option<String>,
     /// Only this kind, such as sandbox.ready; may be repeated
-    #[arg(long = "kind", value_name = "K", value_parser = event_kind)]
+    #[arg(long = "kind", value_name = "K", value_parser = event_kinds(), hide_possible_values = true)]
     pub kinds: Vec<EventKind>,
 }
 
@@ -398,15 +388,30 @@ where
     T: Into<OsString>,
 {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-    let mut cli = Cli::try_parse_from(&args).map_err(|error| outcome(&error, &args))?;
+    let read = command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let mut cli = read.map_err(|error| outcome(&error, &args))?;
     match cli.settle_dashboard() {
         Some(problem) => Err(ParseOutcome::usage(problem, cli.global.json)),
         None => Ok(cli),
     }
 }
 
-/// The tree itself, for help texts, completions and man pages.
+/// The tree itself, for help texts and completions.
 pub fn command() -> clap::Command {
+    examples::add(without_files(Cli::command()))
+}
+
+/// Says of every value that is no path that it is none: shells offer files without being told.
+fn without_files(command: clap::Command) -> clap::Command {
+    let hinted = |arg: clap::Arg| match arg.get_value_hint() {
+        ValueHint::Unknown if arg.get_action().takes_values() => arg.value_hint(ValueHint::Other),
+        _ => arg,
+    };
+    command.mut_args(hinted).mut_subcommands(without_files)
+}
+
+/// The tree without examples, for manual pages, which have a section for them.
+pub(super) fn without_examples() -> clap::Command {
     Cli::command()
 }
 

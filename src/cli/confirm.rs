@@ -1,12 +1,15 @@
 //! Destructive verbs ask on a terminal; off a terminal they proceed only when what they mean is beyond doubt.
+//!
+//! A terminal it is when standard input is one and there is no `--json` (contract 4). The question goes to `/dev/tty`,
+//! wherever stderr leads, and only what is typed after it answers it.
 
-use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 
 use super::output::{Face, Stop};
 use super::table::{age, size};
+use super::tty::Tty;
 use crate::client::Problem;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::Patch;
@@ -97,13 +100,17 @@ fn course(yes: bool, terminal: bool, needs_yes: bool) -> Course {
     }
 }
 
+/// Why a reference needs `--yes` off a terminal: it is only the beginning of the id that it names.
+pub(super) fn beginning(typed: &str, id: &str, name: Option<&str>) -> Option<String> {
+    (typed != id && name != Some(typed)).then(|| format!("'{typed}', the beginning of {id},"))
+}
+
 /// Returns when the verb may go on; the answer is whether somebody was asked.
 ///
-/// Errors: `usage` off a terminal where `--yes` is needed; `cancelled` when the answer is no, or Ctrl-C.
+/// Errors: `usage` off a terminal where `--yes` is needed, and on one that cannot be asked on; `cancelled` when the answer
+/// is no, or Ctrl-C.
 pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Result<bool, Stop> {
-    // The question goes to stderr and its answer comes from stdin: both must be the person's. Under --json
-    // stderr is a stream of objects, so nobody can be asked there.
-    let terminal = face.io.terminals.stdin && face.io.terminals.stderr && !face.look.json;
+    let terminal = face.io.terminals.stdin && !face.look.json;
     match course(question.yes, terminal, question.needs_yes.is_some()) {
         Course::Go => Ok(false),
         Course::Refuse => {
@@ -117,25 +124,39 @@ pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Resul
 
 async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
     let text = wording(face, question);
-    write!(face.io.stderr, "{text}").and_then(|()| face.io.stderr.flush())?;
-    let mut answer = String::new();
-    let answered = face.io.answered;
-    tokio::select! {
-        () = async { while !answered() { tokio::time::sleep(GLANCE).await } } => {
-            // Neither the end of input nor what is no text is a yes.
-            let read = face.io.stdin.read_line(&mut answer);
-            if !answer.ends_with('\n') || read.is_err() {
-                let _ = writeln!(face.io.stderr);
-            }
-        }
-        Some(()) = face.io.interrupts.next() => {
-            let _ = writeln!(face.io.stderr);
-        }
+    let opened = (face.io.tty)().and_then(|mut tty| tty.ask(&text).map(|()| tty));
+    // Standard input is a terminal, so somebody may be there who was to be asked: that is no leave to go on.
+    let mut tty = opened.map_err(|error| unasked(question, &error))?;
+    let answer = tokio::select! {
+        answer = answer(tty.as_mut()) => answer,
+        Some(()) = face.io.interrupts.next() => String::new(),
+    };
+    if !answer.ends_with('\n') {
+        tty.end_line();
     }
-    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+    // A line that has no end is of somebody who was cut off.
+    if answer.ends_with(['\n', '\r']) && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
     Err(Problem::new(Code::Cancelled, "nothing was changed").into())
+}
+
+/// What was typed. Neither the end of input nor what cannot be read is a yes.
+async fn answer(tty: &mut dyn Tty) -> String {
+    loop {
+        match tty.answer() {
+            Ok(Some(answer)) => return answer,
+            Ok(None) => tokio::time::sleep(GLANCE).await,
+            Err(_) => return String::new(),
+        }
+    }
+}
+
+fn unasked(question: &Question<'_>, error: &std::io::Error) -> Problem {
+    let message = format!("{} asks on /dev/tty, which cannot be used; nothing was changed", question.verb);
+    let mut problem = Problem::new(Code::Usage, message).hint("--yes goes on without asking");
+    problem.causes.push(error.to_string());
+    problem
 }
 
 /// The question, with the full id of everything it is about.

@@ -7,6 +7,7 @@ use super::interrupt::{Running, attend, look_on};
 use super::output::{Face, Outcome, Stop};
 use super::{record, sandboxes, table, values};
 use crate::client::{CreateRequest, Decision, Problem};
+use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
 pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
@@ -122,8 +123,10 @@ fn verdict(decision: &Decision) -> Option<Problem> {
     // The decision has listed them above, each with its place.
     let refused = decision.preview.refusals.len();
     if refused > 0 {
-        let what = if refused == 1 { "one thing is".to_owned() } else { format!("{refused} things are") };
+        let what = plural(refused as u64, "thing is", "things are");
         problem.message = format!("{what} refused; create would end the same way");
+        // The preview's error lists them again.
+        problem.causes.clear();
     }
     Some(problem)
 }
@@ -147,7 +150,7 @@ fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
     fields.push(("ttl", decision.ttl_s.map_or_else(|| "none".to_owned(), table::short)));
     fields.extend(decision.quote_usd.map(|usd| ("quote", usd.to_string())));
     let preview = &decision.preview;
-    fields.push(("transfer", format!("{} in {} files", table::size(preview.bytes), preview.files)));
+    fields.push(("transfer", format!("{} in {}", table::size(preview.bytes), plural(preview.files, "file", "files"))));
     if !preview.services.is_empty() {
         fields.push(("services", preview.services.join(", ")));
     }

@@ -7,7 +7,7 @@ use futures_util::stream;
 
 use super::args::{DestroyArgs, RecreateArgs};
 use super::bulk::{BulkItem, bulk};
-use super::confirm::{self, Question, allow};
+use super::confirm::{self, Question, allow, beginning};
 use super::create::failed;
 use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
@@ -110,18 +110,15 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
         .collect()
 }
 
-/// Whether a reference is only the beginning of the id it names.
-fn is_prefix(typed: &str, record: &SandboxRecord) -> bool {
-    typed != record.id.as_str() && record.name.as_deref() != Some(typed)
-}
-
 async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> Result<bool, Stop> {
     let known = targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|record| (typed, record)));
-    let prefix = known.clone().find(|(typed, record)| is_prefix(typed, record));
-    let needs_yes = match prefix {
-        _ if args.force_protected => Some("--force-protected".to_owned()),
-        Some((typed, record)) => Some(format!("'{typed}', the beginning of {},", record.id)),
-        None => None,
+    let mut beginnings = known.clone().map(|(typed, one)| beginning(typed, one.id.as_str(), one.name.as_deref()));
+    let needs_yes = if args.force_protected {
+        Some("--force-protected".to_owned())
+    } else if args.forget {
+        Some("--forget".to_owned())
+    } else {
+        beginnings.find_map(|beginning| beginning)
     };
     // There is nothing to agree to where nothing is left.
     let records: Vec<_> = known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();

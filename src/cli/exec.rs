@@ -41,9 +41,10 @@ type Pieces = BoxStream<'static, Result<ExecOutput, Problem>>;
 
 pub(super) async fn exec(face: &mut Face<'_>, args: &ExecArgs) -> Outcome {
     let client = face.client;
+    let input = args.stdin.then(|| (face.io.input)());
     let begin = async {
         let id = client.get(&args.id).await?.id.to_string();
-        client.exec(ExecRequest { id, command: args.command.clone(), service: args.service.clone() }).await
+        client.exec(ExecRequest { id, command: args.command.clone(), service: args.service.clone() }, input).await
     };
     let pieces = look_on(face, begin).await??;
     if face.look.json { collect(face, pieces).await } else { pass_on(face, pieces).await }

@@ -4,6 +4,7 @@
 //! both return the exit status. Nothing here knows how a sandbox is made, and nothing spawns a task.
 
 pub mod args;
+pub mod examples;
 
 mod bulk;
 mod checkpoint;
@@ -15,6 +16,7 @@ mod events;
 mod exec;
 mod extensions;
 mod hosts;
+mod input;
 mod interrupt;
 mod label;
 mod lineage;
@@ -33,6 +35,7 @@ mod shell;
 mod sleep;
 mod snapshots;
 mod table;
+mod tty;
 mod usage;
 mod values;
 mod wait;
@@ -45,6 +48,7 @@ pub use exec::ExecResult;
 pub use lineage::SandboxDetail;
 pub use logs::LogEntry;
 pub use output::{ErrorLine, Io, ProgressLine, Terminals};
+pub use tty::Tty;
 pub use usage::ParseOutcome;
 pub use values::{LabelChange, Pair, Since};
 

@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::Global;
+use super::input;
+use super::tty::{self, Tty};
 use crate::client::{Client, Problem};
 use crate::domain::operation::CancelOutcome;
 use crate::domain::output::Source;
-use crate::domain::text::clean_line;
+use crate::domain::text::{clean_line, is_utf8_locale};
 use crate::domain::verbatim::JsonText;
 use crate::domain::{Code, Progress, Time};
 
@@ -30,11 +32,12 @@ pub struct Io {
     pub stdout: Box<dyn Write + Send>,
     /// Standard error.
     pub stderr: Box<dyn Write + Send>,
-    /// Where the answer to a question comes from.
+    /// Standard input, where a script may come from.
     pub stdin: Box<dyn BufRead + Send>,
-    /// Whether `stdin` can be read without waiting. Asked before it is read, so that Ctrl-C is heard while the
-    /// answer is awaited: a blocking read is resumed after a signal that has a handler.
-    pub answered: fn() -> bool,
+    /// Standard input as a stream, for what passes it on while it comes. Used by one verb, once.
+    pub input: Box<dyn Fn() -> BoxStream<'static, Result<Vec<u8>, Problem>> + Send>,
+    /// Opens the terminal that questions are asked on.
+    pub tty: Box<dyn Fn() -> io::Result<Box<dyn Tty>> + Send>,
     /// Whether an output takes bytes without waiting; it is given a moment to. Asked before much is written, so that
     /// Ctrl-C is heard while a slow reader is waited for.
     pub takes: fn(Source) -> bool,
@@ -46,6 +49,10 @@ pub struct Io {
     pub width: Option<usize>,
     /// Whether the environment allows colours (`NO_COLOR`, `TERM`).
     pub color: bool,
+    /// Whether the locale is UTF-8 (`LC_ALL`, `LC_CTYPE`, `LANG`).
+    pub unicode: bool,
+    /// Whether a terminal moves its cursor (`TERM`): else nothing is drawn over what was written.
+    pub moves: bool,
     /// One item for each Ctrl-C (or SIGTERM).
     pub interrupts: BoxStream<'static, ()>,
     /// The clock.
@@ -76,30 +83,28 @@ impl Io {
         };
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let mut locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
+        let locale = locale.find(|value| !value.is_empty());
         let width = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
         Self {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
             stdin: Box::new(io::BufReader::new(io::stdin())),
-            answered: stdin_is_readable,
+            input: Box::new(input::stdin),
+            tty: Box::new(tty::open),
             takes: output_takes,
             reader_left: stdout_is_closed,
             terminals,
             // A terminal of a serial line says 0 columns: it does not know.
             width: width.filter(|columns| terminals.stdout && *columns >= 20),
             color: !set("NO_COLOR") && !dumb,
+            unicode: is_utf8_locale(&locale.unwrap_or_default().to_string_lossy()),
+            moves: !dumb,
             interrupts: presses(),
             now: || Time::new(jiff::Timestamp::now()),
             leave_at_once: false,
         }
     }
-}
-
-fn stdin_is_readable() -> bool {
-    let stdin = io::stdin();
-    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    // A hang-up or an error counts as readable: the read then says so. So does a poll that fails.
-    !matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 
 /// A closed one takes bytes: the write then says so. So does one that cannot be asked. A signal ends the poll early,
@@ -173,7 +178,7 @@ impl Look {
         Self {
             json: global.json,
             color: io.color && !global.no_color && !global.json,
-            ascii: global.ascii,
+            ascii: global.ascii || !io.unicode,
             quiet: global.quiet,
         }
     }

@@ -151,10 +151,7 @@ fn no_such_patch(view: &SnapshotView, reference: &str) -> Problem {
 }
 
 async fn agree(face: &mut Face<'_>, args: &RemoveArgs, view: &SnapshotView, patch: &Patch) -> Result<(), Stop> {
-    let record = &view.record;
-    let typed = &args.snapshot;
-    let exact = typed == record.id.as_str() || record.name.as_ref() == Some(typed);
-    let needs_yes = (!exact).then(|| format!("'{typed}', the beginning of {},", record.id));
+    let needs_yes = Some("patches remove".to_owned());
     let note = "Sandboxes that have it keep it; those that owe it never get it.".to_owned();
     let about = confirm::patch(patch, view, face.now());
     allow(face, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes }).await.map(drop)

@@ -34,7 +34,7 @@ enum Form {
 impl Meter {
     pub(super) fn new(face: &Face<'_>) -> Self {
         let look = face.look;
-        let form = match (look.quiet, look.json, face.io.terminals.stderr) {
+        let form = match (look.quiet, look.json, face.io.terminals.stderr && face.io.moves) {
             (true, _, _) => Form::Silent,
             (_, true, _) => Form::Json,
             (_, _, true) => Form::Bar { bar: new_bar(look), width: face.io.width.unwrap_or(80) },

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exec;
 use super::output::{self, Io, Look};
@@ -55,9 +55,38 @@ pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
         return ParseOutcome::Text(Box::new(text));
     }
     let verbs = verbs(args);
-    let problem = problem(&text.to_string(), &verbs);
+    let problem = later(error, &verbs).unwrap_or_else(|| problem(&text.to_string(), &verbs));
     let status = if verbs == "sandboxer exec" { exec::OURS } else { problem.exit_status() };
     ParseOutcome::Usage { problem: Box::new(problem), json: asks_for_json(args), status }
+}
+
+/// Verbs of the contract that this version does not have. clap's guess would be another verb.
+const LATER: [&str; 11] = [
+    "extend",
+    "extend-ttl",
+    "inspect",
+    "reap-stale",
+    "undo",
+    "adopt",
+    "import",
+    "credits",
+    "serve",
+    "extensions check",
+    "events flush",
+];
+
+/// The problem of a verb that comes later, if the first word that clap does not know is one.
+fn later(error: &clap::Error, verbs: &str) -> Option<Problem> {
+    let kind = match error.kind() {
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        _ => return None,
+    };
+    let Some(ContextValue::String(word)) = error.get(kind) else { return None };
+    let verb = format!("{verbs} {word}");
+    let known = LATER.iter().any(|later| verb.strip_prefix("sandboxer ") == Some(*later));
+    let message = format!("`{verb}` is not in this version yet");
+    known.then(|| Problem::new(Code::Usage, message).hint("`sandboxer --help` lists what is"))
 }
 
 /// Whether `--json` is given. Looked for by hand, since clap could not read these arguments.

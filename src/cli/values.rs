@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use super::Stop;
 use crate::client::Problem;
 use crate::domain::profile::{Seconds, SnapshotMode};
-use crate::domain::text::nearest;
 use crate::domain::{Code, EventKind, State, Time};
 
 /// `KEY=VALUE`.
@@ -70,25 +71,23 @@ pub(super) fn seconds(text: &str) -> Result<Seconds, String> {
     text.parse().map_err(|error: crate::domain::profile::QuantityError| error.to_string())
 }
 
-pub(super) fn state(text: &str) -> Result<State, String> {
-    match State::from_word(text) {
-        State::Other(_) => Err(unknown(text, State::ALL.iter().map(State::as_str))),
-        known => Ok(known),
-    }
+/// States, for clap: it lists and completes them.
+pub(super) fn states() -> impl TypedValueParser<Value = State> {
+    words(State::ALL.iter().map(State::as_str)).map(|word| State::from_word(&word))
 }
 
-pub(super) fn mode(text: &str) -> Result<SnapshotMode, String> {
-    match SnapshotMode::from_word(text) {
-        SnapshotMode::Other(_) => Err(unknown(text, SnapshotMode::ALL.iter().map(SnapshotMode::as_str))),
-        known => Ok(known),
-    }
+/// Modes of a snapshot, for clap.
+pub(super) fn modes() -> impl TypedValueParser<Value = SnapshotMode> {
+    words(SnapshotMode::ALL.iter().map(SnapshotMode::as_str)).map(|word| SnapshotMode::from_word(&word))
 }
 
-pub(super) fn event_kind(text: &str) -> Result<EventKind, String> {
-    match EventKind::from_word(text) {
-        EventKind::Other(_) => Err(unknown(text, EventKind::ALL.iter().map(EventKind::as_str))),
-        known => Ok(known),
-    }
+/// Kinds of events, for clap.
+pub(super) fn event_kinds() -> impl TypedValueParser<Value = EventKind> {
+    words(EventKind::ALL.iter().map(EventKind::as_str)).map(|word| EventKind::from_word(&word))
+}
+
+fn words(known: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(known)
 }
 
 pub(super) fn since(text: &str) -> Result<Since, String> {
@@ -101,13 +100,6 @@ pub(super) fn since(text: &str) -> Result<Since, String> {
     text.parse().map(Since::Ago).map_err(|_| {
         "write an event's number, a time such as 2026-01-31T14:00:00Z, or how long ago, such as 10m".to_owned()
     })
-}
-
-fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    match nearest(word, known.clone()) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("one of {}", known.collect::<Vec<_>>().join(", ")),
-    }
 }
 
 #[cfg(test)]
@@ -142,12 +134,5 @@ mod tests {
         for wrong in ["", "-1", "yesterday", "99999999999999999999999"] {
             assert!(since(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn an_unknown_word_names_the_nearest() {
-        assert_eq!(state("redy"), Err("did you mean ready?".to_owned()));
-        assert_eq!(event_kind("sandbox.redy"), Err("did you mean sandbox.ready?".to_owned()));
-        assert!(state("q").is_err_and(|text| text.starts_with("one of requested, ")));
     }
 }

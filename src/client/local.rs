@@ -186,8 +186,13 @@ impl Client for LocalClient {
         Ok(self.manager.operation(reference).await?)
     }
 
-    async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
-        Ok(self.manager.exec(request).await?.map(|piece| piece.map_err(Problem::from)).boxed())
+    async fn exec(
+        &self,
+        request: ExecRequest,
+        input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        let input = input.map(|input| input.map(|piece| piece.map_err(Fault::from)).boxed());
+        Ok(self.manager.exec(request, input).await?.map(|piece| piece.map_err(Problem::from)).boxed())
     }
 
     async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {

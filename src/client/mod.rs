@@ -110,8 +110,13 @@ pub trait Client: Send + Sync {
     async fn operations(&self) -> Result<Vec<Operation>, Problem>;
     /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
     async fn operation(&self, reference: &str) -> Result<Operation, Problem>;
-    /// Runs a command in a sandbox; the last item is `Exit`. Takes no lock. Dropping the stream ends the command.
-    async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem>;
+    /// Runs a command in a sandbox, which reads `input`; the last item is `Exit`. Takes no lock. Dropping the stream ends the
+    /// command.
+    async fn exec(
+        &self,
+        request: ExecRequest,
+        input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem>;
     /// What a sandbox's services write. Takes no lock. Dropping the stream ends it.
     async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem>;
     /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.

@@ -1,5 +1,7 @@
 //! Errors as a face shows them, and the one table from a code to an exit status and an HTTP status.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +73,15 @@ fn statuses(code: &Code) -> (u8, u16) {
         Code::Overloaded => (9, 429),
         Code::Cancelled => (130, 409),
     }
+}
+
+/// Every exit status that a code has, and the codes that have it.
+pub fn codes_by_exit_status() -> BTreeMap<u8, Vec<&'static Code>> {
+    let mut table = BTreeMap::<_, Vec<_>>::new();
+    for code in Code::ALL {
+        table.entry(statuses(code).0).or_default().push(code);
+    }
+    table
 }
 
 impl From<Fault> for Problem {

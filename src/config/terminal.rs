@@ -1,6 +1,7 @@
 //! Terminal: what the environment says that it can show.
 
 use super::Environment;
+use crate::domain::text::is_utf8_locale;
 
 /// The colours of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +54,7 @@ impl<'a> Terminal<'a> {
 /// Locale rule of the C library: the first of the three that is set counts.
 fn is_utf8(environment: &Environment) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
-    let locale = locale.unwrap_or_default().to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
+    is_utf8_locale(locale.unwrap_or_default())
 }
 
 #[cfg(test)]

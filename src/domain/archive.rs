@@ -96,7 +96,7 @@ pub struct TreeEntry {
     pub owner: String,
     /// Its size; bytes.
     pub size: u64,
-    /// When it was changed last, to the second: `YYYY-MM-DD HH:MM:SS`.
+    /// When it was changed last, in whole seconds of UTC: `YYYY-MM-DDTHH:MM:SSZ`.
     pub modified: String,
     /// Where a link points.
     pub target: Option<String>,

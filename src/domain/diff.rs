@@ -129,7 +129,7 @@ mod tests {
             mode: "rw-r--r--".to_owned(),
             owner: "self/self".to_owned(),
             size,
-            modified: "2026-11-28 07:00:00".to_owned(),
+            modified: "2026-11-28T07:00:00Z".to_owned(),
             target: None,
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(other(|_| {}), None);
         assert_eq!(other(|new| new.mode = "rwxr-xr-x".into()).as_deref(), Some("mode"));
         assert_eq!(other(|new| new.owner = "7/7".into()).as_deref(), Some("owner"));
-        assert_eq!(other(|new| new.modified = "2026-11-28 07:00:01".into()).as_deref(), Some("modified"));
+        assert_eq!(other(|new| new.modified = "2026-11-28T07:00:01Z".into()).as_deref(), Some("modified"));
         assert_eq!(other(|new| new.kind = EntryKind::Fifo).as_deref(), Some("kind"));
         let (to_x, to_y) = (link("p", EntryKind::Symlink, "x"), link("p", EntryKind::Symlink, "y"));
         assert_eq!(diff(&[to_x], &[to_y]).changes[0].differs, ["target"]);
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_folder_is_not_changed_by_what_is_in_it() {
         let old = entry("workspace", EntryKind::Directory, 0);
-        let new = TreeEntry { modified: "2027-01-01 00:00:00".to_owned(), ..old.clone() };
+        let new = TreeEntry { modified: "2027-01-01T00:00:00Z".to_owned(), ..old.clone() };
         assert!(diff(&[old], &[new]).changes.is_empty());
     }
 

@@ -162,15 +162,15 @@ pub trait SandboxExtension: Send + Sync {
         Ok(BTreeMap::new())
     }
 
-    /// Runs a command in the workspace, or in a service's container (`exec`). Its output goes to the sink.
+    /// Runs a command in the workspace, or in a service's container (`exec`). Its output goes to the sink. None of its input is
+    /// read before it runs.
     ///
     /// Answers the command's exit status (128 + n after signal n), or `None` when the sink wanted no more. Errors:
     /// `not_found` for a service that is not there, `conflict` for one that does not run.
     async fn exec(
         &self,
         _target: &Target,
-        _command: &[String],
-        _service: Option<&str>,
+        _run: ExecRun<'_>,
         _sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, ExtensionError> {
         Err(self.unsupported("run commands (exec)").into())

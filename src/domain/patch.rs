@@ -175,6 +175,18 @@ pub fn find<'a>(patches: &'a [Patch], reference: &str) -> Option<&'a Patch> {
     })
 }
 
+/// Refuses the line ends of Windows: the interpreter would be `sh` and a CR, which no host has, and each command's last word
+/// would end in one. It is not mended in silence: a patch is kept as it was written.
+fn unix_lines(script: &str) -> Result<(), Fault> {
+    let Some(at) = script.find("\r\n") else { return Ok(()) };
+    let line = script[..at].matches('\n').count() + 1;
+    let message = format!(
+        "line {line} of the script ends in CR and LF, as on Windows: on a host the CR belongs to the line's last word"
+    );
+    Err(Fault::invalid_input("script", message)
+        .hint("sed -i 's/\\r$//' FILE takes it out of each line; so does dos2unix"))
+}
+
 /// Checks what a patch is to be.
 ///
 /// Errors: `invalid_input` with the field (`script`, `run_in`, `description`).
@@ -191,6 +203,7 @@ pub fn check(script: &str, run_in: &str, description: Option<&str>) -> Result<()
     if script.contains('\0') {
         return Err(Fault::invalid_input("script", "the script has a zero byte: it is no text"));
     }
+    unix_lines(script)?;
     let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     if run_in.is_empty() || run_in.len() > 63 || !run_in.chars().all(named) || run_in.starts_with('-') {
         return Err(Fault::invalid_input("run_in", "a patch runs in `workspace` or in a service, by its name"));

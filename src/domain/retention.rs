@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::name::SandboxId;
 use crate::domain::profile::Seconds;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::text::plural;
 use crate::domain::time::Time;
 
 /// What makes a snapshot that is ready an old one. With both it is what is both; what is not said counts as met.
@@ -49,8 +50,10 @@ impl OldRule {
             return Err(format!("it is not older than {}", Seconds(least)));
         }
         Ok(match self.keep {
-            Some(_) if newer == 1 => format!("1 newer one of sandbox {sandbox} is there"),
-            Some(_) => format!("{newer} newer ones of sandbox {sandbox} are there"),
+            Some(_) => {
+                let are = if newer == 1 { "is" } else { "are" };
+                format!("{} of sandbox {sandbox} {are} there", plural(newer as u64, "newer one", "newer ones"))
+            }
             None => format!("{} old", Seconds(age_s)),
         })
     }

@@ -114,6 +114,17 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// A count with its noun: `1 file`, `3 files`.
+pub fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Whether a locale's name (the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set) says that text is UTF-8.
+pub fn is_utf8_locale(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("utf-8") || name.contains("utf8")
+}
+
 /// The last `count` lines of a text.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, PatchOutcome, PatchRun, Preview,
-    ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension, Target,
-    TeardownReport, Unsettled,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection, PatchOutcome, PatchRun,
+    Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension,
+    Target, TeardownReport, Unsettled,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -199,14 +199,13 @@ impl SandboxExtension for VmPacker {
     async fn exec(
         &self,
         target: &Target,
-        command: &[String],
-        service: Option<&str>,
+        run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, ExtensionError> {
-        if service.is_some() {
+        if run.service.is_some() {
             return Err(exec::no_services(target).into());
         }
-        exec::exec(self.transports.way(&target.host).await?.as_ref(), target, command, sink).await
+        exec::exec(self.transports.way(&target.host).await?.as_ref(), target, run, sink).await
     }
 
     async fn run_patch(

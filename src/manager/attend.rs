@@ -6,7 +6,8 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use futures_util::{FutureExt, select_biased};
 use tokio::sync::mpsc;
 
-use crate::domain::extension::{Capability, SandboxExtension, Target};
+use crate::domain::archive::ByteStream;
+use crate::domain::extension::{Capability, ExecRun, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{ExecOutput, Interactive, LogLine, LogSink, OutputSink, Source};
 use crate::domain::request::{ExecRequest, LogsRequest, ShellRequest};
@@ -17,8 +18,12 @@ use crate::manager::SandboxManager;
 const BETWEEN: usize = 16;
 
 impl SandboxManager {
-    /// Runs a command in a sandbox; the last item is its exit status. Dropping the stream ends the command.
-    pub async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Fault>>, Fault> {
+    /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the command.
+    pub async fn exec(
+        &self,
+        request: ExecRequest,
+        input: Option<ByteStream>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Fault>>, Fault> {
         if request.command.first().is_none_or(String::is_empty) {
             return Err(Fault::new(Code::Usage, "there is no command to run").hint("sandboxer exec ID -- CMD..."));
         }
@@ -26,7 +31,8 @@ impl SandboxManager {
         let (sender, receiver) = mpsc::channel(BETWEEN);
         let work = async move {
             let mut sink = Pieces(sender);
-            let ended = extension.exec(&target, &request.command, request.service.as_deref(), &mut sink).await;
+            let run = ExecRun { command: &request.command, service: request.service.as_deref(), input };
+            let ended = extension.exec(&target, run, &mut sink).await;
             // Nobody listens any more: then nobody hears the end either.
             let _ = match ended {
                 Ok(Some(status)) => sink.0.send(Ok(ExecOutput::Exit(status))).await,

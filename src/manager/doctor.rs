@@ -13,6 +13,7 @@ use crate::domain::name::{HostName, OwnerId};
 use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::text::plural;
 use crate::manager::SandboxManager;
 use crate::manager::recover::snapshots::is_left;
 use crate::manager::standing::{CLAIM, words};
@@ -47,18 +48,20 @@ impl SandboxManager {
         checks.push(self.check_installation().await);
         match self.parts.sandboxes.list().await {
             Ok(records) => {
-                checks.push(ok("sandboxes", format!("{} records", records.len())));
+                checks.push(ok("sandboxes", plural(records.len() as u64, "record", "records")));
                 checks.extend(self.check_work(&records).await);
             }
             Err(fault) => checks.push(failed("sandboxes", &fault)),
         }
         checks.extend(self.check_snapshots().await);
         checks.push(match self.parts.patches.list().await {
-            Ok(patches) => ok("patches", format!("{} records", patches.len())),
+            Ok(patches) => ok("patches", plural(patches.len() as u64, "record", "records")),
             Err(fault) => failed("patches", &fault),
         });
         checks.push(match tokio::try_join!(self.parts.sandboxes.history(), self.parts.sandboxes.passed_over()) {
-            Ok((records, passed_over)) => lines("history", format!("{} records", records.len()), &passed_over),
+            Ok((records, passed_over)) => {
+                lines("history", plural(records.len() as u64, "record", "records"), &passed_over)
+            }
             Err(fault) => failed("history", &fault),
         });
         checks.push(self.check_recipes().await);
@@ -182,7 +185,7 @@ impl SandboxManager {
             }
         }
         let left = match stuck.as_slice() {
-            [] => ok("snapshots", format!("{} records", records.len())),
+            [] => ok("snapshots", plural(records.len() as u64, "record", "records")),
             stuck => warning("snapshots", format!("left unfinished: {}", stuck.join(", ")))
                 .hint("`sandboxer recover` finishes them or takes them away"),
         };

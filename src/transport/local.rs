@@ -20,7 +20,7 @@ use crate::transport::shell::channel::{Channel, Process};
 use crate::transport::shell::endings::{killed, late, stalled, unread};
 use crate::transport::shell::exchange::{self, Answer};
 use crate::transport::shell::feed::{self, Fed};
-use crate::transport::{Command, LineSink, Output, RemoteShell, Transport, watchdog};
+use crate::transport::{Command, InputStream, LineSink, Output, RemoteShell, Transport, watchdog};
 
 /// The machine sandboxer runs on. Each command is an `sh` in a process group of its own, under the same watchdog as on
 /// any other host, so that what it started ends with us.
@@ -45,6 +45,23 @@ impl LocalTransport {
         match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
             (Some(stdin), Some(stdout), Some(stderr)) => Ok(Channel::new(stdin, stdout, stderr, Process::Local(child))),
             _ => Err(Fault::internal("a child process has no pipes")),
+        }
+    }
+
+    async fn attached(
+        &self,
+        command: &Command,
+        input: Option<InputStream<'_>>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault> {
+        let mut channel = self.open(&[])?;
+        match exchange::attach(&mut channel, command, input, sink).await? {
+            Some(Answer::Done { status, .. }) => {
+                channel.end().await;
+                Ok(Some(status))
+            }
+            Some(Answer::Broken(broken)) => Err(killed(&self.spec, broken)),
+            None => Ok(None),
         }
     }
 
@@ -104,15 +121,16 @@ impl Transport for LocalTransport {
     }
 
     async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
-        let mut channel = self.open(&[])?;
-        match exchange::attach(&mut channel, command, sink).await? {
-            Some(Answer::Done { status, .. }) => {
-                channel.end().await;
-                Ok(Some(status))
-            }
-            Some(Answer::Broken(broken)) => Err(killed(&self.spec, broken)),
-            None => Ok(None),
-        }
+        self.attached(command, None, sink).await
+    }
+
+    async fn attach_with_input(
+        &self,
+        command: &Command,
+        input: InputStream<'_>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault> {
+        self.attached(command, Some(input), sink).await
     }
 
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault> {
@@ -147,7 +165,10 @@ fn no_shell(error: io::Error) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream;
+
     use super::*;
+    use crate::transport::Source;
 
     const SOON: Duration = Duration::from_secs(20);
 
@@ -179,6 +200,69 @@ mod tests {
         assert_eq!((late.code, lines), (Code::Timeout, 1));
         let look =
             Command::script("for n in 1 2 3 4 5 6; do pgrep -fx 'sleep 308.001' || exit 0; sleep 1; done; exit 1");
+        assert_eq!(way.run(&look, SOON).await.unwrap().status, 0);
+    }
+
+    /// What a command wrote, and what its errors were.
+    #[derive(Default)]
+    struct Written(Vec<u8>, Vec<u8>);
+
+    #[async_trait]
+    impl OutputSink for Written {
+        async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+            if source == Source::Stdout { &mut self.0 } else { &mut self.1 }.extend_from_slice(bytes);
+            true
+        }
+    }
+
+    async fn given(script: &'static str, pieces: Vec<Result<Vec<u8>, Fault>>) -> (Result<Option<i32>, Fault>, Written) {
+        let mut written = Written::default();
+        let command = Command::script(script).with_account_environment().with_input();
+        let ended = here().attach_with_input(&command, &mut stream::iter(pieces), &mut written).await;
+        (ended, written)
+    }
+
+    #[tokio::test]
+    async fn an_attached_command_reads_what_it_is_given_byte_for_byte() {
+        let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let pieces = || bytes.chunks(70_001).map(|piece| Ok(piece.to_vec())).collect::<Vec<_>>();
+        let (ended, written) = given("cat; echo end >&2; exit 7", pieces()).await;
+        assert_eq!((ended.unwrap(), written.0 == bytes, written.1.as_slice()), (Some(7), true, b"end\n".as_slice()));
+        // Longer than a watchdog's mark takes to come, and what looks like a mark is none.
+        let (ended, written) = given("sleep 3; cat", vec![Ok(b"\x1eH\n\x1eE0 1\n".to_vec()), Ok(Vec::new())]).await;
+        assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), b"\x1eH\n\x1eE0 1\n".as_slice()));
+        // Who reads no further, or not at all, ends as he ends. What is left is nobody's command.
+        let (ended, written) = given("head -c 3", pieces()).await;
+        assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), &bytes[..3]));
+        let (ended, written) = given("exit 3", vec![Ok(b"echo run\n".repeat(100_000))]).await;
+        assert_eq!((ended.unwrap(), written.0.len()), (Some(3), 0));
+        let (ended, written) = given("exec <&-; echo closed", pieces()).await;
+        assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), b"closed\n".as_slice()));
+        let (ended, _) = given("cat", vec![Ok(b"x".to_vec()), Err(Fault::invalid_input("stdin", "gone"))]).await;
+        assert_eq!(ended.unwrap_err().message, "gone");
+    }
+
+    #[tokio::test]
+    async fn nobody_is_asked_for_input_before_a_command_runs_and_a_killed_one_says_nothing() {
+        let (ended, written) = given("kill -KILL $(sh -c 'echo $PPID')", Vec::new()).await;
+        assert_eq!((ended.unwrap(), String::from_utf8(written.1).unwrap()), (Some(137), String::new()));
+        let mut written = Written::default();
+        let command = Command::script("exec sh -c 'echo err >&2; kill -KILL $$'").with_account_environment();
+        assert_eq!(here().attach(&command, &mut written).await.unwrap(), Some(137));
+        assert_eq!(String::from_utf8(written.1).unwrap(), "err\n");
+    }
+
+    #[tokio::test]
+    async fn a_command_with_input_is_ended_when_nobody_waits_for_it() {
+        let command = Command::script("trap '' HUP; sleep 308.004").with_account_environment().with_input();
+        let mut written = Written::default();
+        let way = here();
+        let mut forever = stream::pending();
+        let attached = way.attach_with_input(&command, &mut forever, &mut written);
+        assert!(timeout(Duration::from_secs(1), attached).await.is_err());
+        let look = Command::script(
+            "for n in 1 2 3 4 5 6 7 8 9; do pgrep -fx 'sleep 308.004' || exit 0; sleep 1; done; exit 1",
+        );
         assert_eq!(way.run(&look, SOON).await.unwrap().status, 0);
     }
 

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::Stream;
 use tokio::io::AsyncRead;
 
 use crate::domain::fault::Fault;
@@ -34,19 +35,31 @@ pub use crate::domain::output::Source;
 pub struct Command {
     script: Option<&'static str>,
     words: Vec<OsString>,
-    lifeline: bool,
+    session: Session,
     as_account: bool,
+}
+
+/// What a command has of our side's end of its session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Session {
+    /// Nothing: our own watchdog reads it, and stdin is empty.
+    #[default]
+    Watched,
+    /// The end that our watchdog reads, as descriptor 3: see [`Command::with_lifeline`].
+    Lifeline,
+    /// What we send is its stdin: see [`Transport::attach_with_input`].
+    Input,
 }
 
 impl Command {
     /// A program, found by the host's `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
-        Self { script: None, words: vec![program.as_ref().to_owned()], lifeline: false, as_account: false }
+        Self { script: None, words: vec![program.as_ref().to_owned()], session: Session::Watched, as_account: false }
     }
 
     /// A POSIX shell script of ours. Only compiled-in text is accepted; what varies travels as parameters.
     pub fn script(text: &'static str) -> Self {
-        Self { script: Some(text), words: Vec::new(), lifeline: false, as_account: false }
+        Self { script: Some(text), words: Vec::new(), session: Session::Watched, as_account: false }
     }
 
     /// Adds an argument (a script's next positional parameter).
@@ -67,7 +80,14 @@ impl Command {
     /// our side is gone. For a program that passes it on to where our own watchdog does not reach, as into a container.
     #[must_use]
     pub fn with_lifeline(mut self) -> Self {
-        self.lifeline = true;
+        self.session = Session::Lifeline;
+        self
+    }
+
+    /// Gives the command what we send as stdin. For [`Transport::attach_with_input`] alone.
+    #[must_use]
+    pub fn with_input(mut self) -> Self {
+        self.session = Session::Input;
         self
     }
 
@@ -84,9 +104,9 @@ impl Command {
         self.as_account
     }
 
-    /// Whether descriptor 3 is kept for it.
-    pub fn has_lifeline(&self) -> bool {
-        self.lifeline
+    /// What it has of our side's end of its session.
+    pub fn session(&self) -> Session {
+        self.session
     }
 
     /// The script, if it is one.
@@ -139,6 +159,9 @@ pub const LINE_LIMIT: usize = 64 * 1024;
 /// Takes lines as a command writes them, without their line break.
 pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
 
+/// What a command reads on stdin, in pieces as they come.
+pub type InputStream<'a> = &'a mut (dyn Stream<Item = Result<Vec<u8>, Fault>> + Send + Unpin);
+
 /// How another program (rsync) reaches the host over our connection.
 #[derive(Debug, Clone)]
 pub struct RemoteShell {
@@ -179,6 +202,18 @@ pub trait Transport: Send + Sync {
     ///
     /// Answers the exit status (128 + n after signal n), or `None` when the sink wanted no more.
     async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault>;
+
+    /// As [`Transport::attach`], for a command [`with_input`](Command::with_input): it reads `input` as it comes, and its end
+    /// as the end of stdin. What it leaves unread when it ends is not waited for. When our side is gone it reads an end, too,
+    /// and is ended within a few seconds.
+    ///
+    /// Errors: the input's own, too.
+    async fn attach_with_input(
+        &self,
+        command: &Command,
+        input: InputStream<'_>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault>;
 
     /// The words of a program of this machine that runs a command on the host with the terminal it is given, over
     /// the connection for followers, which is opened if need be.

@@ -30,7 +30,7 @@ use crate::transport::shell::feed::{self, Fed};
 use crate::transport::shell::{Opener, Shells};
 use crate::transport::ssh::lane::Lane;
 use crate::transport::ssh::master::{Purpose, Target};
-use crate::transport::{Command, LineSink, Output, RemoteShell, Transport, watchdog};
+use crate::transport::{Command, InputStream, LineSink, Output, RemoteShell, Transport, watchdog};
 
 /// Streams of one process at a time, its two shells not counted: other processes of ours use the same connection.
 const STREAMS: usize = 4;
@@ -75,6 +75,25 @@ impl SshTransport {
             self.streams.acquire().await.map_err(|error| Fault::internal("the sessions are closed").because(error))?;
         self.trips.fetch_add(1, Ordering::Relaxed);
         Ok((slot, self.work.open(line, Some(&self.shells)).await?))
+    }
+
+    async fn attached(
+        &self,
+        command: &Command,
+        input: Option<InputStream<'_>>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault> {
+        self.trips.fetch_add(1, Ordering::Relaxed);
+        let mut channel = self.followers.open(b"exec sh", None).await?;
+        let link = channel.link();
+        match exchange::attach(&mut channel, command, input, sink).await? {
+            Some(Answer::Done { status, .. }) => {
+                channel.end().await;
+                Ok(Some(status))
+            }
+            Some(Answer::Broken(broken)) => Err(self.followers.explain(link, broken).await),
+            None => Ok(None),
+        }
     }
 
     fn label(&self) -> String {
@@ -147,17 +166,16 @@ impl Transport for SshTransport {
     }
 
     async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
-        self.trips.fetch_add(1, Ordering::Relaxed);
-        let mut channel = self.followers.open(b"exec sh", None).await?;
-        let link = channel.link();
-        match exchange::attach(&mut channel, command, sink).await? {
-            Some(Answer::Done { status, .. }) => {
-                channel.end().await;
-                Ok(Some(status))
-            }
-            Some(Answer::Broken(broken)) => Err(self.followers.explain(link, broken).await),
-            None => Ok(None),
-        }
+        self.attached(command, None, sink).await
+    }
+
+    async fn attach_with_input(
+        &self,
+        command: &Command,
+        input: InputStream<'_>,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault> {
+        self.attached(command, Some(input), sink).await
     }
 
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault> {

@@ -10,15 +10,22 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::domain::fault::{Code, Fault};
-use crate::transport::Command;
 use crate::transport::shell::quote;
+use crate::transport::{Command, Session};
 
 /// The function `sbx_prelude`, which takes out of a shell's environment what would change what our scripts mean, wherever it
 /// was set: the console, the account's start-up files, sshd, an exported function. `TAR_OPTIONS=--exclude=*.key` alone makes
 /// snapshots that lack files and prove sound. What chooses an engine (`DOCKER_HOST`, `CONTAINERS_CONF`) and where programs
 /// and their modules are (`PATH`, `LD_LIBRARY_PATH`, `PYTHONPATH`) is the account's own business and stays. No comments in
-/// it, as in [`FEED`]; `sbx_locale` is what `LC_ALL` was.
+/// it, as in [`FEED`]; `sbx_locale` is what `LC_ALL` was. Times are told in UTC: hosts are in different zones.
 pub(crate) const PRELUDE: &str = include_str!("scripts/prelude.sh");
+
+/// The function `sbx_beat`, the watchdog of a command whose input is ours to give: the end of it is what the command waits
+/// for, so this looks the other way. It writes a mark to stdout every 2 s, and cannot any more once our side is gone: the
+/// shell that writes it is killed by SIGPIPE. Any other failure counts only when it lasts: a command may have made the pipe
+/// that is full one that does not wait. `sbx_idle`: how long the command may stand still; empty: for ever. No comments in
+/// it, as in [`FEED`].
+const BEAT: &str = include_str!("scripts/beat.sh");
 
 /// The definitions that every shell gets before its first request.
 pub(crate) const PREAMBLE: &str =
@@ -27,11 +34,14 @@ pub(crate) const PREAMBLE: &str =
 /// The wrapper of a command that is fed on stdin: `$1` nonce, `$2` seconds that it may stand still, `$3` script or
 /// program, `$4` the script, then the parameters. No comments in it: it is seen in the host's process list.
 ///
-/// The end of stdin is what the command waits for, so the watchdog here looks the other way: it writes a mark to stdout
-/// every 2 s, and cannot any more once our side is gone. (sshd hears of a stdout that nobody reads, and not of a
-/// stderr.) A link that is dead without a word is noticed by neither: there it is the idle time that ends the command.
-pub(crate) const FEED: &str =
-    concat!(include_str!("scripts/prelude.sh"), include_str!("scripts/end.sh"), include_str!("scripts/feed.sh"));
+/// Its watchdog is [`BEAT`]. (sshd hears of a stdout that nobody reads, and not of a stderr.) A link that is dead without a
+/// word is noticed by neither: there it is the idle time that ends the command.
+pub(crate) const FEED: &str = concat!(
+    include_str!("scripts/prelude.sh"),
+    include_str!("scripts/end.sh"),
+    include_str!("scripts/beat.sh"),
+    include_str!("scripts/feed.sh")
+);
 
 /// How much longer than our side the host waits for a fed command that stands still.
 const IDLE_MORE: Duration = Duration::from_secs(10);
@@ -52,8 +62,20 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
     text.extend_from_slice(
         format!("{{\nprintf '\\036B%s %d\\n' {nonce} $$; printf '\\036B%s %d\\n' {nonce} $$ >&2\n").as_bytes(),
     );
-    text.extend_from_slice(b"sbx_watch & sbx_watcher=$!\n( ");
-    if !command.has_lifeline() {
+    let (watch, ended) = match command.session() {
+        Session::Input => (format!("{BEAT}sbx_nonce={nonce} sbx_idle=\nsbx_beat & sbx_watcher=$!\n"), "USR1"),
+        Session::Watched | Session::Lifeline => ("sbx_watch & sbx_watcher=$!\n".to_owned(), "KILL"),
+    };
+    text.extend_from_slice(watch.as_bytes());
+    // A shell says on its stderr that a command was killed, which is not the command's own. The status is read inside the
+    // braces: dash speaks of their last command when what it wrote is its own again.
+    let (open, close) = if command.has_account_environment() {
+        ("{ ( exec 2>&4 4>&-; ", "; sbx_status=$?; } 4>&2 2>/dev/null\n")
+    } else {
+        ("( ", "\nsbx_status=$?\n")
+    };
+    text.extend_from_slice(open.as_bytes());
+    if command.session() != Session::Lifeline {
         text.extend_from_slice(b"exec 3<&-; ");
     }
     // Arguments are set inside the shell, because one that is passed to a program may not exceed 128 KiB.
@@ -67,9 +89,10 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
         text.extend_from_slice(b"exec");
         words(command, &mut text)?;
     }
-    text.extend_from_slice(b" ) </dev/null\nsbx_status=$?\n");
+    let stdin = if command.session() == Session::Input { "" } else { " </dev/null" };
+    text.extend_from_slice(format!(" ){stdin}{close}").as_bytes());
     // Waited for, so that it cannot take a byte of the next request.
-    text.extend_from_slice(b"{ kill -KILL $sbx_watcher; wait $sbx_watcher; } 2>/dev/null\n");
+    text.extend_from_slice(format!("{{ kill -{ended} $sbx_watcher; wait $sbx_watcher; }} 2>/dev/null\n").as_bytes());
     text.extend_from_slice(
         format!("printf '\\036E%s %d\\n' {nonce} $sbx_status >&2; printf '\\036E%s %d\\n' {nonce} $sbx_status\n")
             .as_bytes(),
@@ -203,7 +226,7 @@ mod tests {
 
     #[test]
     fn every_shell_forgets_what_the_environment_says_to_our_programs_and_not_for_a_users() {
-        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat) ${COMPOSE_PROJECT_DIR-none} ${PODMAN_COMPOSE_IN_POD-none}""#;
+        const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat) ${COMPOSE_PROJECT_DIR-none} ${PODMAN_COMPOSE_IN_POD-none} ${TZ-none}""#;
         for shell in SHELLS {
             for (kept, script) in
                 [(false, Command::script(TELL)), (true, Command::script(TELL).with_account_environment())]
@@ -215,6 +238,7 @@ mod tests {
                     .env("COMPOSE_PROJECT_DIR", "/evil")
                     .env("PODMAN_COMPOSE_IN_POD", "evil")
                     .env("LC_ALL", "C.UTF-8")
+                    .env("TZ", "Asia/Kathmandu")
                     .env("BASH_FUNC_umask%%", "() { echo 7; }")
                     .env("SHELLOPTS", "noglob:noclobber");
                 let Ok(mut child) = program.spawn() else { continue };
@@ -223,11 +247,12 @@ mod tests {
                 let (out, _) = read_to_end(child);
                 let bash = shell[0] == "bash";
                 let expected = match kept {
-                    false => "none none unix:///x C 0022 cat none none",
+                    false => "none none unix:///x C 0022 cat none none UTC0\n",
                     true if bash => "--exclude=x /usr unix:///x C.UTF-8 7 cat",
                     true => "--exclude=x /usr unix:///x C.UTF-8 ",
                 };
                 assert!(out.contains(expected), "{shell:?} {kept}: {out}");
+                assert_eq!(out.contains("Asia/Kathmandu"), kept, "{shell:?}: {out}");
             }
         }
     }
@@ -277,6 +302,49 @@ mod tests {
         std::thread::scope(|scope| {
             for (index, shell) in SHELLS.iter().enumerate() {
                 scope.spawn(move || abandon(shell, &format!("309.00{index}")));
+            }
+        });
+    }
+
+    #[test]
+    fn no_shell_says_of_a_users_command_that_it_was_killed() {
+        for shell in SHELLS {
+            let Some(mut child) = start(shell) else { continue };
+            send(&mut child, PREAMBLE.as_bytes());
+            let command = Command::script("echo err >&2; kill -KILL $(sh -c 'echo $PPID')").with_account_environment();
+            send(&mut child, &request(&command, "n1", true).unwrap());
+            let pid = child.id();
+            let (out, err) = read_to_end(child);
+            assert_eq!(out, format!("\u{1e}Bn1 {pid}\n\u{1e}En1 137\n"), "{shell:?}");
+            assert_eq!(err, format!("\u{1e}Bn1 {pid}\nerr\n\u{1e}En1 137\n"), "{shell:?}");
+        }
+    }
+
+    /// A command that has not read its input to the end, and that is deaf to TERM.
+    fn abandon_reading(shell: &[&str], nap: &str) {
+        let Some(mut child) = start(shell) else { return };
+        send(&mut child, PREAMBLE.as_bytes());
+        let script = Command::script("trap '' TERM; sleep $1; sleep $1").arg(nap).with_input();
+        send(&mut child, &request(&script, "n1", true).unwrap());
+        let started = Instant::now();
+        while sleeps(nap) == 0 {
+            assert!(started.elapsed() < Duration::from_mins(1), "{shell:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        send(&mut child, b"touch /no/command\n");
+        drop(child.stdout.take());
+        while sleeps(nap) > 0 {
+            assert!(started.elapsed() < Duration::from_mins(2), "{shell:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn every_shell_ends_a_command_with_input_that_nobody_listens_to() {
+        std::thread::scope(|scope| {
+            for (index, shell) in SHELLS.iter().enumerate() {
+                scope.spawn(move || abandon_reading(shell, &format!("307.20{index}")));
             }
         });
     }

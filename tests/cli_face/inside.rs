@@ -66,6 +66,22 @@ async fn what_follows_the_commands_first_word_is_the_commands() {
 }
 
 #[tokio::test]
+async fn only_with_i_does_a_command_read_standard_input() {
+    for (line, read) in [
+        ("exec my-env -i -- cat", Some("\0a\nb")),
+        ("exec -i my-env cat", Some("\0a\nb")),
+        ("exec -i --service web my-env --json -- cat", Some("\0a\nb")),
+        ("exec my-env -- cat -i", None),
+        ("exec my-env cat", None),
+    ] {
+        let fake = runs(vec![ends(0)]);
+        let ran = run_in(World { types: "\0a\nb", ..World::default() }, &fake, line).await;
+        assert_eq!(ran.status, 0, "{line}: {ran}");
+        assert_eq!(fake.lock().read.as_deref(), read.map(str::as_bytes), "{line}");
+    }
+}
+
+#[tokio::test]
 async fn failures_of_our_own_are_125() {
     for line in ["exec", "exec my-env", "exec my-env --", "exec --nosuch my-env ls", "exec nothing -- ls"] {
         let ran = run(&fleet(), line).await;

@@ -89,15 +89,15 @@ async fn what_is_no_script_is_refused_before_anything_is_asked() {
 #[tokio::test]
 async fn removing_says_what_and_the_second_time_not_found() {
     let fake = patched();
-    let ran = run(&fake, "patches remove base 2").await;
+    let ran = run(&fake, "patches remove base 2 --yes").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "removed patch 2 (pat-00000002) from base\n"));
     assert_eq!(last(&fake), json!([A, "pat-00000002"]));
-    assert_eq!(run(&fake, "patches remove base 2 --json").await.error()["code"], "not_found");
-    assert_eq!(run(&fake, "patches remove base pat-00000001 --json").await.json()["sequence"], 1);
+    assert_eq!(run(&fake, "patches remove base 2 --yes --json").await.error()["code"], "not_found");
+    assert_eq!(run(&fake, "patches remove base pat-00000001 --yes --json").await.json()["sequence"], 1);
 }
 
 #[tokio::test]
-async fn removing_asks_on_a_terminal_and_a_script_must_be_exact() {
+async fn removing_asks_on_a_terminal_and_needs_yes_off_it() {
     let fake = patched();
     let ran = run_in(on_terminal("n\n"), &fake, "patches remove base 1 --no-color").await;
     assert_snapshot!("patches_remove_asks", ran);
@@ -119,13 +119,17 @@ async fn removing_asks_on_a_terminal_and_a_script_must_be_exact() {
         assert_eq!(fake.calls().is_empty(), status != 0, "{line}: {:?}", fake.calls());
     }
     for (line, status) in [
-        ("patches remove base 2", 0),
-        ("patches remove snap-0000000a 2", 0),
+        ("patches remove base 2", 2),
+        ("patches remove snap-0000000a pat-00000002", 2),
         ("patches remove snap-0000 2", 2),
+        ("patches remove base 2 --yes", 0),
         ("patches remove snap-0000 2 --yes", 0),
     ] {
-        assert_eq!(run(&patched(), line).await.status, status, "{line}");
-        assert_eq!(run(&patched(), &format!("{line} --json")).await.status, status, "{line}");
+        for json in ["", " --json"] {
+            let fake = patched();
+            assert_eq!(run(&fake, &format!("{line}{json}")).await.status, status, "{line}{json}");
+            assert_eq!(fake.calls().is_empty(), status == 2, "{line}{json}: {:?}", fake.calls());
+        }
     }
 }
 
@@ -399,7 +403,7 @@ async fn every_document_fits_its_schema() {
     let piped = World { types: "make all\n", ..World::default() };
     fits("patch", &run_in(piped, &fake, "patches add base --script-file - --json").await.json());
     fits("patches", &run(&fake, "patches list base --json").await.json());
-    fits("patch", &run(&fake, "patches remove base 1 --json").await.json());
+    fits("patch", &run(&fake, "patches remove base 1 --yes --json").await.json());
     fits("sandbox", &run(&fake, "patches apply one --json").await.json());
     let refused = Problem::new(Code::Unsupported, "ext.saas-stub has no patches");
     fake.lock().shelf.refuses = Some(refused);

@@ -125,6 +125,7 @@ async fn delete_prints_an_array_in_the_order_given() {
         ("snapshots delete base --force --yes", 0),
         ("snapshots delete base --force-protected", 2),
         ("snapshots delete snap-0000", 2),
+        ("snapshots delete snap-0000000b snap-0000", 2),
         ("snapshots delete snap-0000000b --force --yes", 0),
     ] {
         assert_eq!(run(&family(), line).await.status, status, "{line}");
@@ -184,12 +185,26 @@ async fn prune_names_both_ways_to_say_what_is_old() {
 }
 
 #[tokio::test]
+async fn off_a_terminal_a_prune_needs_yes_whatever_it_would_find() {
+    for (rule, fake) in [("--keep 0", old()), ("--older-than 1d", old()), ("--keep 0", family())] {
+        for json in ["", " --json"] {
+            let ran = run(&fake, &format!("snapshots prune {rule}{json}")).await;
+            assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{rule}{json}: {ran}");
+            assert!(ran.stderr.contains("snapshots prune needs --yes where nobody can be asked"), "{ran}");
+        }
+        assert!(fake.calls().iter().all(|call| !call.starts_with("delete")), "{:?}", fake.calls());
+        assert_eq!(run(&fake, &format!("snapshots prune {rule} --dry-run")).await.status, 0, "{rule}");
+        assert_eq!(run(&fake, &format!("snapshots prune {rule} --yes")).await.status, 0, "{rule}");
+    }
+}
+
+#[tokio::test]
 async fn prune_deletes_what_it_showed_and_nothing_else() {
     let fake = old();
     assert_snapshot!("prune_dry_run", run(&fake, "snapshots prune --keep 1 --dry-run").await);
     assert_eq!(fake.calls().len(), 1, "{:?}", fake.calls());
     assert_eq!(last(&fake).1, json!({"keep": 1, "older_than_s": null, "dry_run": true}));
-    let ran = run(&fake, "snapshots prune --keep 1 --older-than 30d --json").await;
+    let ran = run(&fake, "snapshots prune --keep 1 --older-than 30d --yes --json").await;
     assert_eq!((ran.status, ran.json()[0]["ok"].clone(), ran.json()[1]["ok"].clone()), (0, json!(true), json!(false)));
     // Who deletes judges again.
     let rule = json!({"keep": 1, "older_than_s": 2_592_000, "taken_here": false});
@@ -201,12 +216,12 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
     run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1").await;
     assert_eq!((last(&fake).1["revision"].clone(), last(&fake).1["rule"]["keep"].clone()), (json!(3), json!(1)));
     assert_snapshot!("prune_asks", run_in(on_terminal("n\n"), &old(), "snapshots prune --keep 1 --no-color").await);
-    assert_snapshot!("prune", run(&old(), "snapshots prune --keep 1").await);
+    assert_snapshot!("prune", run(&old(), "snapshots prune --keep 1 --yes").await);
     for wrong in ["", "--keep -1", "--keep many", "--older-than yesterday"] {
         assert_eq!(run(&old(), &format!("snapshots prune {wrong}")).await.status, 2, "{wrong}");
     }
     let none = family();
-    let ran = run(&none, "snapshots prune --keep 1").await;
+    let ran = run(&none, "snapshots prune --keep 1 --yes").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, "no snapshot is that old: nothing to do\n"));
 }
 
@@ -214,9 +229,9 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
 async fn prune_ends_like_a_bulk_verb() {
     let fake = old();
     fake.lock().shelf.refuses = Some(Problem::new(Code::Busy, "snapshot snap-0000000c is busy"));
-    let ran = run(&fake, "snapshots prune --keep 1 --json").await;
+    let ran = run(&fake, "snapshots prune --keep 1 --yes --json").await;
     assert_eq!((ran.status, &ran.json()[0]["error"]["code"]), (4, &json!("busy")));
-    assert_eq!(run(&fake, "snapshots prune --keep 1").await.stderr, "error: snapshot snap-0000000c is busy\n");
+    assert_eq!(run(&fake, "snapshots prune --keep 1 --yes").await.stderr, "error: snapshot snap-0000000c is busy\n");
 }
 
 #[tokio::test]
@@ -235,7 +250,7 @@ async fn prune_skips_what_is_not_old_any_more() {
             "{ran}"
         );
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("deleted one"), "{ran}");
-        let ran = run(&fake, "snapshots prune --keep 1 --json").await;
+        let ran = run(&fake, "snapshots prune --keep 1 --yes --json").await;
         let item = &ran.json()[0];
         assert_eq!(
             (ran.status, &item["ok"], &item["reason"], &item["error"]),
@@ -283,7 +298,7 @@ async fn verify_and_copy() {
 fn difference() -> SnapshotDiff {
     let entry = |path: &str, kind: &str, mode: &str, size: u64, target: Option<&str>| {
         json!({"path": path, "kind": kind, "mode": mode, "owner": "self/self", "size": size,
-            "modified": "2026-03-14 12:00:00", "target": target})
+            "modified": "2026-03-14T12:00:00Z", "target": target})
     };
     let value = json!({
         "a": A, "b": "a1b2c3d4", "added": 2, "removed": 1, "changed": 2, "bytes": -2_000_000, "truncated": true,
@@ -434,7 +449,7 @@ async fn every_document_fits_its_schema() {
         ("snapshots verify base", "snapshot"),
         ("snapshots copy base --to sandboxer01", "snapshot"),
         ("snapshots diff base", "snapshot_diff"),
-        ("snapshots prune --keep 1", "prune"),
+        ("snapshots prune --keep 1 --yes", "prune"),
         ("snapshots delete base nothing", "bulk"),
         ("snapshot my-env", "snapshot"),
         ("restore base", "sandbox"),

@@ -292,9 +292,13 @@ async fn forgetting_says_that_nobody_will_look() {
     let asked = fake();
     assert_eq!(run_in(on_terminal("n\n"), &asked, "destroy my-env --forget").await.status, 130);
     assert!(asked.calls().is_empty());
-    for (line, status) in
-        [("destroy my-env --forget", 0), ("destroy a1b2 --forget", 2), ("destroy a1b2 --forget --yes", 0)]
-    {
+    for (line, status) in [
+        ("destroy my-env --forget", 2),
+        ("destroy a1b2c3d4 --forget", 2),
+        ("destroy a1b2 --forget", 2),
+        ("destroy a1b2 --forget --yes", 0),
+        ("destroy my-env --forget --yes", 0),
+    ] {
         let ran = run(&fake(), line).await;
         assert_eq!(ran.status, status, "{line}: {ran}");
         assert_eq!(ran.stdout, if status == 0 { "forgotten a1b2c3d4\n" } else { "" }, "{line}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::lab::{Bench, DOCKER, EVENTUALLY, PODMAN, on_host, signal, text, wait_until};
 
 /// The program without `--json`, and with pipes.
-fn plain(bench: &Bench, args: &[&str]) -> Command {
+pub(crate) fn plain(bench: &Bench, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxer"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", bench.home());
     command.env("SANDBOXER_CONFIG", bench.path("config.yaml")).env("SANDBOXER_DATA_DIR", bench.data());

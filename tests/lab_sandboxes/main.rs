@@ -42,6 +42,7 @@ mod scripts;
 mod secrets;
 mod settling;
 mod stacks;
+mod stdin;
 mod stores;
 mod vm;
 mod wakes;

@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, Learnt, PatchOutcome, PatchRun,
-    Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection, Learnt, PatchOutcome,
+    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored,
     SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
@@ -344,12 +344,11 @@ impl SandboxExtension for Shared {
     async fn exec(
         &self,
         _: &Target,
-        command: &[String],
-        _: Option<&str>,
+        run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, ExtensionError> {
-        self.script.note(format!("exec {}", command[4]));
-        if let Some(text) = command.get(5) {
+        self.script.note(format!("exec {}", run.command[4]));
+        if let Some(text) = run.command.get(5) {
             text.clone_into(&mut self.script.written.lock().unwrap());
         }
         let says = self.script.says.lock().unwrap().pop_front().map(str::to_owned);

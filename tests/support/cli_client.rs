@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
     ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView,
     LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, Problem, ProfileView, PruneItem, PruneRequest,
@@ -62,6 +62,8 @@ pub struct Inner {
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
     pub exec: Vec<Result<ExecOutput, Problem>>,
+    /// What the last `exec` was given to read.
+    pub read: Option<Vec<u8>>,
     /// What `logs` tells; with `follow` it goes on for ever.
     pub logs: Vec<Result<LogLine, Problem>>,
     /// The words of a shell.
@@ -389,8 +391,14 @@ impl Client for FakeClient {
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no operation {reference}")))
     }
 
-    async fn exec(&self, request: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+    async fn exec(
+        &self,
+        request: ExecRequest,
+        input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        let read = futures_util::future::OptionFuture::from(input.map(TryStreamExt::try_concat)).await.transpose()?;
         let mut inner = self.lock();
+        inner.read = read;
         inner.calls.push(format!("exec {}", serde_json::to_string(&request).unwrap()));
         let told = inner.exec.clone();
         let ended = matches!(told.last(), Some(Ok(ExecOutput::Exit(_)) | Err(_)));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _};
-use sandboxer::cli::{self, Io, Local, Terminals};
+use sandboxer::cli::{self, Io, Local, Terminals, Tty};
 use sandboxer::client::{Check, CheckState, Decision, ExtensionView, Problem, ProfileView, Update};
 use sandboxer::domain::extension::{Preview, Refusal};
 use sandboxer::domain::facts::HostView;
@@ -217,11 +217,38 @@ impl Write for Broken {
     }
 }
 
+/// The terminal that a test's person sits at: what is shown there, and what is typed.
+struct Desk {
+    page: Page,
+    types: &'static str,
+}
+
+impl Tty for Desk {
+    fn ask(&mut self, question: &str) -> io::Result<()> {
+        self.page.write_all(question.as_bytes())
+    }
+
+    fn answer(&mut self) -> io::Result<Option<String>> {
+        Ok((!self.types.is_empty()).then(|| self.types.to_owned()))
+    }
+
+    fn end_line(&mut self) {
+        self.page.write_all(b"\n").unwrap();
+    }
+}
+
 /// How a test's world differs from a script's.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) terminal: bool,
+    /// What is typed at a question, or what a script's standard input is.
     pub(crate) types: &'static str,
+    /// Whether the locale is not UTF-8.
+    pub(crate) plain_locale: bool,
+    /// Whether nobody can be asked although standard input is a terminal.
+    pub(crate) no_tty: bool,
+    /// Whether stderr leads into a file on a terminal too.
+    pub(crate) stderr_to_file: bool,
     pub(crate) presses: usize,
     pub(crate) width: Option<usize>,
     pub(crate) stdout: Option<io::ErrorKind>,
@@ -233,6 +260,8 @@ pub(crate) struct Ran {
     pub(crate) status: u8,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    /// What was shown on the terminal that is asked on.
+    pub(crate) tty: String,
     pub(crate) left_at_once: bool,
 }
 
@@ -250,7 +279,8 @@ impl Ran {
 
 impl std::fmt::Display for Ran {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "status {}\n--- stdout\n{}--- stderr\n{}", self.status, self.stdout, self.stderr)
+        write!(f, "status {}\n--- stdout\n{}--- stderr\n{}", self.status, self.stdout, self.stderr)?;
+        if self.tty.is_empty() { Ok(()) } else { write!(f, "--- /dev/tty\n{}", self.tty) }
     }
 }
 
@@ -263,7 +293,8 @@ pub(crate) async fn run_in(world: World, fake: &FakeClient, line: &str) -> Ran {
 }
 
 pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>) -> Ran {
-    let (stdout, stderr) = (Page::default(), Page::default());
+    let (stdout, stderr, tty) = (Page::default(), Page::default(), Page::default());
+    let (shown, types, no_tty) = (tty.clone(), world.types, world.no_tty);
     let mut io = Io {
         stdout: match world.stdout {
             Some(kind) => Box::new(Broken(kind)),
@@ -273,10 +304,23 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
         stdin: Box::new(io::Cursor::new(world.types)),
         takes: world.takes.unwrap_or(|_| true),
         reader_left: world.reader_left.unwrap_or(|| false),
-        answered: if world.types.is_empty() { || false } else { || true },
-        terminals: Terminals { stdin: world.terminal, stdout: world.terminal, stderr: world.terminal },
+        input: Box::new(move || stream::iter([Ok(types.as_bytes().to_vec())]).boxed()),
+        tty: Box::new(move || {
+            if no_tty {
+                Err(io::Error::from_raw_os_error(6))
+            } else {
+                Ok(Box::new(Desk { page: shown.clone(), types }))
+            }
+        }),
+        terminals: Terminals {
+            stdin: world.terminal,
+            stdout: world.terminal,
+            stderr: world.terminal && !world.stderr_to_file,
+        },
         width: world.width,
         color: true,
+        unicode: !world.plain_locale,
+        moves: true,
         interrupts: presses(world.presses),
         now,
         leave_at_once: false,
@@ -295,7 +339,8 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
         Ok(cli) => cli::run(cli, Arc::new(fake.clone()), &local, &mut io).await,
         Err(outcome) => outcome.finish(&mut io),
     };
-    Ran { status, stdout: stdout.text(), stderr: stderr.text(), left_at_once: io.leave_at_once }
+    let left_at_once = io.leave_at_once;
+    Ran { status, stdout: stdout.text(), stderr: stderr.text(), tty: tty.text(), left_at_once }
 }
 
 /// So many Ctrl-C, each after a while in which all that is there already has been heard of.

@@ -589,7 +589,11 @@ impl Client for FakeClient {
         Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
     }
 
-    async fn exec(&self, _: ExecRequest) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+    async fn exec(
+        &self,
+        _: ExecRequest,
+        _: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
         Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
     }
 

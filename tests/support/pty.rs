@@ -66,6 +66,7 @@ impl Seen {
 
 impl Console {
     /// Starts the binary with these arguments and this environment alone.
+    #[allow(dead_code, reason = "not everyone needs it")]
     pub(crate) fn start(args: &[&str], env: &[(&str, &Path)], columns: u16, rows: u16) -> Self {
         Self::start_program(env!("CARGO_BIN_EXE_sandboxer"), args, env, columns, rows)
     }
@@ -104,6 +105,7 @@ impl Console {
     }
 
     /// Everything that was written to the terminal.
+    #[allow(dead_code, reason = "not everyone needs it")]
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
     }

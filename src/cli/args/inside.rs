@@ -5,15 +5,12 @@ use clap::Args;
 /// Flags of `exec`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Standard input is not passed on. Output comes byte for byte; with --json the first 8 MiB of each \
-stream. No shell reads the words: for pipes, variables and wildcards ask for one with sh -c '...'.
+With -i the command reads standard input, byte for byte and to its end; without it that is not \
+touched. Output comes byte for byte; with --json the first 8 MiB of each stream. No shell reads the \
+words: for pipes, variables and wildcards ask for one with sh -c '...'.
 
 The status is the command's, 128+n after signal n, 125 when sandboxer itself fails, 130 after \
-Ctrl-C, which ends the command, and 141 when nobody reads its output any more.
-
-Examples:
-  sandboxer exec my-env -- ls -la
-  sandboxer exec my-env --service db -- pg_dump shop > shop.sql")]
+Ctrl-C, which ends the command, and 141 when nobody reads its output any more.")]
 pub struct ExecArgs {
     /// Id, name, or beginning of an id
     #[arg(value_name = "ID")]
@@ -21,6 +18,9 @@ pub struct ExecArgs {
     /// In this service's container [default: in the workspace on the host]
     #[arg(long, value_name = "S")]
     pub service: Option<String>,
+    /// Pass standard input on to the command
+    #[arg(short = 'i')]
+    pub stdin: bool,
     /// The program and its arguments; no option after its first word is sandboxer's
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,

@@ -28,11 +28,7 @@ The script runs once in each sandbox that is based on the snapshot, when it next
 with what its #! line names, else with bash, or sh where there is no bash. It begins in the \
 workspace, or in a service in its container's working directory, with SANDBOXER_ID, SANDBOXER_SNAPSHOT, \
 SANDBOXER_PATCH_SEQUENCE, and SANDBOXER_WORKSPACE where the workspace can be seen. It is UTF-8 text \
-of at most 96 KiB.
-
-Examples:
-  sandboxer patches add my-env --script-file fix.sh --description 'newer certificates'
-  echo 'apt-get -y install jq' | sandboxer patches add my-env --script-file - --run-in web")]
+of at most 96 KiB.")]
 pub struct AddArgs {
     /// The snapshot: id, name, or beginning of an id
     #[arg(value_name = "S")]
@@ -67,12 +63,7 @@ pub struct RemoveArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The first failure ends a sandbox's pass, and a rollout: no other sandbox is begun then. With --all, \
-one that sleeps is skipped, which is no failure: it gets the patches on its next wake.
-
-Examples:
-  sandboxer patches apply my-box
-  sandboxer patches apply my-box --retry
-  sandboxer patches apply --all my-env --canary 1")]
+one that sleeps is skipped, which is no failure: it gets the patches on its next wake.")]
 pub struct ApplyArgs {
     /// The sandbox: id, name, or beginning of an id
     #[arg(value_name = "SANDBOX", required_unless_present = "all", conflicts_with_all = ["all", "canary"])]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::super::values::{mode, seconds};
+use super::super::values::{modes, seconds};
 use crate::domain::profile::{Seconds, SnapshotMode};
 
 /// Flags of `sleep` and `wake`.
@@ -23,11 +23,7 @@ In it are the workspace and the named volumes, not the images. The modes:
   pause   processes stand still while it is read, and go on
   stop    containers are stopped, and started again
 A mode that is named, here or in the profile, is refused where the host cannot do it, and nothing is
-left behind.
-
-Examples:
-  sandboxer snapshot my-env --name before-upgrade
-  sandboxer snapshot my-env --mode stop")]
+left behind.")]
 pub struct SnapshotArgs {
     /// The sandbox: id, name, or beginning of an id
     #[arg(value_name = "ID")]
@@ -36,7 +32,7 @@ pub struct SnapshotArgs {
     #[arg(long, value_name = "N")]
     pub name: Option<String>,
     /// live, pause or stop [default: the profile's; where it names none, pause if the host can, else live]
-    #[arg(long, value_name = "M", value_parser = mode)]
+    #[arg(long, value_name = "M", value_parser = modes(), hide_possible_values = true)]
     pub mode: Option<SnapshotMode>,
 }
 
@@ -44,11 +40,7 @@ pub struct SnapshotArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Makes a new sandbox: its own id, ports and time to live. The one the snapshot was taken of is left \
-alone. The snapshot's patches are applied before it is ready.
-
-Examples:
-  sandboxer restore before-upgrade --name try
-  sandboxer restore before-upgrade --host sandboxer01 --strict")]
+alone. The snapshot's patches are applied before it is ready.")]
 pub struct RestoreArgs {
     /// The snapshot: id, name, or beginning of an id
     #[arg(value_name = "SNAPSHOT")]
@@ -141,11 +133,7 @@ pub struct CopyArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The file has the archive and what is known of it, patches not. It appears under its name when it \
-is whole; until then it is FILE.partial.
-
-Examples:
-  sandboxer snapshots export base base.sbx
-  sandboxer snapshots export base - | ssh other sandboxer snapshots import - --host local")]
+is whole; until then it is FILE.partial.")]
 pub struct ExportArgs {
     /// Id, name, or beginning of an id
     #[arg(value_name = "S")]
@@ -157,9 +145,6 @@ pub struct ExportArgs {
 
 /// Flags of `snapshots import`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "\
-Example:
-  sandboxer snapshots import base.sbx --host sandboxer01 --name base")]
 pub struct ImportArgs {
     /// The file, or - for standard input
     #[arg(value_name = "FILE")]
@@ -176,11 +161,7 @@ pub struct ImportArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 + came, - went, ~ changed, seen from A. Contents are not compared: a file of the same size and time \
-counts as the same. The status is 0 whether or not something differs.
-
-Examples:
-  sandboxer snapshots diff before-upgrade
-  sandboxer snapshots diff before-upgrade after-upgrade --json")]
+counts as the same. The status is 0 whether or not something differs.")]
 pub struct DiffArgs {
     /// The snapshot: id, name, or beginning of an id
     #[arg(value_name = "A")]
@@ -194,11 +175,7 @@ pub struct DiffArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 With both flags a snapshot goes that is beyond the newest N and older than D. One that has patches, \
-or that sandboxes are based on, stays.
-
-Examples:
-  sandboxer snapshots prune --keep 5 --dry-run
-  sandboxer snapshots prune --keep 1 --older-than 30d --yes",
+or that sandboxes are based on, stays.",
     group = ArgGroup::new("old").args(["keep", "older_than"]).required(true).multiple(true))]
 pub struct PruneArgs {
     /// Keep the newest N of each sandbox

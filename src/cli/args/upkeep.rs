@@ -36,11 +36,6 @@ pub struct DoctorArgs {
 
 /// Flags of `completions`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "\
-Examples:
-  sandboxer completions bash > ~/.local/share/bash-completion/completions/sandboxer
-  sandboxer completions zsh > ~/.zfunc/_sandboxer
-  sandboxer completions fish > ~/.config/fish/completions/sandboxer.fish")]
 pub struct CompletionsArgs {
     /// Whose
     #[arg(value_name = "SHELL", value_enum)]
@@ -49,10 +44,6 @@ pub struct CompletionsArgs {
 
 /// Flags of `man`.
 #[derive(Debug, Clone, Default, Args)]
-#[command(after_help = "\
-Examples:
-  sandboxer man | man -l -
-  sandboxer man --dir ~/.local/share/man/man1")]
 pub struct ManArgs {
     /// Write every page there: sandboxer.1, and one for each command
     #[arg(long, value_name = "D")]

@@ -1,17 +1,16 @@
 //! `snapshots export` and `import`: a snapshot to a file, and from one.
 
 use std::io;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tokio::fs::File;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 
 use super::super::args::{ExportArgs, ImportArgs};
 use super::super::exec::READER_LEFT;
+use super::super::input::{Pieces, pieces, unreadable};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::pour::pour;
@@ -22,12 +21,6 @@ use crate::client::{Problem, SnapshotImportRequest};
 use crate::domain::Code;
 use crate::domain::output::Source;
 use crate::domain::snapshot::SnapshotRecord;
-
-/// What is read of a file at a time, in bytes.
-const PIECE: usize = 256 * 1024;
-
-/// The bytes of an export, as a client tells them.
-type Pieces = BoxStream<'static, Result<Vec<u8>, Problem>>;
 
 pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
     let to_stdout = args.file.as_os_str() == "-";
@@ -197,9 +190,7 @@ pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
                 .hint("name a file, or a pipe")
                 .into());
         }
-        let shown = "standard input".to_owned();
-        let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(|error| unreadable(&shown, &error))?;
-        pieces(File::from_std(stdin.into()), shown)
+        (face.io.input)()
     } else {
         let shown = args.file.display().to_string();
         pieces(File::open(&args.file).await.map_err(|error| unreadable(&shown, &error))?, shown)
@@ -211,24 +202,4 @@ pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
     let taken = Box::pin(attend(face, &running, work)).await??;
     show(face, &taken)?;
     Ok(0)
-}
-
-fn unreadable(shown: &str, error: &io::Error) -> Problem {
-    let mut problem = Problem::new(Code::InvalidInput, format!("{shown} cannot be read"));
-    problem.causes.push(error.to_string());
-    problem
-}
-
-/// The bytes of a reader, to its end or its first error.
-fn pieces(reader: impl AsyncRead + Send + Unpin + 'static, shown: String) -> Pieces {
-    let next = |state: Option<(_, String)>| async move {
-        let (mut reader, shown) = state?;
-        let mut piece = Vec::with_capacity(PIECE);
-        match AsyncReadExt::take(&mut reader, PIECE as u64).read_to_end(&mut piece).await {
-            Ok(0) => None,
-            Ok(_) => Some((Ok(piece), Some((reader, shown)))),
-            Err(error) => Some((Err(unreadable(&shown, &error)), None)),
-        }
-    };
-    stream::unfold(Some((reader, shown)), next).boxed()
 }

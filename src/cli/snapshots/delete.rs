@@ -7,7 +7,7 @@ use futures_util::stream;
 
 use super::super::args::DeleteArgs;
 use super::super::bulk::{BulkItem, bulk};
-use super::super::confirm::{self, Question, allow};
+use super::super::confirm::{self, Question, allow, beginning};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use crate::client::{Client, Problem, SnapshotDeleteRequest};
@@ -92,15 +92,16 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
 
 async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Result<bool, Stop> {
     let known = targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|view| (typed, view)));
-    let prefix = known.clone().find(|(typed, view)| {
+    let mut beginnings = known.clone().map(|(typed, view)| {
         let record = &view.record;
-        typed.as_str() != record.id.as_str() && record.name.as_ref() != Some(typed)
+        beginning(typed, record.id.as_str(), record.name.as_deref())
     });
-    let needs_yes = match prefix {
-        _ if args.force => Some("--force".to_owned()),
-        _ if args.force_protected => Some("--force-protected".to_owned()),
-        Some((typed, view)) => Some(format!("'{typed}', the beginning of {},", view.record.id)),
-        None => None,
+    let needs_yes = if args.force {
+        Some("--force".to_owned())
+    } else if args.force_protected {
+        Some("--force-protected".to_owned())
+    } else {
+        beginnings.find_map(|beginning| beginning)
     };
     let views: Vec<_> = known.map(|(_, view)| view).collect();
     let in_use = args.force && views.iter().any(|view| !view.dependants().is_empty());

@@ -12,6 +12,7 @@ use super::delete::delete_one;
 use crate::client::{Problem, PruneItem, PruneRequest, SnapshotDeleteRequest};
 use crate::domain::operation::OperationError;
 use crate::domain::retention::OldRule;
+use crate::domain::text::plural;
 use crate::domain::{Code, Fault, SnapshotId};
 
 pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
@@ -55,7 +56,8 @@ async fn agree(
         }
     }
     let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), face.now());
-    let asked = allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes: None }).await?;
+    let needs_yes = Some("snapshots prune".to_owned());
+    let asked = allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes }).await?;
     let shown = views.into_iter().filter(|_| asked).map(|view| (view.record.id, view.record.revision));
     Ok(shown.collect())
 }
@@ -96,8 +98,7 @@ fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(
     match items.iter().filter(|item| item.ok).count() {
         0 if items.is_empty() => face.remark("no snapshot is that old: nothing to do"),
         0 => {}
-        1 => face.remark(&format!("{gone} one snapshot, {}", size(freed))),
-        count => face.remark(&format!("{gone} {count} snapshots, {}", size(freed))),
+        count => face.remark(&format!("{gone} {}, {}", plural(count as u64, "snapshot", "snapshots"), size(freed))),
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::patch::PatchState;
 use crate::domain::request::counted;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::text::plural;
 
 /// Paths of what was left out that are shown; `--json` has all that are kept.
 const LEFT_OUT: usize = 5;
@@ -104,7 +105,8 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
         "size",
         archive.bytes.map(|bytes| {
             let content = archive.content_bytes.map(|bytes| format!(", {} inside", size(bytes))).unwrap_or_default();
-            let files = archive.files.map(|files| format!(", {files} entries")).unwrap_or_default();
+            let files =
+                archive.files.map(|files| format!(", {}", plural(files, "entry", "entries"))).unwrap_or_default();
             format!("{}{content}{files}", size(bytes))
         }),
     );

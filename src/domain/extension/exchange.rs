@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::archive::ArchivePlace;
+use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::fault::{Code, Fault};
@@ -342,6 +342,16 @@ pub struct Captured {
     pub identity: HostIdentity,
     /// What is known of its archive.
     pub archive: ArchiveFacts,
+}
+
+/// A command to run in a sandbox.
+pub struct ExecRun<'a> {
+    /// The program and its arguments; no shell reads them.
+    pub command: &'a [String],
+    /// In this service's container; none: in the workspace.
+    pub service: Option<&'a str>,
+    /// What it reads on stdin; none: nothing is there.
+    pub input: Option<ByteStream>,
 }
 
 /// The archive that a sandbox is made from.

@@ -35,15 +35,10 @@ pub struct Refusal {
 impl Preview {
     /// Whether nothing is refused.
     ///
-    /// Errors: `invalid_input` for the first refusal, with all of them and the words that would permit them.
+    /// Errors: `invalid_input` for the first refusal, with all of them (each a cause) and the words that would permit them.
     pub fn check(&self) -> Result<(), Fault> {
         let Some(first) = self.refusals.first() else { return Ok(()) };
-        let list: Vec<String> = self.refusals.iter().map(sentence).collect();
-        let message = match list.as_slice() {
-            [one] => one.clone(),
-            list => format!("{} things are refused: {}", list.len(), list.join("; ")),
-        };
-        let fault = Fault::invalid_input(&first.path, message)
+        let fault = Refusal::fault(&first.path, &self.refusals)
             .detail("refusals", serde_json::to_value(&self.refusals).unwrap_or_default());
         let mut words: Vec<&str> = Vec::new();
         for word in self.refusals.iter().filter_map(|refusal| refusal.allow.as_deref()) {
@@ -59,6 +54,28 @@ impl Preview {
     }
 }
 
-fn sentence(refusal: &Refusal) -> String {
-    format!("{}: {}", refusal.path, refusal.message)
+impl Refusal {
+    /// The fault of a field for which these are refused: the only one is its sentence, of several each is a cause.
+    pub fn fault(field: &str, refusals: &[Self]) -> Fault {
+        let sentence = |refusal: &Self| format!("{}: {}", refusal.path, refusal.message);
+        if let [one] = refusals {
+            return Fault::invalid_input(field, sentence(one));
+        }
+        let sentences = refusals.iter().map(sentence);
+        let causes = sentences.rev().fold(None, |next, sentence| Some(Box::new(Listed { sentence, next })));
+        let fault = Fault::invalid_input(field, format!("{} things are refused", refusals.len()));
+        match causes {
+            Some(causes) => fault.because(causes),
+            None => fault,
+        }
+    }
+}
+
+/// One sentence of several that stand side by side, as an error's cause; the next one is its source.
+#[derive(Debug, thiserror::Error)]
+#[error("{sentence}")]
+struct Listed {
+    sentence: String,
+    #[source]
+    next: Option<Box<Listed>>,
 }

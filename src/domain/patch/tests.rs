@@ -158,6 +158,9 @@ fn what_is_no_patch_is_refused_with_the_field() {
         ("", "workspace", None, "script"),
         (" \n\t", "workspace", None, "script"),
         ("a\0b", "workspace", None, "script"),
+        ("#!/bin/bash\r\necho hi\r\n", "workspace", None, "script"),
+        ("#!/bin/sh\necho hi\r\n", "web", None, "script"),
+        ("printf 'a\rb\\r\\n'\n", "workspace", None, ""),
         (&format!("{long}x"), "workspace", None, "script"),
         ("true", "", None, "run_in"),
         ("true", "-web", None, "run_in"),
@@ -170,4 +173,6 @@ fn what_is_no_patch_is_refused_with_the_field() {
         let shown = (script.len(), run_in, description.map(str::len));
         assert_eq!(field(script, run_in, description), refused, "{shown:?}");
     }
+    let windows = check("#!/bin/sh\necho hi\r\necho ho\r\n", "workspace", None).unwrap_err();
+    assert!(windows.message.starts_with("line 2 of the script ends in CR and LF"), "{}", windows.message);
 }

@@ -316,7 +316,7 @@ fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
     assert_eq!(with(&|recipe| recipe.patches.timeout = Seconds(600)), ["has the patches.timeout 10m"]);
     assert_eq!(with(&|recipe| recipe.patches.pass_timeout = Seconds(3600)), ["has the patches.pass_timeout 1h"]);
     assert_eq!(with(&|recipe| recipe.undo = false), ["has undo: false"]);
-    assert_eq!(with(&|recipe| recipe.snapshot.keep = Some(1)), ["keeps 1 snapshots"]);
+    assert_eq!(with(&|recipe| recipe.snapshot.keep = Some(1)), ["keeps 1 snapshot"]);
     assert_eq!(with(&|recipe| recipe.snapshot.keep = None), ["keeps all snapshots"]);
     assert_eq!(with(&|recipe| recipe.snapshot.exclude.clear()), ["leaves 'secrets' in snapshots"]);
     assert_eq!(with(&|recipe| recipe.extension = "ext.other".into()), ["is for the extension 'ext.other'"]);

@@ -2,6 +2,7 @@
 
 use super::{Compose, PortPolicy, Profile, Routing, Seconds};
 use crate::domain::recipe_yaml::shown;
+use crate::domain::text::plural;
 
 impl Profile {
     /// What this recipe asks for beyond `known`, the operator's of the same name, in a phrase each. Without one it may ask
@@ -48,8 +49,9 @@ impl Profile {
             more.push(format!("has undo: {}", self.undo));
         }
         if self.snapshot.keep != known.snapshot.keep {
-            let keep = self.snapshot.keep.map_or_else(|| "all".to_owned(), |keep| keep.to_string());
-            more.push(format!("keeps {keep} snapshots"));
+            let kept = |keep| plural(u64::from(keep), "snapshot", "snapshots");
+            let keep = self.snapshot.keep.map_or_else(|| "all snapshots".to_owned(), kept);
+            more.push(format!("keeps {keep}"));
         }
         let bared = known.snapshot.exclude.iter().filter(|pattern| !self.snapshot.exclude.contains(pattern));
         more.extend(bared.map(|pattern| format!("leaves {} in snapshots", shown(pattern))));

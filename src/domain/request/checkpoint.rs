@@ -11,6 +11,7 @@ use crate::domain::operation::OperationError;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::retention::OldRule;
 use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::text::plural;
 
 /// What a sleep or a wake asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -310,7 +311,8 @@ pub struct RolloutItem {
     pub error: Option<OperationError>,
 }
 
-/// Counts by kind, as `not_preserved` has them, in words: `3 owners, 1 xattrs`.
+/// Counts by kind, as `not_preserved` has them, in words: `3 owners, 1 xattr`.
 pub fn counted(counts: &BTreeMap<String, u64>) -> String {
-    counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
+    let words = |(kind, count): (&String, &u64)| plural(*count, kind.strip_suffix('s').unwrap_or(kind), kind);
+    counts.iter().map(words).collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::extension::{ExecRun, ExtensionError, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::extensions::compose_ssh::ComposeSsh;
@@ -43,6 +43,8 @@ pub(super) const RUNNING_SH: &str =
 const SHELL_SH: &str = concat!(include_str!("scripts/leave.sh"), include_str!("scripts/shell.sh"));
 /// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
 const INSIDE_SH: &str = include_str!("scripts/inside.sh");
+/// Says that the command runs, and becomes it.
+const READING_SH: &str = "echo ok; exec \"$@\"";
 
 /// The engine that has this sandbox's containers, and its services' names.
 pub(super) struct Engine {
@@ -80,22 +82,23 @@ impl Engine {
 pub(super) async fn exec(
     extension: &ComposeSsh,
     target: &Target,
-    command: &[String],
-    service: Option<&str>,
+    mut run: ExecRun<'_>,
     sink: &mut dyn OutputSink,
 ) -> Result<Option<i32>, ExtensionError> {
-    let Some(service) = service else {
-        return exec::exec(extension.way(&target.host).await?.as_ref(), target, command, sink).await;
+    let Some(service) = run.service else {
+        return exec::exec(extension.way(&target.host).await?.as_ref(), target, run, sink).await;
     };
     let engine = engine(target)?;
     let service = engine.service(target, service)?;
     let transport = extension.way(&target.host).await?;
-    let inside = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
+    let watched = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
+    // What reads our input cannot be watched by its end: exec.sh ends it then.
+    let (stdin, inside) = if run.input.is_some() { ("input", READING_SH) } else { ("lifeline", watched.as_str()) };
     // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
-    for inside in [inside.as_str(), ""] {
+    for inside in [inside, ""] {
         let script = of_service(EXEC_SH, target, &engine.program, service).with_lifeline();
-        let script = script.args([inside, &mark()]).args(command);
-        match judged(transport.as_ref(), &script, sink).await? {
+        let script = script.args([stdin, inside, &mark()]).args(run.command);
+        match judged(transport.as_ref(), script, run.input.as_mut(), sink).await? {
             Went::Ran(status) => return Ok(status),
             Went::Refused(line) => {
                 let unproved = unproved(&line, transport.spec().name.as_str());

@@ -32,8 +32,8 @@ use async_trait::async_trait;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExtensionError, Inspection, PatchOutcome, PatchRun, Preview,
-    ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection, PatchOutcome, PatchRun,
+    Preview, ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target,
     TeardownReport,
 };
 use crate::domain::fault::Fault;
@@ -233,11 +233,10 @@ impl SandboxExtension for ComposeSsh {
     async fn exec(
         &self,
         target: &Target,
-        command: &[String],
-        service: Option<&str>,
+        run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, ExtensionError> {
-        exec::exec(self, target, command, service, sink).await
+        exec::exec(self, target, run, sink).await
     }
 
     async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, ExtensionError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Report, Reporter};
+use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::text::last_lines;
@@ -158,9 +158,7 @@ pub(super) fn host_of(request: &ProvisionRequest, runtime: &Runtime) -> ComposeH
 
 /// A compose file that is refused, with all that is wrong with it.
 pub(super) fn refused(error: &RenderError) -> Fault {
-    let list = source::refusals(error);
-    let words: Vec<String> = list.iter().map(|r| format!("{}: {}", r.path, r.message)).collect();
-    Fault::invalid_input("compose_file", words.join("; ")).detail("step", "render")
+    Refusal::fault("compose_file", &source::refusals(error)).detail("step", "render")
 }
 
 /// Same as [`refused`], by a host that is perhaps another one than the one that was asked.

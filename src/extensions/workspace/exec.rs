@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::{StreamExt, future, stream};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::archive::ByteStream;
+use crate::domain::extension::{ExecRun, ExtensionError, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{Interactive, OutputSink, Source};
 use crate::extensions::workspace::said::unproved;
@@ -46,14 +49,24 @@ pub(crate) enum Went {
     Silent(Output),
 }
 
-/// Runs such a script; what comes after `ok` goes to `sink` as it is.
+/// Runs such a script; what comes after `ok` goes to `sink` as it is. With `input` it becomes a command that reads it, and
+/// none of it is read before that `ok`: whoever did not get so far may be tried again.
 pub(crate) async fn judged(
     transport: &dyn Transport,
-    command: &Command,
+    command: Command,
+    input: Option<&mut ByteStream>,
     sink: &mut dyn OutputSink,
 ) -> Result<Went, Fault> {
-    let mut after = AfterVerdict { sink, line: Vec::new(), errors: Vec::new(), state: State::Before };
-    let status = transport.attach(command, &mut after).await?;
+    let (began, verdict) = oneshot::channel();
+    let mut after =
+        AfterVerdict { sink, line: Vec::new(), errors: Vec::new(), state: State::Before, began: Some(began) };
+    let status = match input {
+        Some(input) => {
+            let mut input = stream::once(verdict).filter_map(|_| future::ready(None)).chain(input);
+            transport.attach_with_input(&command.with_input(), &mut input, &mut after).await?
+        }
+        None => transport.attach(&command, &mut after).await?,
+    };
     let AfterVerdict { line, errors, state, .. } = after;
     Ok(match state {
         State::Ok => Went::Ran(status),
@@ -77,11 +90,11 @@ pub(crate) async fn ask(transport: &dyn Transport, command: &Command) -> Result<
 pub(crate) async fn exec(
     transport: &dyn Transport,
     target: &Target,
-    command: &[String],
+    mut run: ExecRun<'_>,
     sink: &mut dyn OutputSink,
 ) -> Result<Option<i32>, ExtensionError> {
-    let script = proving(ENTER_SH, transport, target).with_account_environment().args(command);
-    match judged(transport, &script, sink).await? {
+    let script = proving(ENTER_SH, transport, target).with_account_environment().args(run.command);
+    match judged(transport, script, run.input.as_mut(), sink).await? {
         Went::Ran(status) => Ok(status),
         Went::Refused(verdict) => Err(no_entry(target, transport, &verdict)?.into()),
         Went::Silent(output) => Err(silent(target, &output).into()),
@@ -156,6 +169,8 @@ struct AfterVerdict<'a> {
     /// What an engine says before the command runs: it belongs to the command only when that runs.
     errors: Vec<u8>,
     state: State,
+    /// Told once the command runs.
+    began: Option<oneshot::Sender<()>>,
 }
 
 #[async_trait]
@@ -176,6 +191,10 @@ impl OutputSink for AfterVerdict<'_> {
             return true;
         }
         self.state = State::Ok;
+        if let Some(began) = self.began.take() {
+            // Nobody waits for it where the command reads nothing.
+            let _ = began.send(());
+        }
         let errors = std::mem::take(&mut self.errors);
         (errors.is_empty() || self.sink.take(Source::Stderr, &errors).await)
             && (rest.is_empty() || self.sink.take(Source::Stdout, &rest).await)
@@ -219,7 +238,8 @@ mod tests {
 
     async fn run(script: &'static str) -> (Went, Kept) {
         let mut kept = Kept::default();
-        let went = judged(&LocalTransport::new(HostSpec::local()), &Command::script(script), &mut kept).await.unwrap();
+        let went =
+            judged(&LocalTransport::new(HostSpec::local()), Command::script(script), None, &mut kept).await.unwrap();
         (went, kept)
     }
 

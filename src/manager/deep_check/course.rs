@@ -233,7 +233,7 @@ impl Course<'_> {
         };
         let place = service.map_or_else(|| "in the workspace".to_owned(), |service| format!("in service {service}"));
         let said = async {
-            let mut pieces = self.manager.exec(request).await?;
+            let mut pieces = self.manager.exec(request, None).await?;
             let (mut status, mut stdout, mut stderr) = (None, Vec::new(), Vec::new());
             while let Some(piece) = pieces.next().await {
                 match piece? {

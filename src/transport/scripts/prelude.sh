@@ -29,7 +29,7 @@ sbx_prelude() {
       ;;
   esac
   sbx_locale=${LC_ALL-}
-  LC_ALL=C
-  export LC_ALL
+  LC_ALL=C TZ=UTC0
+  export LC_ALL TZ
   umask 022
 }

@@ -3,14 +3,15 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use futures_util::StreamExt;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::domain::fault::Fault;
 use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Broken, Channel};
 use crate::transport::shell::frame::Frame;
 use crate::transport::shell::kept::{Head, Lines, Tail};
-use crate::transport::{Command, LineSink, Output, Source, watchdog};
+use crate::transport::{Command, InputStream, LineSink, Output, Source, watchdog};
 
 /// How a request went.
 pub(crate) enum Answer {
@@ -74,15 +75,20 @@ fn status_of(answer: &Answer) -> i32 {
 pub(crate) async fn attach(
     channel: &mut Channel,
     command: &Command,
+    input: Option<InputStream<'_>>,
     sink: &mut dyn OutputSink,
 ) -> Result<Option<Answer>, Fault> {
     let mut exchange = Exchange::begin(channel, command, true)?;
+    exchange.input = input.map(|source| Input { source, piece: Vec::new(), sent: 0 });
     let mut piece = Vec::new();
     while let Some(source) = exchange.step(&mut |_, bytes| piece.extend_from_slice(bytes)).await {
         if !piece.is_empty() && !sink.take(source, &piece).await {
             return Ok(None);
         }
         piece.clear();
+        if let Some(fault) = exchange.unread.take() {
+            return Err(fault);
+        }
     }
     Ok(Some(exchange.answer()))
 }
@@ -113,6 +119,52 @@ struct Exchange<'a> {
     round_trip: Option<Duration>,
     unsent: bool,
     error: Option<io::Error>,
+    /// What the command reads, until its end was sent.
+    input: Option<Input<'a>>,
+    /// Why the input could not be read.
+    unread: Option<Fault>,
+}
+
+/// A command's stdin on its way.
+struct Input<'a> {
+    source: InputStream<'a>,
+    piece: Vec<u8>,
+    sent: usize,
+}
+
+/// What came of sending.
+enum Sent {
+    Request(io::Result<usize>),
+    Input,
+    InputEnd(Option<Fault>),
+}
+
+/// Sends a piece of the request, and when the answer has begun (the shell has read all of the request then, and takes nothing
+/// of what follows for its own) one of the input. May be dropped half-way. Never ends when there is nothing to send.
+async fn send(
+    stdin: &mut Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    request: &[u8],
+    input: Option<&mut Input<'_>>,
+) -> Sent {
+    let Some(stdin) = stdin else { return std::future::pending().await };
+    if !request.is_empty() {
+        return Sent::Request(stdin.write(request).await);
+    }
+    let Some(input) = input else { return std::future::pending().await };
+    if input.sent == input.piece.len() {
+        match input.source.next().await {
+            Some(Ok(piece)) => (input.piece, input.sent) = (piece, 0),
+            Some(Err(fault)) => return Sent::InputEnd(Some(fault)),
+            None => return Sent::InputEnd(None),
+        }
+        return Sent::Input;
+    }
+    match stdin.write(&input.piece[input.sent..]).await {
+        Ok(length) => input.sent += length,
+        // The command reads no further. How it ends says whether it should have.
+        Err(_) => return Sent::InputEnd(None),
+    }
+    Sent::Input
 }
 
 impl<'a> Exchange<'a> {
@@ -135,6 +187,8 @@ impl<'a> Exchange<'a> {
             round_trip: None,
             unsent: false,
             error: None,
+            input: None,
+            unread: None,
         })
     }
 
@@ -146,7 +200,7 @@ impl<'a> Exchange<'a> {
         if self.out.status().is_some() && err_done || !self.out_open && (!self.err_open || err_done) {
             return None;
         }
-        let stdin = self.channel.stdin.as_mut()?;
+        let input = self.input.as_mut().filter(|_| self.out.begun());
         tokio::select! {
             read = self.channel.stdout.read(&mut self.out_buffer), if self.out_open => {
                 match read {
@@ -168,11 +222,15 @@ impl<'a> Exchange<'a> {
                 }
                 Some(Source::Stderr)
             }
-            written = stdin.write(&self.text[self.sent..]), if self.sent < self.text.len() => {
-                match written {
-                    Ok(length) => self.sent += length,
+            sent = send(&mut self.channel.stdin, &self.text[self.sent..], input) => {
+                match sent {
+                    Sent::Request(Ok(length)) => self.sent += length,
                     // Not the end yet: what the shell said before it died is still to be read.
-                    Err(fault) => (self.sent, self.unsent, self.error) = (self.text.len(), true, Some(fault)),
+                    Sent::Request(Err(fault)) => {
+                        (self.sent, self.unsent, self.error) = (self.text.len(), true, Some(fault));
+                    }
+                    Sent::Input => {}
+                    Sent::InputEnd(fault) => (self.channel.stdin, self.input, self.unread) = (None, None, fault),
                 }
                 Some(Source::Stdout)
             }

@@ -8,6 +8,7 @@ use super::Role;
 use crate::domain::name::ProfileId;
 use crate::domain::patch::PatchState;
 use crate::domain::profile::Bytes;
+use crate::domain::text::plural;
 use crate::domain::{State, Time};
 
 /// `12s`, `41m`, `2h03`, `3d04h`: two figures at most.
@@ -116,7 +117,7 @@ pub fn patch_role(state: &PatchState) -> Role {
 
 /// `1 patch`, `3 patches`.
 pub fn many(count: usize, one: &str, more: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
+    plural(count as u64, one, more)
 }
 
 /// `3.1 s`, `42 s`, `2m05`: how long something took.

@@ -24,7 +24,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
 pub(super) fn leaving(model: &Model) -> Option<String> {
     let word = match model.leaving? {
         Leaving::Waiting => "leaving after",
-        Leaving::RollingBack => "cancelling",
+        Leaving::Cancelling => "cancelling",
     };
     Some(format!("{word} {}", many(model.jobs.running_here().count(), "job", "jobs")))
 }

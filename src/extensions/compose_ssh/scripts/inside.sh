@@ -1,6 +1,5 @@
 echo ok
 sbx_watch & sbx_watcher=$!
-(exec 3<&-; exec "$@") </dev/null
-sbx_status=$?
+{ (exec 2>&4 3<&- 4>&-; exec "$@") </dev/null; sbx_status=$?; } 4>&2 2>/dev/null
 { kill -KILL $sbx_watcher; wait $sbx_watcher; } 2>/dev/null
 exit $sbx_status

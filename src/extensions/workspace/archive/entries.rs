@@ -3,7 +3,7 @@
 use crate::domain::archive::{EntryKind, TreeEntry};
 
 /// What makes GNU tar's listing one that can be read back: times to the second and no less, no blank in a name that is not
-/// escaped, one entry a line. It takes `LC_ALL=C`, too.
+/// escaped, one entry a line. It takes `LC_ALL=C` too, and `TZ=UTC0`, since a listing does not say in whose zone it tells a time.
 pub(crate) const GNU_LISTING: [&str; 3] = ["--full-time", "--quoting-style=escape", "--quote-chars= "];
 
 /// Which tar wrote a listing.
@@ -49,7 +49,7 @@ pub(crate) fn entry(line: &[u8], style: Style) -> Option<TreeEntry> {
         mode: String::from_utf8_lossy(mode).into_owned(),
         owner: String::from_utf8_lossy(owner).into_owned(),
         size: str::from_utf8(size).ok()?.parse().ok()?,
-        modified: format!("{} {}", str::from_utf8(date).ok()?, str::from_utf8(time.get(..8)?).ok()?),
+        modified: format!("{}T{}Z", str::from_utf8(date).ok()?, str::from_utf8(time.get(..8)?).ok()?),
         target: target.map(|target| shown(&target)),
     })
 }
@@ -164,7 +164,7 @@ mod tests {
         let file = one("-rw-r--r-- self/self         3 2026-11-28 07:34:08.41052964  workspace/a\\ b", Style::Gnu);
         assert_eq!((file.path.as_str(), file.size, file.kind), ("workspace/a b", 3, EntryKind::File));
         assert_eq!((file.mode.as_str(), file.owner.as_str()), ("rw-r--r--", "self/self"));
-        assert_eq!(file.modified, "2026-11-28 07:34:08");
+        assert_eq!(file.modified, "2026-11-28T07:34:08Z");
         let odd = one("-rw-r--r-- 7/x 1 2026-11-28 07:34:08 workspace/bad\\377\\n\\303\\274\\\\", Style::Gnu);
         assert_eq!(odd.path, "workspace/bad\\377\\012ü\\134");
         let arrow = one("-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/\\ ->\\ ", Style::Gnu);

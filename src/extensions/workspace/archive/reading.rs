@@ -42,7 +42,7 @@ pub(super) async fn read(
     let command = about(READ_SH, transport, place).arg(format.file_name());
     let message = format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
     let fault = Fault::new(Code::OperationFailed, message.clone()).detail("step", "read");
-    match judged(transport, &command, sink).await? {
+    match judged(transport, command, None, sink).await? {
         Went::Ran(Some(0)) => Ok(()),
         Went::Ran(None) => Err(fault.because("nobody took it any more").detail(STOPPED, true).into()),
         Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}")).into()),

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
 use crate::domain::text::hex;
+use crate::domain::text::plural;
 use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, as_tar_writes_it, parts, shown, tree_of};
 use crate::extensions::workspace::archive::scan::said::{Readings, Said, agreed};
 
@@ -154,7 +155,7 @@ impl Scan {
         }
         // A capture counts what tar lists of the workspace.
         if let Some(promised) = files.filter(|promised| ![self.files, self.in_workspace].contains(promised)) {
-            return no(format!("it has {} entries, and its manifest says {promised}", self.files));
+            return no(format!("it has {}, and its manifest says {promised}", plural(self.files, "entry", "entries")));
         }
         let hash = hex(&self.hash.finalize());
         if hash != *sha256 {

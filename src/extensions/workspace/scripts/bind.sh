@@ -61,7 +61,7 @@ sbx_drop_run() {
 # sbx_in_empty NAME WORDS...: a container of this name; the words are options for the engine, then "$sbx_image" $sbx_bare and a
 # program of this host with its words. Whatever the engine's client puts into each container's environment (the proxies of
 # Docker's config.json, `env` of containers.conf) is taken out again before the program begins.
-sbx_bare='-i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C'
+sbx_bare='-i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C TZ=UTC0'
 sbx_in_empty() {
   sbx_run=$1
   shift

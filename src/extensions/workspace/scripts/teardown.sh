@@ -216,8 +216,11 @@ sbx_rung() {
   shift
   sbx_said=$("$@" 2>&1 </dev/null)
   sbx_status=$?
-  [ -z "$sbx_said" ] || sbx_words="$sbx_words${sbx_words:+
-}$sbx_way: $(printf '%s\n' "$sbx_said" | tail -n 3)"
+  sbx_last=$(printf '%s\n' "$sbx_said" | tail -n 3)
+  # A program says its own name first.
+  case $sbx_last in '' | "$sbx_way: "*) ;; *) sbx_last="$sbx_way: $sbx_last" ;; esac
+  [ -z "$sbx_last" ] || sbx_words="$sbx_words${sbx_words:+
+}$sbx_last"
   # shellcheck disable=SC2086
   sbx_gone $sbx_entries
 }
