@@ -160,6 +160,5 @@ fn with(command: clap::Command, verbs: &str) -> clap::Command {
     }
     let before = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
     let title = if lines.len() == 1 { "Example" } else { "Examples" };
-    let list: String = lines.iter().map(|line| format!("\n  {line}")).collect();
-    command.after_help(format!("{before}{title}:{list}"))
+    command.after_help(format!("{before}{title}:\n  {}", lines.join("\n  ")))
 }

@@ -27,6 +27,7 @@ use crate::domain::{Code, Progress, Time};
 const SENTENCE: usize = 2000;
 
 /// The world around a command; tests put their own in its place.
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact of the terminal")]
 pub struct Io {
     /// Standard output.
     pub stdout: Box<dyn Write + Send>,
@@ -340,7 +341,7 @@ pub(super) fn error(io: &mut Io, look: Look, problem: &Problem) {
 fn error_text(problem: &Problem, look: Look, color: bool) -> String {
     let mut text = format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
     if let Some(outcome) = CancelOutcome::told(&problem.details) {
-        text.push_str(&format!(" ({})", look.clean(outcome.words(), SENTENCE)));
+        text.extend([" (", &look.clean(outcome.words(), SENTENCE), ")"]);
     }
     for cause in &problem.causes {
         // ssh's own words have several lines: each is a line here too.

@@ -50,10 +50,10 @@ impl HostMemory {
         match (&self.last, sight) {
             (_, HostSight::Answers(_)) if was_known => Some(EventKind::HostChanged),
             (Some(HostSight::Silent | HostSight::Another), HostSight::Answers(_)) => Some(EventKind::HostUp),
-            (None | Some(HostSight::Answers(_)), HostSight::Answers(_)) => None,
             (Some(HostSight::Answers(_) | HostSight::Another), HostSight::Silent) => Some(EventKind::HostDown),
-            (None | Some(HostSight::Silent), HostSight::Silent) => None,
-            (Some(HostSight::Another), HostSight::Another) => None,
+            (None | Some(HostSight::Answers(_)), HostSight::Answers(_))
+            | (None | Some(HostSight::Silent), HostSight::Silent)
+            | (Some(HostSight::Another), HostSight::Another) => None,
             (None | Some(HostSight::Answers(_) | HostSight::Silent), HostSight::Another) => {
                 Some(EventKind::HostChanged)
             }

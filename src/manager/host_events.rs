@@ -56,13 +56,12 @@ impl SandboxManager {
 
     async fn tell_of_host(&self, host: &HostName, sight: &HostSight, message: Option<&str>) -> Result<(), Fault> {
         let mut sights = self.host_sights.lock().await;
-        let events = match sights.read {
-            Some(read) => self.parts.events.tail(read).await?,
-            None => {
-                sights.read = Some(self.parts.events.last_seq().await?);
-                let filter = EventFilter { kinds: KINDS.to_vec(), ..EventFilter::default() };
-                self.parts.events.read(&filter).await?
-            }
+        let events = if let Some(read) = sights.read {
+            self.parts.events.tail(read).await?
+        } else {
+            sights.read = Some(self.parts.events.last_seq().await?);
+            let filter = EventFilter { kinds: KINDS.to_vec(), ..EventFilter::default() };
+            self.parts.events.read(&filter).await?
         };
         sights.take(events);
         let key = host.as_str().to_ascii_lowercase();
@@ -96,8 +95,8 @@ impl SandboxManager {
     /// What records say of a host of which no event tells: it answered when something was made there.
     async fn known_by_records(&self, host: &HostName) -> Result<HostMemory, Fault> {
         let records = self.parts.sandboxes.list().await?;
-        let there = records.iter().rev().filter(|record| record.host.same(host.as_str()));
-        let identity = there.filter_map(|record| record.host_identity.as_ref()).next();
+        let mut there = records.iter().rev().filter(|record| record.host.same(host.as_str()));
+        let identity = there.find_map(|record| record.host_identity.as_ref());
         let machine_id = identity.map(|identity| identity.machine_id.clone()).filter(|id| !id.is_empty());
         Ok(HostMemory { last: identity.map(|_| HostSight::Answers(machine_id.clone())), machine_id })
     }

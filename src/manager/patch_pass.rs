@@ -206,16 +206,16 @@ impl SandboxManager {
             });
             return as_before.await.map(Step::TakenAway);
         }
-        let began = AtomicBool::new(false);
+        let ran = AtomicBool::new(false);
         let script = async {
-            began.store(true, Ordering::Relaxed);
+            ran.store(true, Ordering::Relaxed);
             extension.run_patch(&target, run, reporter).await
         };
         let ended = self.or_cancelled(&record.id, cancel, script).await;
         failpoint::reached("patch.ran");
         let step = match ended {
             Ok(outcome) => self.write_outcome(operation, record, run, begun, outcome).await,
-            Err(_) if !began.into_inner() => {
+            Err(_) if !ran.into_inner() => {
                 let as_before = self.transition(&record.id, mine, Vec::new(), move |record| {
                     record.applied_patches = before;
                     record.patch_state = PatchState::Pending;
@@ -223,7 +223,7 @@ impl SandboxManager {
                 as_before.await.map(|_| Step::Cancelled)
             }
             // Nothing of it ran: it is as if it had not been tried.
-            Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
+            Err(ExtensionError { fault, .. }) if fault.details["ran"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
                 let flag = if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
                 let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);

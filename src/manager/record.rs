@@ -232,7 +232,7 @@ impl SandboxManager {
         let fallback = (self.clone(), operation.clone());
         let id = operation.id.clone();
         // A pass over patches that has nothing to run reaches no host.
-        let reaches = operation.kind != OperationKind::Patch;
+        let is_seen = operation.kind != OperationKind::Patch;
         self.jobs.start(
             &id,
             move |cancel| {
@@ -244,7 +244,7 @@ impl SandboxManager {
                     let ended = manager.end_operation(operation, result).await;
                     drop(held);
                     if let Some(host) = reached.filter(|_| well) {
-                        if reaches {
+                        if is_seen {
                             manager.saw_host(&host, HostSight::Answers(None), None).await;
                         }
                         // Boxed: it starts operations of this very kind.

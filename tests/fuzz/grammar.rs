@@ -92,7 +92,7 @@ pub(crate) fn honest(rng: &mut Rng) -> Case {
         beside.insert(".env".to_owned(), "TOK=token, of: dotenv\n".to_owned());
     }
     if rng.once_in(4) {
-        let over = Map::from_iter(USUAL_OVER.iter().map(|key| ((*key).to_owned(), value(rng, key))));
+        let over: Map<_, _> = USUAL_OVER.iter().map(|key| ((*key).to_owned(), value(rng, key))).collect();
         beside.insert(OVERRIDE.to_owned(), json!({"services": {"web": over}}).to_string());
     }
     Case { project, beside }

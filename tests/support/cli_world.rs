@@ -239,6 +239,7 @@ impl Tty for Desk {
 
 /// How a test's world differs from a script's.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact of the terminal")]
 pub(crate) struct World {
     pub(crate) terminal: bool,
     /// What is typed at a question, or what a script's standard input is.
