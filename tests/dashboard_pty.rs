@@ -174,7 +174,10 @@ fn a_terminal_that_shrinks_below_the_minimum_destroys_nothing() {
     console.wait_for("[ Cancel ]");
     console.resize(40, 10);
     console.wait_for("needs 60x15");
-    console.keys("\t\rd\t\r");
+    // Redraw acts, too: that it was done says that all before it was read.
+    let drawn = console.raw().len();
+    console.keys("\t\rd\t\r\u{c}");
+    console.wait_until("it drawn anew", |_| console.raw()[drawn..].contains("needs 60x15"));
     console.resize(120, 36);
     let shown = console.wait_for("Sandboxes");
     assert!(!shown.contains("[ Cancel ]"), "{shown}");
@@ -228,10 +231,15 @@ fn without_a_terminal_and_a_command_it_prints_help_and_ends_with_2() {
 /// A place with a canary, and a dashboard that has it under the cursor. The shell is a plain one: it waits for line
 /// ends and translates nothing.
 fn with_a_canary() -> (Place, Console) {
+    with_a_canary_and(&[])
+}
+
+/// As [`with_a_canary`], with more of an environment.
+fn with_a_canary_and(more: &[(&str, &Path)]) -> (Place, Console) {
     let place = Place::new();
     let made = place.sandboxer(&["create", "--name", "box"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let console = Console::start(&[], &place.env(), 120, 36);
+    let console = Console::start(&[], &[&place.env(), more].concat(), 120, 36);
     console.wait_until("the canary", |text| text.contains("box") && text.contains("ready"));
     (place, console)
 }
@@ -291,12 +299,15 @@ fn a_shell_has_the_keyboards_signals_and_the_screens_size() {
 
 #[test]
 fn a_shell_that_fails_at_once_leaves_its_words_until_a_key() {
-    let (place, mut console) = with_a_canary();
-    let workspace = place.home().join("sandboxes").join(format!("sbx-{}", place.only_id())).join("workspace");
-    std::fs::remove_dir_all(&workspace).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let shell = folder.path().join("shell");
+    std::fs::write(&shell, "#!/bin/sh\necho no shell for you\nexit 2\n").unwrap();
+    std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (_place, mut console) = with_a_canary_and(&[("SHELL", &shell)]);
     // What is typed ahead of it was meant for the shell: it neither answers the question nor reaches the dashboard.
     console.keys("!d\r");
-    console.wait_for("enter goes back to the dashboard");
+    let left = console.wait_for("enter goes back to the dashboard");
+    assert!(left.contains("no shell for you"), "{left}");
     console.keys("\r");
     let shown = console.wait_for("the shell in box ended with status 2");
     assert!(shown.contains("Sandboxes") && !shown.contains("Destroy"), "{shown}");

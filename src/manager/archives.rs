@@ -12,7 +12,8 @@ use crate::domain::operation::{CancelOutcome, Operation, OperationKind, Operatio
 use crate::domain::request::SnapshotStarted;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
-use crate::manager::record::{JobReporter, running};
+use crate::manager::record::running;
+use crate::manager::reporter::JobReporter;
 use crate::store::Held;
 
 /// How often an operation on a snapshot looks whether another process asked for its end.

@@ -19,7 +19,8 @@ use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, running};
+use crate::manager::reporter::JobReporter;
 use crate::store::Held;
 
 /// Tries to find a random id that nothing has.

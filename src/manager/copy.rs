@@ -15,7 +15,8 @@ use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::SandboxManager;
 use crate::manager::archives::{CLEAR_LIMIT, archives_of, facts_on, is_sealed, not_whole};
 use crate::manager::damage::{clear_damage, note_gone};
-use crate::manager::record::{JobReporter, running};
+use crate::manager::record::running;
+use crate::manager::reporter::JobReporter;
 
 /// The steps of bringing an archive to a host: prepare, and copy.
 pub(super) const CARRY_STEPS: u32 = 2;

@@ -19,7 +19,7 @@ use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::manager::SandboxManager;
 use crate::manager::deep_check::course::Course;
 use crate::manager::deep_check::steps::Steps;
-use crate::manager::record::JobReporter;
+use crate::manager::reporter::JobReporter;
 
 /// The label of what a check makes; its value is the check's operation. Only sandboxer itself can give it.
 pub(super) const LABEL: &str = "sandboxer.check";

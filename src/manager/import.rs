@@ -16,7 +16,8 @@ use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, Sna
 use crate::manager::SandboxManager;
 use crate::manager::archives::{CLEAR_LIMIT, archives_of};
 use crate::manager::copy::CARRY_STEPS;
-use crate::manager::record::{JobReporter, running};
+use crate::manager::record::running;
+use crate::manager::reporter::JobReporter;
 use crate::store::Held;
 
 /// Tries to find a random id that nothing has.

@@ -102,8 +102,8 @@ impl Folder {
     }
 
     fn is(&self, other: &Self) -> bool {
-        self.path == other.path
-            || self.above.first().is_some_and(|this| other.above.first() == Some(this)) && other.exists()
+        let same = self.exists() && other.exists() && self.above.first() == other.above.first();
+        self.path == other.path || same
     }
 
     /// Whether it is the other one, or in it.

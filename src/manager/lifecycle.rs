@@ -16,7 +16,8 @@ use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, running};
+use crate::manager::reporter::JobReporter;
 use crate::store::{Held, ending};
 
 /// How long a destroy waits for another operation to roll back.

@@ -36,6 +36,7 @@ mod record;
 mod recover;
 mod recreate;
 mod repeated;
+mod reporter;
 mod restore;
 mod rollout;
 mod roots;

@@ -20,7 +20,8 @@ use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter};
+use crate::manager::record::Guard;
+use crate::manager::reporter::JobReporter;
 
 /// A patch is not begun with less than this: hosts count in seconds, and it would be ended before it could do anything.
 const LEAST_LEFT: Duration = Duration::from_secs(1);
@@ -223,7 +224,7 @@ impl SandboxManager {
                 as_before.await.map(|_| Step::Cancelled)
             }
             // Nothing of it ran: it is as if it had not been tried.
-            Err(ExtensionError { fault, .. }) if fault.details["ran"] == false => {
+            Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
                 let flag = if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
                 let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);

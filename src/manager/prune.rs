@@ -21,7 +21,8 @@ use crate::manager::SandboxManager;
 use crate::manager::busy::held_by;
 use crate::manager::claim::in_memory_of;
 use crate::manager::recipe::is_lost;
-use crate::manager::record::{JobReporter, running};
+use crate::manager::record::running;
+use crate::manager::reporter::JobReporter;
 use crate::manager::survey::{GivenUp, Kept, in_words};
 use crate::store::{Held, ending};
 

@@ -15,7 +15,8 @@ use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::{not_clean, note_teardown};
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, running};
+use crate::manager::reporter::JobReporter;
 use crate::store::{Held, ending};
 
 /// Sandboxes that are worked on at a time.

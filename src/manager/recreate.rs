@@ -16,7 +16,8 @@ use crate::manager::SandboxManager;
 use crate::manager::begin::may_follow;
 use crate::manager::establish::{Establishment, unseen};
 use crate::manager::lifecycle::{before_anything, check_protection, not_clean, note_teardown};
-use crate::manager::record::{Guard, JobReporter};
+use crate::manager::record::Guard;
+use crate::manager::reporter::JobReporter;
 use crate::store::Held;
 
 impl SandboxManager {

@@ -22,7 +22,7 @@ use crate::manager::SandboxManager;
 use crate::manager::archives::{archives_of, facts_on};
 use crate::manager::create::{Ahead, Resolved};
 use crate::manager::establish::{Establishment, FromSnapshot};
-use crate::manager::record::JobReporter;
+use crate::manager::reporter::JobReporter;
 use crate::store::Held;
 
 /// How long a restore waits for whoever holds its snapshot: a copy of it may take that long.

@@ -9,7 +9,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::SandboxManager;
 use crate::manager::hosts::occupies;
-use crate::manager::record::JobReporter;
+use crate::manager::reporter::JobReporter;
 
 impl SandboxManager {
     /// What is known of a host's roots, with a mark for the next one. Where it cannot be read or written less is known, and

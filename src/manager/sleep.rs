@@ -15,7 +15,8 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::domain::time::took_ms;
 use crate::failpoint;
 use crate::manager::SandboxManager;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, running};
+use crate::manager::reporter::JobReporter;
 use crate::manager::services::{lose, lost_news};
 use crate::manager::settling::Settling;
 

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use crate::domain::fault::Fault;
 use crate::domain::name::SandboxId;
-use crate::store::files::io_fault;
+use crate::store::files::{io_fault, open_private_as};
 use crate::store::segments::{Head, Segments};
 
 /// The key of the number of all events; no sandbox's id.
@@ -52,8 +52,7 @@ impl Numbers {
     pub(super) fn open(&mut self, segments: &Segments) -> Result<OpenNumbers<'_>, Fault> {
         let path = self.path.clone();
         let failed = |error| io_fault("write", &path, error);
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = options.map_err(failed)?;
+        let file = open_private_as(&path, OpenOptions::new().read(true).write(true)).map_err(failed)?;
         self.catch_up(&file).map_err(failed)?;
         let is_new = !self.lines.contains_key(ALL);
         let mut open = OpenNumbers { numbers: self, file };

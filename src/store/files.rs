@@ -154,11 +154,12 @@ fn make_private(path: &Path) -> Result<(), Fault> {
 
 /// Opens a file for reading and appending; a new one is 0600 whatever the umask is. Close-on-exec, as std always does.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
-    let options = || {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).mode(0o600);
-        options
-    };
+    open_private_as(path, OpenOptions::new().read(true).append(true))
+}
+
+/// Opens a file as `options` say; a new one is 0600 whatever the umask is.
+pub(super) fn open_private_as(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    let options = || options.clone().mode(0o600).to_owned();
     match or_from_reserve(path.parent().unwrap_or(path), || options().create_new(true).open(path)) {
         Ok(file) => {
             file.set_permissions(Permissions::from_mode(0o600))?;

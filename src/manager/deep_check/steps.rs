@@ -11,7 +11,7 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::operation::OperationError;
 use crate::domain::time::took_ms;
-use crate::manager::record::JobReporter;
+use crate::manager::reporter::JobReporter;
 
 /// What a step came to, if it did not fail.
 pub(super) enum Came<T> {

@@ -11,7 +11,8 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::SandboxManager;
 use crate::manager::lifecycle::note_teardown;
-use crate::manager::record::{Guard, JobReporter, running};
+use crate::manager::record::{Guard, running};
+use crate::manager::reporter::JobReporter;
 use crate::manager::services::{lose, lost_news};
 
 const BACK: &str = "the process that worked on it died; this is what its host says";

@@ -11,8 +11,9 @@ use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
 use crate::manager::archives::archives_of;
-use crate::manager::record::{JobReporter, running};
+use crate::manager::record::running;
 use crate::manager::recover::by;
+use crate::manager::reporter::JobReporter;
 
 impl SandboxManager {
     /// Ends what dead processes began with snapshots: an item for each.

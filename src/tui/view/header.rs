@@ -64,7 +64,7 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
     parts
 }
 
-/// Each host with its state; if they do not fit, how many there are of each.
+/// Each host with its state; if they do not fit, how many there are of each, and those that are down by name while there is room.
 fn hosts(model: &Model, paint: &mut Paint<'_>, area: Area) {
     if let Load::Failed(problem) = &model.hosts.load {
         paint.put(area.x, area.y, area.width, &format!("hosts: {}", problem.message), Role::Bad);
@@ -87,11 +87,20 @@ fn hosts(model: &Model, paint: &mut Paint<'_>, area: Area) {
         (Standing::Up, "●", Role::Good),
         (Standing::Slow, "● slow", Role::Warn),
         (Standing::Connecting, "◌", Role::Busy),
-        (Standing::Down, "✗", Role::Bad),
     ] {
         if count(standing) > 0 {
             spans.push((role, format!("{glyph} {}  ", count(standing))));
         }
+    }
+    let used: usize = spans.iter().map(|(_, text)| columns(text)).sum();
+    let down = model.hosts.list.iter().filter(|host| host.standing(model.now) == Standing::Down);
+    let named: Vec<_> =
+        down.flat_map(|host| one(model, host).into_iter().chain([(Role::Plain, "  ".to_owned())])).collect();
+    let needed: usize = named.iter().map(|(_, text)| columns(text)).sum();
+    if used + needed <= usize::from(area.width) + 2 {
+        spans.extend(named);
+    } else {
+        spans.push((Role::Bad, format!("✗ {}", count(Standing::Down))));
     }
     let spans: Vec<(Role, &str)> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
     paint.spans(area.x, area.y, area.width, &spans);

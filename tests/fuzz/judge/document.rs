@@ -78,6 +78,8 @@ impl Judge<'_> {
             self.find(Promise::Unknown, document.to_string(), "no mapping");
             return;
         };
+        let volumes = project.get("volumes").and_then(Value::as_object);
+        self.declared = volumes.map(|volumes| volumes.keys().cloned().collect()).unwrap_or_default();
         for (key, value) in project {
             let Value::Object(map) = value else {
                 let named = key == "name" && value == &format!("sbx-{ID}");
@@ -193,7 +195,7 @@ impl Judge<'_> {
         let (kind, source) = (get("type"), get("source"));
         match kind.as_str() {
             "bind" => self.bind(&source, get("read_only") != "true", &word),
-            "volume" if source.is_empty() || matches!(source.as_str(), "data" | "cache") => {}
+            "volume" if source.is_empty() || self.declared.contains(&source) => {}
             "volume" => self.find(Promise::Others, &word, "a volume that is not declared"),
             "tmpfs" => {}
             "image" => self.image(&source, &word),
@@ -259,7 +261,7 @@ impl Judge<'_> {
         }
         if source.starts_with(['/', '.', '~']) {
             self.bind(source, writable, word);
-        } else if !matches!(source, "" | "data" | "cache") {
+        } else if !source.is_empty() && !self.declared.iter().any(|name| name == source) {
             self.find(Promise::Others, word, "a volume that is not declared");
         }
     }

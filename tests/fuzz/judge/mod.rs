@@ -83,11 +83,13 @@ pub(crate) struct Judge<'w> {
     pub(crate) engine: &'w str,
     pub(crate) findings: Vec<Finding>,
     mounts: Vec<Mount>,
+    /// Volumes that the file declares; each is judged as one of the sandbox's own.
+    declared: Vec<String>,
 }
 
 impl<'w> Judge<'w> {
     pub(crate) fn new(world: &'w World, engine: &'w str) -> Self {
-        Self { world, engine, findings: Vec::new(), mounts: Vec::new() }
+        Self { world, engine, findings: Vec::new(), mounts: Vec::new(), declared: Vec::new() }
     }
 
     fn find(&mut self, promise: Promise, word: impl Into<String>, why: impl Into<String>) {
