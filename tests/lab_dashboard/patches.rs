@@ -157,7 +157,7 @@ fn the_acceptance_list_of_patches_and_its_tree() {
     walk.sleep_and_wake("✓✓✓");
     assert_eq!(walk.log("one").lines().collect::<Vec<_>>(), ["one", "two", "four"]);
     assert!(bench.get("one")["patch_error"].is_null());
-    bench.run(["patches", "remove", "my-env", "3"]).error("not_found");
+    bench.run(["patches", "remove", "my-env", "3", "--yes"]).error("not_found");
 
     // After the fourth was taken away a new one is 5.
     walk.open_patches();

@@ -58,13 +58,13 @@ fn the_acceptance_list(host: &str) {
     let fourth = &status[3]["sandboxes"][0];
     assert_eq!((&fourth["state"], &fourth["blocked"]), (&json!("pending"), &json!(true)));
 
-    bench.run(["patches", "remove", "base", "3"]).ok();
+    bench.run(["patches", "remove", "base", "3", "--yes"]).ok();
     assert_eq!(listed(&bench), [1, 2, 4]);
     let record = sleep_and_wake(&bench, "one");
     assert_eq!((&record["patch_state"], &record["patch_error"]), (&json!("applied"), &Value::Null));
     assert_eq!(read(&bench, "one", "marks"), "one\ntwo\nthree\nfour\n");
-    bench.run(["patches", "remove", "base", "3"]).error("not_found");
-    bench.run(["patches", "remove", "base", "4"]).ok();
+    bench.run(["patches", "remove", "base", "3", "--yes"]).error("not_found");
+    bench.run(["patches", "remove", "base", "4", "--yes"]).ok();
     assert_eq!(add(&bench, "base", "echo five >>marks", &[]), 5);
 
     // One level deep: what a snapshot of it has, it has; and nothing comes to what is based on that, or to the source.
@@ -120,7 +120,7 @@ fn a_rollout_stops_at_its_canary_and_reaches_the_rest_once_that_is_well() {
     assert_eq!(told, [(false, true), (false, false), (false, false)], "{items:#}");
     let marks = |name: &str| bench.run(["exec", name, "--", "cat", "marks"]).json()["stdout"].clone();
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\n", "", ""]);
-    bench.run(["patches", "remove", "base", "1"]).ok();
+    bench.run(["patches", "remove", "base", "1", "--yes"]).ok();
     add(&bench, "base", "echo good >>marks", &[]);
     bench.run(["patches", "apply", "--all", "base", "--canary", "1"]).ok();
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\ngood\n", "good\n", "good\n"]);

@@ -37,7 +37,7 @@ fn one_that_comes_or_goes_during_an_operation_is_on_the_record() {
     bench.run(["patches", "apply", "box"]).error("operation_failed");
     bench.run(PATCHED).error("operation_failed");
     let (working, gate) = held(&bench, "snapshot.captured", &["snapshot", "box"]);
-    bench.run(["patches", "remove", "base", &bad]).ok();
+    bench.run(["patches", "remove", "base", &bad, "--yes"]).ok();
     gate.open();
     working.finish().ok();
     assert_eq!(state(&bench.get("box")), ("applied".to_owned(), Value::Null));

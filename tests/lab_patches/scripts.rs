@@ -45,7 +45,7 @@ impl Patched {
         let mut run = runs.iter().find(|run| run["sequence"] == sequence).unwrap().clone();
         run["error"] = record["patch_error"].clone();
         assert_eq!(ran.status, Some(i32::from(run["state"] != "applied")), "{ran:#?}");
-        self.bench.run(["patches", "remove", "base", &sequence.to_string()]).ok();
+        self.bench.run(["patches", "remove", "base", &sequence.to_string(), "--yes"]).ok();
         (run, took)
     }
 
@@ -206,7 +206,7 @@ fn a_pass_ends_in_its_time_with_the_patch_that_runs_then() {
     assert_eq!((patches_of(&record).len(), &record["patch_state"]), (2, &json!("failed")), "{record:#}");
     assert!(text(&record["patch_error"]).contains("patch 2"), "{record:#}");
     assert_eq!(read(&bench, "box", "marks"), "1\n2\n");
-    bench.run(["patches", "remove", "base", "2"]).ok();
+    bench.run(["patches", "remove", "base", "2", "--yes"]).ok();
     bench.run(["patches", "apply", "box"]).ok();
     assert_eq!(read(&bench, "box", "marks"), "1\n2\n3\n");
 }

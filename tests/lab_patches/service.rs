@@ -38,7 +38,7 @@ fn runs(bench: &Bench, service: &str, script: &str) -> (Value, Duration) {
     let record = bench.get("box");
     let all = record["applied_patches"].as_array().unwrap();
     let run = all.iter().find(|run| run["sequence"] == sequence).unwrap_or_else(|| panic!("{record:#}")).clone();
-    bench.run(["patches", "remove", "base", &sequence.to_string()]).ok();
+    bench.run(["patches", "remove", "base", &sequence.to_string(), "--yes"]).ok();
     (run, took)
 }
 

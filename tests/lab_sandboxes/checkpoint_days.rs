@@ -125,7 +125,7 @@ fn of_two_deletions_at_once_the_rule_leaves_the_last_snapshot() {
         bench.run(["snapshot", "work", "--name", name]).ok();
     }
     // It has judged, and not begun yet.
-    let (prune, gate) = held(&bench, "delete.judged", &["snapshots", "prune", "--keep", "1"]);
+    let (prune, gate) = held(&bench, "delete.judged", &["snapshots", "prune", "--keep", "1", "--yes"]);
     bench.run(["snapshots", "delete", "two"]).ok();
     gate.open();
     let item = prune.finish().ok()[0].clone();
