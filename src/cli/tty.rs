@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
 
 /// The longest answer that is read, in bytes; what is longer is no "yes".
@@ -44,9 +45,12 @@ impl Tty for Controlling {
     }
 
     fn answer(&mut self) -> io::Result<Option<String>> {
-        // A hang-up or an error counts as readable: the read then says so. So does a poll that fails.
-        if matches!(poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&Timespec::default())), Ok(0)) {
-            return Ok(None);
+        // A hang-up or an error counts as readable: the read then says so. A poll that a signal interrupts says nothing: a read
+        // would wait then, and Ctrl-C would not be heard.
+        match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&Timespec::default())) {
+            Ok(0) | Err(Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
         }
         let mut piece = [0; ANSWER];
         let length = self.file.read(&mut piece)?;
