@@ -158,7 +158,7 @@ fn what_is_no_patch_is_refused_with_the_field() {
         ("", "workspace", None, "script"),
         (" \n\t", "workspace", None, "script"),
         ("a\0b", "workspace", None, "script"),
-        ("#!/bin/bash\r\necho hi\r\n", "workspace", None, "script"),
+        (include_str!("../../../tests/cases/crlf-patch/patch.sh"), "workspace", None, "script"),
         ("#!/bin/sh\necho hi\r\n", "web", None, "script"),
         ("printf 'a\rb\\r\\n'\n", "workspace", None, ""),
         (&format!("{long}x"), "workspace", None, "script"),
