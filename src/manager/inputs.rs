@@ -55,7 +55,7 @@ impl SandboxManager {
         let configured = self.parts.transports.spec(&local).map(|spec| spec.workspace_root);
         let roots = configured.into_iter().chain(self.parts.catalogue.workspace_roots());
         let mut roots: Vec<PathBuf> = roots.map(|root| expand_home(&root, home)).collect();
-        let machine = self.parts.installation.stamp().await?.machine_id;
+        let machine = self.parts.installation.machine_id();
         let is_here = |host: &HostName, identity: Option<&HostIdentity>| {
             host.same(local.as_str()) || identity.is_some_and(|identity| identity.machine_id == machine)
         };

@@ -130,6 +130,10 @@ fn read(path: &Path) -> Result<Option<Owner>, Fault> {
 
 #[async_trait]
 impl Installation for OwnerFile {
+    fn machine_id(&self) -> &str {
+        &self.machine_id
+    }
+
     async fn next_stamp(&self) -> Result<OwnerStamp, Fault> {
         let (owner, ()) = self.change(|owner| owner.counter = owner.counter.saturating_add(1)).await?;
         self.stamp_of(owner)

@@ -305,6 +305,8 @@ pub trait Locks: Send + Sync {
 /// This installation: its owner ids, its machine, its counter.
 #[async_trait]
 pub trait Installation: Send + Sync {
+    /// This machine's id; nothing is written for it.
+    fn machine_id(&self) -> &str;
     /// Raises the counter and returns what the next prepare call writes to the host.
     async fn next_stamp(&self) -> Result<OwnerStamp, Fault>;
     /// The owner ids that count as ours, the one for new sandboxes first. The first one is made when asked for.
