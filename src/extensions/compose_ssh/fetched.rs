@@ -129,7 +129,7 @@ fn read(line: &str) -> Option<(Entry, Vec<u8>)> {
             let mut target = content()?;
             // readlink's own line break.
             target.pop();
-            (String::from_utf8(target).map_or(Entry::Other, Entry::Link), Vec::new())
+            (String::from_utf8(target).map_or(Entry::OddLink, Entry::Link), Vec::new())
         }
         _ => return None,
     })

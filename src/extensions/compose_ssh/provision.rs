@@ -202,6 +202,8 @@ pub(super) async fn up(
         .arg(&runtime.engine)
         .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
         .arg(request.owner.owner.as_str())
+        .arg(rendered.sources.len().to_string())
+        .args(&rendered.sources)
         .args(&runtime.command);
     let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
         .ok_or_else(|| Fault::internal("the rendered file cannot be read again"))?;

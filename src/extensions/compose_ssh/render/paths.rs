@@ -120,6 +120,9 @@ impl<'a> Workspace<'a> {
                         todo.push_front(part.to_owned());
                     }
                 }
+                Entry::OddLink => {
+                    return Ok(Target::Outside(format!("goes through the link `{here}`, whose text is not UTF-8")));
+                }
                 Entry::Missing => return Ok(lexical(done, todo)),
                 Entry::Other if !todo.is_empty() => {
                     return Ok(Target::Outside(format!("goes through `{here}`, which is no directory")));
@@ -147,6 +150,7 @@ fn lexical(mut done: Vec<String>, todo: VecDeque<String>) -> Target {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::ffi::OsStrExt;
 
     use super::super::tree::{LocalTree, MemoryTree};
     use super::*;
@@ -242,6 +246,13 @@ mod tests {
         }
         let tree = LocalTree::new(root.path());
         verdicts(&tree);
+        let odd = std::ffi::OsStr::from_bytes(b"\xff/../../../etc");
+        std::os::unix::fs::symlink(odd, root.path().join("odd")).unwrap();
+        let workspace = Workspace::new(&tree, "/x/sbx-1/workspace/");
+        for path in ["odd", "odd/passwd"] {
+            let target = workspace.locate(&workspace.anchor("", path)).unwrap();
+            assert!(matches!(target, Target::Outside(_)), "{path}: {target:?}");
+        }
         assert_eq!(tree.read("dir/file").unwrap(), b"x");
         assert_eq!(tree.entry("dir/file/below").unwrap(), Entry::Missing);
     }

@@ -19,7 +19,9 @@ pub enum Entry {
     Directory,
     /// A symbolic link and its text.
     Link(String),
-    /// A socket, device, pipe, or a link whose text is not UTF-8.
+    /// A symbolic link whose text is not UTF-8: nobody here can tell where it leads.
+    OddLink,
+    /// A socket, device or pipe.
     Other,
 }
 
@@ -67,7 +69,7 @@ impl Tree for LocalTree {
             Err(error) => return Err(error),
         };
         if kind.is_symlink() {
-            return Ok(fs::read_link(&full)?.to_str().map_or(Entry::Other, |text| Entry::Link(text.to_owned())));
+            return Ok(fs::read_link(&full)?.to_str().map_or(Entry::OddLink, |text| Entry::Link(text.to_owned())));
         }
         Ok(if kind.is_dir() {
             Entry::Directory

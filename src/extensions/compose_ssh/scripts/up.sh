@@ -1,13 +1,30 @@
 # Writes the rendered file and starts it. Parameters: the sandbox's directory, the project, the file's text (empty: it is
-# there already), the engine's program, `apart` where containers are made and started by two calls, our owner, then the words of
-# the compose command. belonging.sh stands before it.
+# there already), the engine's program, `apart` where containers are made and started by two calls, our owner, how many paths of
+# the workspace the file names as sources, these, then the words of the compose command. belonging.sh stands before it.
 umask 077
 cd -P -- "$1" || exit 72
 sbx_project=$2 sbx_engine=$4 sbx_calls=$5 sbx_owner=$6
 if [ -n "$3" ]; then
   { printf '%s' "$3" >.compose.yaml.new && mv .compose.yaml.new compose.yaml; } || exit 73
 fi
-shift 6
+sbx_count=$7
+shift 7
+# The file was judged by the tree that was sent, and by paths without links: whoever put a link there while it was copied must not
+# have the engine follow it.
+while [ "$sbx_count" -gt 0 ]; do
+  sbx_so_far=workspace sbx_rest=$1
+  while :; do
+    if [ -L "$sbx_so_far" ]; then
+      printf '%s is a link on this host, and was none when the compose file was judged: nothing is started\n' "$sbx_so_far" >&2
+      exit 72
+    fi
+    [ -n "$sbx_rest" ] || break
+    sbx_so_far=$sbx_so_far/${sbx_rest%%/*}
+    case $sbx_rest in */*) sbx_rest=${sbx_rest#*/} ;; *) sbx_rest='' ;; esac
+  done
+  sbx_count=$((sbx_count - 1))
+  shift
+done
 # A tool or an engine would make an empty folder in the place of such a file, on the host.
 for sbx_clock in /etc/localtime /etc/timezone; do
   if [ ! -e "$sbx_clock" ] && grep -qF "\"source\": \"$sbx_clock\"" compose.yaml; then
