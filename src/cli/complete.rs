@@ -7,6 +7,7 @@
 //! The words go into command lines: what no id, name or host could be is left out, whatever a file says.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use clap::{Arg, ArgAction, Parser};
@@ -96,14 +97,15 @@ pub(super) fn read(words: &[OsString]) -> (Typed, Global) {
                     waits = None;
                 }
             }
-            None => match verb.find_subcommand(word).filter(|_| operands.is_empty()) {
-                Some(below) => verb = below,
-                None => {
-                    // What follows the first word of another program's command line is all that program's.
-                    ended |= operand(verb, operands.len()).is_some_and(Arg::is_trailing_var_arg_set);
-                    operands.push(word.clone());
+            None => {
+                if let Some(below) = verb.find_subcommand(word).filter(|_| operands.is_empty()) {
+                    verb = below;
+                    continue;
                 }
-            },
+                // What follows the first word of another program's command line is all that program's.
+                ended |= operand(verb, operands.len()).is_some_and(Arg::is_trailing_var_arg_set);
+                operands.push(word.clone());
+            }
         }
     }
     let arg = match word.split_once('=') {
@@ -155,7 +157,7 @@ pub async fn complete(cli: &Cli, client: impl FnOnce() -> Option<Arc<dyn Client>
         for kind in typed.kinds {
             for (word, about) in known(*kind, typed, &*client).await.unwrap_or_default() {
                 if check_host_name(&word).is_ok() {
-                    text.push_str(&format!("{word}\t{}\n", clean_line(&about, 60)));
+                    let _ = writeln!(text, "{word}\t{}", clean_line(&about, 100));
                 }
             }
         }
