@@ -139,7 +139,8 @@ fn kinds(arg: &Arg) -> &'static [Kind] {
 
 /// An argument as in a usage line: `--host H`, `ID`.
 fn spelling(arg: &Arg) -> String {
-    let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
+    let value =
+        arg.get_value_names().and_then(|names| names.first()).map(clap::builder::Str::as_str).unwrap_or_default();
     arg.get_long().map_or_else(|| value.to_owned(), |long| format!("--{long} {value}"))
 }
 
