@@ -44,6 +44,11 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     let config = LazyCell::new(|| Config::load(overrides, environment).map_err(Problem::from));
     let validate = |path: &Path| app::validate_profile(config.as_ref().map_err(Problem::clone)?, path);
     let doctor = |claim| async move { Ok(app::doctor::examine(overrides, environment, claim).await) }.boxed();
+    // Without a log, and silent where there is no configuration: it answers a key press.
+    let client = || app::local(config.as_ref().ok()?).ok().map(|app| app.client);
+    if let Some(status) = cli::complete(&cli, client, io).await {
+        return status;
+    }
     let local = Local { validate_profile: &validate, doctor: &doctor };
     if let Some(status) = cli::alone(&cli, &local, io).await {
         return status;

@@ -21,6 +21,8 @@ mod cli_client;
 mod cli_shelf;
 #[path = "support/cli_world.rs"]
 mod cli_world;
+#[path = "cli_face/completions.rs"]
+mod completions;
 #[path = "cli_face/deep.rs"]
 mod deep;
 #[path = "cli_face/inside.rs"]

@@ -23,6 +23,7 @@ pub use snapshots::{
 };
 pub use upkeep::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 
+use super::complete::{self, Typed};
 use super::examples;
 use super::usage::{ParseOutcome, outcome};
 use super::values::{LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states};
@@ -162,6 +163,9 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
+    /// A completion script's question, which is no verb: [`parse`] makes it.
+    #[command(skip)]
+    Complete(Typed),
 }
 
 /// Flags of `create`.
@@ -388,6 +392,12 @@ where
     T: Into<OsString>,
 {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    if let [_, verb, words @ ..] = args.as_slice()
+        && verb == complete::VERB
+    {
+        let (typed, global) = complete::read(words);
+        return Ok(Cli { global, dashboard: DashboardArgs::default(), command: Some(Command::Complete(typed)) });
+    }
     let read = command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
     let mut cli = read.map_err(|error| outcome(&error, &args))?;
     match cli.settle_dashboard() {

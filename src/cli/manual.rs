@@ -5,18 +5,16 @@ use std::path::Path;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::args::{CompletionsArgs, ManArgs, command, without_examples};
-use super::examples;
+use super::args::{CompletionsArgs, ManArgs, without_examples};
 use super::output::{Face, Outcome, Stop};
+use super::{complete, examples};
 use crate::client::Problem;
 use crate::client::problem::codes_by_exit_status;
 use crate::domain::Code;
 
 pub(super) fn completions(face: &mut Face<'_, ()>, args: &CompletionsArgs) -> Outcome {
     no_json(face, "a completion script")?;
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(), "sandboxer", &mut script);
-    face.io.stdout.write_all(&script)?;
+    face.io.stdout.write_all(&complete::script(args.shell))?;
     Ok(0)
 }
 

@@ -8,6 +8,7 @@ pub mod examples;
 
 mod bulk;
 mod checkpoint;
+mod complete;
 mod confirm;
 mod create;
 mod destroy;
@@ -41,9 +42,11 @@ mod values;
 mod wait;
 
 use std::path::Path;
+use std::sync::Arc;
 
 pub use args::{Cli, DashboardArgs, Global, command, parse};
 pub use bulk::BulkItem;
+pub use complete::{Typed, complete};
 pub use exec::ExecResult;
 pub use lineage::SandboxDetail;
 pub use logs::LogEntry;
@@ -86,7 +89,10 @@ pub async fn alone(cli: &Cli, local: &Local<'_>, io: &mut Io) -> Option<u8> {
 ///
 /// Whoever calls it closes the client afterwards, except when [`Io::leave_at_once`] is set: then nobody may be
 /// waited for.
-pub async fn run(cli: Cli, client: std::sync::Arc<dyn Client>, local: &Local<'_>, io: &mut Io) -> u8 {
+pub async fn run(cli: Cli, client: Arc<dyn Client>, local: &Local<'_>, io: &mut Io) -> u8 {
+    if let Some(status) = complete(&cli, || Some(Arc::clone(&client)), io).await {
+        return status;
+    }
     if let Some(status) = alone(&cli, local, io).await {
         return status;
     }
@@ -161,8 +167,8 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
         Some(Command::Operations(OperationsCommand::Cancel { id })) => operations::cancel(face, id).await,
         Some(Command::Events(args)) => events::events(face, args).await,
         Some(Command::Recover) => recover::recover(face).await,
-        // Done by `alone`.
-        Some(Command::Doctor(_) | Command::Completions(_) | Command::Man(_)) => Ok(0),
+        // Done by `alone` and `complete`.
+        Some(Command::Doctor(_) | Command::Completions(_) | Command::Man(_) | Command::Complete(_)) => Ok(0),
     }
 }
 
