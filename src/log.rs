@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::filter::ParseError;
 
 /// A file's size at which the next one is begun, in bytes.
@@ -23,7 +24,13 @@ const DEFAULT_FILTER: &str = "sandboxer=info";
 ///
 /// Errors: for what is no filter.
 pub fn start(path: &Path, filter: Option<&str>) -> Result<(), ParseError> {
-    let filter = EnvFilter::try_new(filter.unwrap_or(DEFAULT_FILTER))?;
+    let filter = filter.unwrap_or(DEFAULT_FILTER);
+    // A word alone is taken for a part of the program, so that a level that is typed wrong would turn everything off.
+    let strange = |part: &&str| !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err();
+    if let Some(word) = filter.split(',').map(str::trim).find(|part| strange(part) && !part.starts_with("sandboxer")) {
+        EnvFilter::try_new(format!("sandboxer={word}"))?;
+    }
+    let filter = EnvFilter::try_new(filter)?;
     let writer = Mutex::new(LogFile { path: path.to_owned(), file: None, size: 0 });
     // A second call (a test) finds a subscriber in place, which is fine.
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).try_init();
@@ -97,7 +104,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sandboxer.log");
         assert!(start(&path, Some("sandboxer=verbose")).is_err());
+        assert!(start(&path, Some("debgu")).is_err(), "no part of the program is called so");
         assert!(start(&path, Some("info,sandboxer::manager=trace")).is_ok());
+        assert!(start(&path, Some("warn, sandboxer::store")).is_ok());
     }
 
     #[test]

@@ -55,8 +55,8 @@ impl SandboxManager {
         let spec = self.host_spec(name)?;
         let mut view = unseen(&spec);
         let counts = self.count_by_host().await;
-        view.checked_at = Some(self.now());
         if spec.forbid.is_none() {
+            view.checked_at = Some(self.now());
             self.look_at(&spec, &mut view).await;
         }
         note_count(&mut view, &counts);

@@ -378,7 +378,7 @@ fn may_be_patched(record: &SandboxRecord) -> Result<(), Fault> {
     };
     match record.state {
         State::Ready => Ok(()),
-        State::Sleeping => Err(fault().hint(format!("`sandboxer wake {id}` applies them"))),
+        State::Sleeping => Err(fault().hint(format!("`sandboxer wake {id}` wakes it, which applies those that it owes; then `patches apply {id} --retry` runs one again"))),
         _ => Err(fault().hint(format!("`sandboxer get {id}` shows what became of it"))),
     }
 }

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use crate::domain::fault::Fault;
 use crate::domain::name::SandboxId;
-use crate::store::files::{io_fault, open_private_as};
+use crate::store::files::{io_fault, no_wait, open_private_as};
 use crate::store::segments::{Head, Segments};
 
 /// The key of the number of all events; no sandbox's id.
@@ -23,6 +23,9 @@ const KEY: usize = 40;
 
 /// Columns of a number.
 const NUMBER: usize = 20;
+
+/// The largest file that is read: a million sandboxes; bytes.
+const LARGEST: u64 = 1_000_000 * LINE;
 
 /// Bytes of a line.
 const LINE: u64 = (KEY + NUMBER + 2) as u64;
@@ -40,7 +43,8 @@ pub(super) struct Numbers {
 /// The numbers while the log is appended to.
 pub(super) struct OpenNumbers<'a> {
     numbers: &'a mut Numbers,
-    file: File,
+    /// None where it cannot be used: the log's own numbers count then.
+    file: Option<File>,
 }
 
 impl Numbers {
@@ -48,18 +52,34 @@ impl Numbers {
         Self { path, inode: 0, read: 0, lines: HashMap::new() }
     }
 
-    /// Opens them, with what other processes added; where there are none they are what the log says.
+    /// Opens them, with what other processes added; where there are none they are what the log says. A file that cannot be used is
+    /// told in the log, and keeps no event from being written.
     pub(super) fn open(&mut self, segments: &Segments) -> Result<OpenNumbers<'_>, Fault> {
-        let path = self.path.clone();
-        let failed = |error| io_fault("write", &path, error);
-        let file = open_private_as(&path, OpenOptions::new().read(true).write(true)).map_err(failed)?;
-        self.catch_up(&file).map_err(failed)?;
+        let file = match self.usable() {
+            Ok(file) => file,
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "the last numbers of events cannot be read");
+                self.lines.clear();
+                return Ok(OpenNumbers { numbers: self, file: None });
+            }
+        };
         let is_new = !self.lines.contains_key(ALL);
-        let mut open = OpenNumbers { numbers: self, file };
+        let mut open = OpenNumbers { numbers: self, file: Some(file) };
         if is_new {
             open.take_from(segments)?;
         }
         Ok(open)
+    }
+
+    /// The file, read to its end. A pipe in its place is not waited for.
+    fn usable(&mut self) -> io::Result<File> {
+        let file = open_private_as(&self.path, OpenOptions::new().read(true).write(true).custom_flags(no_wait()))?;
+        let found = file.metadata()?;
+        if !found.is_file() || found.len() > LARGEST {
+            return Err(io::Error::other("it is no file of numbers; move it away"));
+        }
+        self.catch_up(&file)?;
+        Ok(file)
     }
 
     fn catch_up(&mut self, file: &File) -> io::Result<()> {
@@ -97,8 +117,8 @@ impl OpenNumbers<'_> {
     fn get(&self, key: &str) -> u64 {
         let Some(at) = self.numbers.lines.get(key) else { return 0 };
         let mut number = [0; NUMBER];
-        let read = self.file.read_exact_at(&mut number, at + KEY as u64 + 1);
-        let text = read.ok().and_then(|()| std::str::from_utf8(&number).ok());
+        let read = self.file.as_ref().map(|file| file.read_exact_at(&mut number, at + KEY as u64 + 1));
+        let text = read.and_then(Result::ok).and_then(|()| std::str::from_utf8(&number).ok());
         text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
@@ -112,13 +132,14 @@ impl OpenNumbers<'_> {
     }
 
     fn set(&mut self, key: &str, number: u64) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
         let line = format!("{key:<KEY$} {number:>NUMBER$}\n");
         match self.numbers.lines.get(key) {
-            Some(at) => self.file.write_all_at(line.as_bytes(), *at),
+            Some(at) => file.write_all_at(line.as_bytes(), *at),
             // An id that has no room has no number beside the log's.
             None if line.len() as u64 != LINE => Ok(()),
             None => {
-                self.file.write_all_at(line.as_bytes(), self.numbers.read)?;
+                file.write_all_at(line.as_bytes(), self.numbers.read)?;
                 self.numbers.lines.insert(key.to_owned(), self.numbers.read);
                 self.numbers.read += LINE;
                 Ok(())

@@ -157,6 +157,11 @@ pub(super) fn open_private(path: &Path) -> io::Result<File> {
     open_private_as(path, OpenOptions::new().read(true).append(true))
 }
 
+/// Flag of an open that waits for no writer of a pipe. To a file it means nothing.
+pub(super) fn no_wait() -> i32 {
+    rustix::fs::OFlags::NONBLOCK.bits().cast_signed()
+}
+
 /// Opens a file as `options` say; a new one is 0600 whatever the umask is.
 pub(super) fn open_private_as(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let options = || options.clone().mode(0o600).to_owned();

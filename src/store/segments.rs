@@ -1,8 +1,8 @@
 //! The files of a rotated log: `events.jsonl`, `events.jsonl.1`, ... `.4`, newest first.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::domain::Time;
 use crate::domain::fault::Fault;
 use crate::domain::name::{EventId, SandboxId};
-use crate::store::files::{in_the_way, io_fault};
+use crate::store::files::{in_the_way, io_fault, no_wait};
 
 /// How many rotated files are kept.
 const KEPT: usize = 4;
@@ -74,7 +74,9 @@ impl Segments {
         loop {
             let mut opened = Vec::new();
             for (index, path) in self.paths.iter().enumerate() {
-                let segment = match File::open(path) {
+                // A pipe in its place is not waited for.
+                let opened_now = OpenOptions::new().read(true).custom_flags(no_wait()).open(path);
+                let segment = match opened_now {
                     Ok(file) => {
                         let found = file.metadata().map_err(|error| io_fault("read", path, error))?;
                         if !found.is_file() {

@@ -262,3 +262,24 @@ async fn a_read_only_directory_can_be_looked_at() {
     says(&all.sandboxes.insert(record("b", 1)).await.unwrap_err(), "make it yours");
     says(&all.locks.try_lock(&id("a")).await.err().unwrap(), "make it yours");
 }
+
+#[tokio::test]
+async fn events_are_written_and_read_whatever_stands_in_the_place_of_their_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let all = stores(dir.path());
+    assert_eq!(all.events.append(vec![event(1)]).await.unwrap()[0].seq, 1);
+    let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    let huge = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+    let folder = |path: &Path| fs::create_dir(path).unwrap();
+    for (n, put) in [folder as fn(&Path), pipe, huge].into_iter().enumerate() {
+        let path = at("events.numbers");
+        let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
+        put(&path);
+        let n = n as u64 + 2;
+        assert_eq!(stores(dir.path()).events.append(vec![event(n)]).await.unwrap()[0].seq, n);
+    }
+    fs::remove_file(at("events.jsonl")).unwrap();
+    pipe(&at("events.jsonl"));
+    says(&stores(dir.path()).events.last_seq().await.unwrap_err(), "move it away");
+}
