@@ -1,7 +1,9 @@
 //! Judgements before a sandbox is made are for the host that takes it.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 
@@ -135,4 +137,41 @@ fn an_engine_that_changed_meanwhile_is_judged_again() {
     let mut destroy = bench.command(["destroy", &text(&made["id"])]);
     destroy.env("DOCKER_HOST", engine[0]).env("DOCKER_CONFIG", engine[1]);
     crate::lab::Started::spawn(destroy).finish().ok();
+}
+
+const DATA: &str = "services:\n  web:\n    image: localhost/sbx-lab:1\n    command: [sleep, \"1000\"]\n    volumes: [\"./data:/data\"]\n";
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_source_that_becomes_a_link_while_it_is_copied_is_not_followed() {
+    let bench = Bench::new();
+    let repo = bench.repository("linked", &[("compose.yaml", DATA), ("data/kept", "")]);
+    let outside = bench.path("outside");
+    fs::create_dir(&outside).unwrap();
+    for (host, id) in [(DOCKER, "linked-d"), (PODMAN, "linked-p")] {
+        let before = bench.snapshot(host);
+        let command = bench.command(stack_args("profile.compose-e2e", host, &repo, &["--id", id]));
+        let (create, gate) = held_and(&bench, "compose.rendered", "", command);
+        let data = bench.workspace_root(host).join(format!("sbx-{id}/workspace/data"));
+        fs::remove_dir_all(&data).unwrap();
+        symlink(&outside, &data).unwrap();
+        gate.open();
+        let error = create.finish().error("operation_failed");
+        assert!(error.to_string().contains("workspace/data is a link on this host"), "{error:#}");
+        bench.assert_unchanged(host, &before);
+    }
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_link_whose_text_is_not_utf_8_leads_out() {
+    let bench = Bench::new();
+    let repo = bench.repository("odd", &[("compose.yaml", DATA)]);
+    fs::create_dir(repo.join(OsStr::from_bytes(b"\xff"))).unwrap();
+    symlink(OsStr::from_bytes(b"\xff/../../../../../tmp"), repo.join("data")).unwrap();
+    for host in [DOCKER, PODMAN] {
+        let error = bench.run(stack_args("profile.compose-e2e", host, &repo, &[])).error("invalid_input");
+        assert!(error.to_string().contains("whose text is not UTF-8"), "{error:#}");
+    }
 }

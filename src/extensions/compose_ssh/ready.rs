@@ -11,6 +11,7 @@ use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Targ
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{Failure, Reachability, Service};
+use crate::domain::text::plural;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement, Observed};
 use crate::extensions::compose_ssh::{ComposeSsh, given};
@@ -259,7 +260,11 @@ impl Runs {
                 continue;
             }
             let name = &container.service;
-            let again = if restarts > 0 { format!(", started again {restarts} times") } else { String::new() };
+            let again = if restarts > 0 {
+                format!(", started again {}", plural(u64::from(restarts), "time", "times"))
+            } else {
+                String::new()
+            };
             let why =
                 format!("service {name} has run for {:.1} s of {} s{again}", runs.as_secs_f64(), settle.as_secs());
             most = Some((why, left));
@@ -269,7 +274,8 @@ impl Runs {
 }
 
 fn not_ready(code: Code, message: String, words: String, stack: &Stack, services: &[Service]) -> ExtensionError {
-    let output = if words.trim().is_empty() { stack.up_output.clone() } else { words };
+    // What the compose tool wrote says nothing of why; that is the last line then.
+    let output = if words.trim().is_empty() { format!("{}\n{message}", stack.up_output) } else { words };
     let exit_status = services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
     ExtensionError {
         fault: Fault::new(code, message)
