@@ -66,7 +66,7 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     assert!(text(&ended["message"]).contains("web"), "{ended:#}");
 
     // Time enough to start the containers, however busy the machine is, and not to be ready.
-    let impatient = bench.profile("impatient", "ready_timeout: 15s");
+    let impatient = bench.profile("impatient", "ready_timeout: 15s\nsettle: 2s");
     let slow = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
     let started = Instant::now();
     let late = fail(&bench, &impatient, host, slow, "timeout", &before);

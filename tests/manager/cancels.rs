@@ -20,8 +20,8 @@ async fn cancelled(house: &House, operation: Option<OperationId>, asked: &str, e
     let operation = operation.unwrap();
     tokio::time::timeout(Duration::from_secs(20), async {
         asked_more(house, asked, 0).await;
-        let asker = if elsewhere { &house.other } else { &house.manager };
-        asker.cancel(&operation).await.unwrap();
+        let by = if elsewhere { &house.other } else { &house.manager };
+        by.cancel(&operation).await.unwrap();
         // Its lock is free behind that.
         house.manager.finish(&operation).await.unwrap();
         house.other.operation(operation.as_str()).await.unwrap()

@@ -33,7 +33,7 @@ impl House {
     async fn of_mine(&mut self) -> SnapshotRecord {
         self.profile(Some(AS_IT_WAS));
         let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
-        let (record, ended) = self.create(request).await;
+        let (record, ended) = Box::pin(self.create(request)).await;
         assert_eq!(ended, Ok(()));
         self.snapshot(record.id.as_str(), "my-env").await.unwrap()
     }
