@@ -31,9 +31,9 @@ impl House {
         let limits = format!("patches: {{timeout: {timeout}, pass_timeout: {pass_timeout}}}\n");
         std::fs::write(self.folder.path().join("profiles/short.yaml"), profile + &limits).unwrap();
         let request = CreateRequest { profile: Some("profile.short".into()), ..CreateRequest::default() };
-        let (record, ended) = Box::pin(self.create(request)).await;
+        let (record, ended) = self.create(request).await;
         assert_eq!(ended, Ok(()));
-        self.snapshot(record.id.as_str(), "my-env").await.unwrap().id.to_string()
+        Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap().id.to_string()
     }
 
     pub(crate) async fn add(&self, snapshot: &str, script: &str) -> Patch {

@@ -33,9 +33,9 @@ impl House {
     async fn of_mine(&mut self) -> SnapshotRecord {
         self.profile(Some(AS_IT_WAS));
         let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
-        let (record, ended) = Box::pin(self.create(request)).await;
+        let (record, ended) = self.create(request).await;
         assert_eq!(ended, Ok(()));
-        self.snapshot(record.id.as_str(), "my-env").await.unwrap()
+        Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap()
     }
 
     fn lose_recipes(&self) {
