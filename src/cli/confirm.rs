@@ -141,7 +141,7 @@ async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
     Err(Problem::new(Code::Cancelled, "nothing was changed").into())
 }
 
-/// What was typed. Neither the end of input nor what cannot be read is a yes.
+/// Answer that was typed. Neither the end of input nor what cannot be read is a yes.
 async fn answer(tty: &mut dyn Tty) -> String {
     loop {
         match tty.answer() {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use crate::client::Problem;
 use crate::domain::Code;
 
-/// What is read at a time, in bytes.
+/// Size of a read, in bytes.
 const PIECE: usize = 256 * 1024;
 
 /// Bytes as a client takes them.

@@ -38,7 +38,7 @@ pub struct ArchivePlace {
     pub path: Option<String>,
     /// What the host proved to be. A different one is `host_changed`.
     pub host_identity: Option<HostIdentity>,
-    /// What is known of the host's workspace roots. Where `path` is known, an archive that is not there is `not_found` only in
+    /// Workspace roots of the host, as far as they are known. Where `path` is known, an archive that is not there is `not_found` only in
     /// a root that is known to be the one, else `host_changed`.
     pub roots: KnownRoots,
 }

@@ -12,7 +12,7 @@ use crate::store::EventFilter;
 
 const KINDS: [EventKind; 3] = [EventKind::HostDown, EventKind::HostUp, EventKind::HostChanged];
 
-/// What the log told of hosts so far.
+/// Sights of hosts, as the log told them so far.
 #[derive(Default)]
 pub(super) struct HostSights {
     /// The last event that was read; none: nothing was read yet.

@@ -93,7 +93,7 @@ struct Folder {
 }
 
 impl Folder {
-    /// As far as it exists; without links.
+    /// Folder at a path, as far as it exists; without links.
     fn at(path: &Path) -> Self {
         let path = real(path);
         let above = path.ancestors().filter_map(|folder| std::fs::metadata(folder).ok());

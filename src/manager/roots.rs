@@ -12,7 +12,7 @@ use crate::manager::hosts::occupies;
 use crate::manager::reporter::JobReporter;
 
 impl SandboxManager {
-    /// What is known of a host's roots, with a mark for the next one. Where it cannot be read or written less is known, and
+    /// Roots of a host, as far as they are known, with a mark for the next one. Where it cannot be read or written less is known, and
     /// less counts as proved.
     pub(super) async fn known_roots(&self, host: &HostName) -> KnownRoots {
         let known = match self.parts.hosts.get(host).await {

@@ -151,7 +151,7 @@ impl SandboxManager {
     }
 }
 
-/// What a look at one sandbox changes in its record.
+/// Changes that a look at one sandbox makes in its record.
 fn news_of(record: &Arc<SandboxRecord>, seen: Inspection) -> Option<Seen> {
     let data = serde_json::json!({"host": record.host, "was": record.state});
     match record.state {

@@ -24,7 +24,7 @@ pub(super) fn end_unwritten(id: &SandboxId, mut fault: Fault, left: &str, unwrit
         .detail("id", id.as_str())
 }
 
-/// What remains of a failed create on its host, in a sentence.
+/// Remains of a failed create on its host, in a sentence.
 pub(super) fn left_words(report: Option<&TeardownReport>, kept: bool) -> String {
     let left = report.map(|report| report.leftovers.as_slice()).unwrap_or_default();
     let left: Vec<String> = left.iter().map(|resource| format!("{} {}", resource.kind, resource.id)).collect();

@@ -13,7 +13,7 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 /// Its name.
 const NAME: &str = "reserve";
 
-/// What is reserved beside the largest file: events, operations, locks; bytes.
+/// Room that is reserved beside the largest file: events, operations, locks; bytes.
 const BESIDE: u64 = 64 * 1024;
 
 /// Its size is a multiple of this, so that it seldom grows; bytes.

@@ -139,7 +139,7 @@ pub struct ProvisionRequest {
     pub allow_large: bool,
     /// The host as it was found before anything was made; none where it was not asked.
     pub compose_host: Option<ComposeHost>,
-    /// What is known of the host's workspace roots. Another one where one is known, or none, is `host_changed`.
+    /// Workspace roots of the host, as far as they are known. Another one where one is known, or none, is `host_changed`.
     pub roots: KnownRoots,
 }
 
@@ -168,7 +168,7 @@ pub struct Target {
     /// then touches nothing and fails with `conflict` (`details.kind` is `behind`, `details.counter` the host's).
     /// `None`: the host is not asked, as in a rollback of what was made just now.
     pub stamp: Option<OwnerStamp>,
-    /// What is known of the host's workspace roots. What is not in a root that is not there, or is not known to be the one,
+    /// Workspace roots of the host, as far as they are known. What is not in a root that is not there, or is not known to be the one,
     /// is nowhere for all that anybody knows: `host_changed`.
     pub roots: KnownRoots,
 }

@@ -75,7 +75,7 @@ pub(crate) fn expected(identity: Option<&HostIdentity>, roots: &KnownRoots, reco
     text
 }
 
-/// What is expected of a sandbox's host.
+/// Expectations of a sandbox's host.
 pub(crate) fn expected_of(target: &Target) -> String {
     let recorded = if target.workdir.is_some() { Recorded::Yes } else { Recorded::No };
     expected(target.host_identity.as_ref(), &target.roots, recorded)

@@ -20,7 +20,7 @@ pub(super) const MAX_ENTRIES: usize = 200_000;
 
 /// So many bytes of text count as an entry.
 pub(super) const ENTRY_BYTES: usize = 64;
-/// What one file's text may grow to by aliases, in bytes.
+/// Limit of one file's text with its aliases, in bytes.
 const MAX_TEXT: usize = 8 * MAX_BYTES;
 
 thread_local! {

@@ -10,7 +10,7 @@ use super::findings::Findings;
 
 /// Deepest nesting of defaults: `${A:-${B:-…}}`.
 const MAX_DEPTH: usize = 32;
-/// What one value may grow to, in bytes.
+/// Limit of one value, in bytes.
 const MAX_OUTPUT: usize = 1024 * 1024;
 
 /// The variables a file sees. The process environment is never one of them.

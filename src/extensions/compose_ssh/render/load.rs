@@ -15,7 +15,7 @@ use super::tree::Entry;
 /// Most files one project is made of, and the longest chain of `extends` or `include`.
 const MAX_FILES: usize = 256;
 pub(super) const MAX_CHAIN: usize = 16;
-/// What all files of a project may have together, in bytes, each counted as often as it is read; variables may fill in as much.
+/// Limit of all files of a project together, in bytes, each counted as often as it is read; variables may fill in as much.
 const MAX_TOTAL: usize = 8 * document::MAX_BYTES;
 /// Most entries of a project: of its files, aliases counted as often as they are used, and of what is copied by `extends`.
 const MAX_ENTRIES: usize = 2 * document::MAX_ENTRIES;
