@@ -57,8 +57,10 @@ impl App {
 pub fn local(config: &Config) -> Result<App, Fault> {
     let stores = JsonStores::open(&config.paths.data_dir)?;
     let user_ssh = config.paths.home.as_ref().map(|home| home.join(".ssh/config"));
-    let control = ssh::default_control_dir(config.paths.runtime_dir.as_deref().map(Path::as_os_str));
-    let transports: Arc<dyn Transports> = Arc::new(Pool::new(config.hosts.clone(), control, user_ssh));
+    let control =
+        ssh::default_control_dir(config.paths.runtime_dir.as_deref().map(Path::as_os_str));
+    let transports: Arc<dyn Transports> =
+        Arc::new(Pool::new(config.hosts.clone(), control, user_ssh));
     let compose = ComposeSsh::new(Arc::clone(&transports), config.compose_cmd.clone(), now);
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(compose_ssh::ID.into(), Arc::new(compose));
@@ -90,7 +92,8 @@ pub fn local(config: &Config) -> Result<App, Fault> {
 /// Errors: `invalid_profile`, a cause for each thing that is wrong, with file, line, column and the source's line.
 pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
     lazy_catalogue(config).validate_file(path).map(|_| ()).map_err(|problems| {
-        let mut problem = Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
+        let mut problem =
+            Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
         problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
         problem
     })
@@ -120,10 +123,12 @@ pub fn dashboard_options(
     })?;
     Ok(tui::Options {
         read_only: args.read_only,
-        theme: ThemeName::ALL.iter().copied().find(|name| name.as_str() == theme).ok_or_else(|| {
-            Fault::new(Code::Usage, format!("there is no theme {theme:?}"))
-                .hint("themes are terminal, dark, light, high-contrast and mono")
-        })?,
+        theme: ThemeName::ALL.iter().copied().find(|name| name.as_str() == theme).ok_or_else(
+            || {
+                Fault::new(Code::Usage, format!("there is no theme {theme:?}"))
+                    .hint("themes are terminal, dark, light, high-contrast and mono")
+            },
+        )?,
         ascii: global.ascii || !terminal.has_glyphs(),
         no_color: global.no_color || terminal.colours == Colours::None,
         keys: config.dashboard.keys.clone(),
@@ -133,7 +138,11 @@ pub fn dashboard_options(
             Notify::None => tui::Notify::None,
             _ => tui::Notify::Bell,
         },
-        zone: if config.dashboard.utc { jiff::tz::TimeZone::UTC } else { jiff::tz::TimeZone::system() },
+        zone: if config.dashboard.utc {
+            jiff::tz::TimeZone::UTC
+        } else {
+            jiff::tz::TimeZone::system()
+        },
         state_file: Some(state_file(config)),
         home: config.paths.home.clone(),
         clock: now,
@@ -141,7 +150,9 @@ pub fn dashboard_options(
 }
 
 fn not_drawn(environment: &Environment) -> Fault {
-    let term = environment.text("TERM").map_or_else(|| "TERM is not set".to_owned(), |term| format!("TERM is {term}"));
+    let term = environment
+        .text("TERM")
+        .map_or_else(|| "TERM is not set".to_owned(), |term| format!("TERM is {term}"));
     Fault::new(Code::Unsupported, format!("the dashboard cannot be drawn on this terminal: {term}")).hint(
         "`sandboxer list` and `sandboxer events --follow` print plain lines; where it is another terminal, set TERM, such \
          as TERM=xterm-256color",
@@ -161,7 +172,9 @@ fn available() -> BTreeSet<&'static str> {
 /// Read when first asked for: compiling the extensions' schemas costs more than most commands do in all.
 fn lazy_catalogue(config: &Config) -> LazyCatalogue {
     let paths = config.paths.clone();
-    let load = move || Catalogue::load(Some(&paths.profiles_dir), Some(&paths.extensions_dir), &available());
+    let load = move || {
+        Catalogue::load(Some(&paths.profiles_dir), Some(&paths.extensions_dir), &available())
+    };
     Arc::new(LazyLock::new(Box::new(load)))
 }
 
@@ -186,5 +199,6 @@ fn settings(config: &Config) -> Result<Settings, Fault> {
 /// `adm:$USER`; a name that an actor cannot have becomes `operator`.
 fn default_actor(user: Option<&str>) -> Actor {
     let name = user.filter(|name| !name.is_empty()).unwrap_or("operator");
-    Actor::parse(&format!("adm:{name}")).unwrap_or(Actor { kind: ActorType::Adm, name: "operator".to_owned() })
+    Actor::parse(&format!("adm:{name}"))
+        .unwrap_or(Actor { kind: ActorType::Adm, name: "operator".to_owned() })
 }

@@ -12,7 +12,8 @@ mod terminal;
 pub use environment::Environment;
 pub use paths::{Overrides, Paths};
 pub use sections::{
-    Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme, UndoSettings,
+    Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme,
+    UndoSettings,
 };
 pub use terminal::{Colours, Terminal};
 
@@ -66,13 +67,22 @@ impl Config {
         let paths = Paths::resolve(overrides, environment)?;
         paths.check_named_directories()?;
         let document = paths.read_config_file()?;
-        let mut config =
-            read::read(paths, document).map_err(|problems| problems_fault(Code::InvalidConfig, &problems))?;
+        let mut config = read::read(paths, document)
+            .map_err(|problems| problems_fault(Code::InvalidConfig, &problems))?;
         config.requested_host = read::requested_host(environment)?;
-        environment.check_text(&["SANDBOXER_HOST", "SANDBOXER_COMPOSE_CMD", "SANDBOXER_ACTOR", "SANDBOXER_LOG"])?;
+        environment.check_text(&[
+            "SANDBOXER_HOST",
+            "SANDBOXER_COMPOSE_CMD",
+            "SANDBOXER_ACTOR",
+            "SANDBOXER_LOG",
+        ])?;
         config.compose_cmd = environment.text("SANDBOXER_COMPOSE_CMD").map(str::to_owned);
-        config.actor = overrides.actor.clone().or_else(|| environment.text("SANDBOXER_ACTOR").map(str::to_owned));
-        config.user = environment.text("USER").or_else(|| environment.text("LOGNAME")).map(str::to_owned);
+        config.actor = overrides
+            .actor
+            .clone()
+            .or_else(|| environment.text("SANDBOXER_ACTOR").map(str::to_owned));
+        config.user =
+            environment.text("USER").or_else(|| environment.text("LOGNAME")).map(str::to_owned);
         config.log_filter = environment.text("SANDBOXER_LOG").map(str::to_owned);
         Ok(config)
     }
@@ -86,7 +96,9 @@ impl Config {
     /// file, line and column where the file has that key.
     pub fn fault_at(&self, path: &str, message: &str) -> Fault {
         match &self.document {
-            Some(document) => problems_fault(Code::InvalidConfig, &[document.problem(path, message)]),
+            Some(document) => {
+                problems_fault(Code::InvalidConfig, &[document.problem(path, message)])
+            }
             None => Fault::new(Code::InvalidConfig, message),
         }
     }

@@ -12,7 +12,8 @@ pub fn reached(_name: &str) {}
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &str) {
     tracing::debug!(name, "failpoint");
-    fail::fail_point!(name, |gate: Option<String>| gate.map_or_else(kill_self, |gate| wait_at(&gate)));
+    fail::fail_point!(name, |gate: Option<String>| gate
+        .map_or_else(kill_self, |gate| wait_at(&gate)));
 }
 
 #[cfg(feature = "failpoints")]

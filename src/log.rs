@@ -27,13 +27,21 @@ pub fn start(path: &Path, filter: Option<&str>) -> Result<(), ParseError> {
     let filter = filter.unwrap_or(DEFAULT_FILTER);
     // A word alone is taken for a part of the program, so that a level that is typed wrong would turn everything off.
     let strange = |part: &&str| !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err();
-    if let Some(word) = filter.split(',').map(str::trim).find(|part| strange(part) && !part.starts_with("sandboxer")) {
+    if let Some(word) = filter
+        .split(',')
+        .map(str::trim)
+        .find(|part| strange(part) && !part.starts_with("sandboxer"))
+    {
         EnvFilter::try_new(format!("sandboxer={word}"))?;
     }
     let filter = EnvFilter::try_new(filter)?;
     let writer = Mutex::new(LogFile { path: path.to_owned(), file: None, size: 0 });
     // A second call (a test) finds a subscriber in place, which is fine.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(writer)
+        .try_init();
     Ok(())
 }
 

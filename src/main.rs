@@ -26,13 +26,14 @@ fn main() -> ExitCode {
     if let Err(error) = hooks.install() {
         tracing::warn!(%error, "no panic report");
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let fault = Fault::internal("the asynchronous runtime cannot start").because(error);
-            return cli::report(&fault.into(), &cli, &mut io).into();
-        }
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let fault = Fault::internal("the asynchronous runtime cannot start").because(error);
+                return cli::report(&fault.into(), &cli, &mut io).into();
+            }
+        };
     let status = runtime.block_on(run(cli, &mut io));
     // Blocking work that nobody waits for (a question on the terminal) must not hold the process, and giving the
     // memory of 1,000 records back piece by piece takes longer than reading them.
@@ -42,8 +43,11 @@ fn main() -> ExitCode {
 async fn run(cli: Cli, io: &mut Io) -> u8 {
     let (overrides, environment) = (&overrides(&cli.global), &Environment::from_process());
     let config = LazyCell::new(|| Config::load(overrides, environment).map_err(Problem::from));
-    let validate = |path: &Path| app::validate_profile(config.as_ref().map_err(Problem::clone)?, path);
-    let doctor = |claim| async move { Ok(app::doctor::examine(overrides, environment, claim).await) }.boxed();
+    let validate =
+        |path: &Path| app::validate_profile(config.as_ref().map_err(Problem::clone)?, path);
+    let doctor = |claim| {
+        async move { Ok(app::doctor::examine(overrides, environment, claim).await) }.boxed()
+    };
     // Without a log, and silent where there is no configuration: it answers a key press.
     let client = || app::local(config.as_ref().ok()?).ok().map(|app| app.client);
     if let Some(status) = cli::complete(&cli, client, io).await {
@@ -56,7 +60,8 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     if let Some(problem) = cli::unsupported(&cli.global) {
         return cli::report(&problem, &cli, io);
     }
-    let opened = config.as_ref().map_err(Problem::clone).and_then(|config| Ok((config, open(config)?)));
+    let opened =
+        config.as_ref().map_err(Problem::clone).and_then(|config| Ok((config, open(config)?)));
     let (config, app) = match opened {
         Ok(opened) => opened,
         Err(problem) => return cli::report(&problem, &cli, io),
@@ -113,7 +118,10 @@ async fn dashboard(
     match ended {
         Ok(tui::Ended::Left) => 0,
         Ok(tui::Ended::By(signal)) => {
-            let problem = Problem::new(Code::Cancelled, format!("the dashboard was ended by {}", signal.name()));
+            let problem = Problem::new(
+                Code::Cancelled,
+                format!("the dashboard was ended by {}", signal.name()),
+            );
             cli::report(&problem, cli, io);
             signal.exit_status()
         }

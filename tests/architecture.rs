@@ -34,7 +34,19 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("config", &["domain", "config"]),
     (
         "app",
-        &["app", "cli", "client", "config", "domain", "extensions", "http", "manager", "store", "transport", "tui"],
+        &[
+            "app",
+            "cli",
+            "client",
+            "config",
+            "domain",
+            "extensions",
+            "http",
+            "manager",
+            "store",
+            "transport",
+            "tui",
+        ],
     ),
     ("failpoint", &[]),
     ("log", &[]),
@@ -57,25 +69,66 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "store::catalogue",
         "the catalogue is read once, at the start, and never written: values, not a store to be exchanged",
     ),
-    ("tui::view", "domain::text", "text from hosts is cleaned and measured where it enters the screen"),
-    ("tui::view::form", "client", "the form's model holds the client's views of a profile and of a decision"),
-    ("tui::view::sandboxes", "domain", "a row's state is the domain's, and its glyph is chosen by matching on it"),
-    ("tui::view::snapshots", "domain", "a row's state is the domain's, and its glyph is chosen by matching on it"),
-    ("tui::view::patches", "domain", "a patch's state is the domain's, and its words are chosen by matching on it"),
+    (
+        "tui::view",
+        "domain::text",
+        "text from hosts is cleaned and measured where it enters the screen",
+    ),
+    (
+        "tui::view::form",
+        "client",
+        "the form's model holds the client's views of a profile and of a decision",
+    ),
+    (
+        "tui::view::sandboxes",
+        "domain",
+        "a row's state is the domain's, and its glyph is chosen by matching on it",
+    ),
+    (
+        "tui::view::snapshots",
+        "domain",
+        "a row's state is the domain's, and its glyph is chosen by matching on it",
+    ),
+    (
+        "tui::view::patches",
+        "domain",
+        "a patch's state is the domain's, and its words are chosen by matching on it",
+    ),
 ];
 
 /// Who may spawn a task or a thread (rule 3): each is the one owner of what it starts, hears "stop", and waits for it.
-const SPAWNERS: &[&str] =
-    &["manager::jobs", "transport::shell", "transport::ssh", "tui::effects", "tui", "client::remote", "http", "app"];
+const SPAWNERS: &[&str] = &[
+    "manager::jobs",
+    "transport::shell",
+    "transport::ssh",
+    "tui::effects",
+    "tui",
+    "client::remote",
+    "http",
+    "app",
+];
 
 /// Who may hand blocking work to a thread and wait for it on the spot: files and trees have no asynchronous form.
 const BLOCKING: &[&str] = &["store", "transport::transfer", "extensions", "tui::effects"];
 
 /// Files of more than [`LONG`] lines, and why they are one file.
 const LONG_FILES: &[(&str, &str)] = &[
-    ("tests/dashboard_update.rs", "one function, one suite: every message and what it does to the model"),
-    ("tests/dashboard_snapshots.rs", "one pane, one suite: its tree, every verb on a snapshot, and their screens"),
-    ("tests/dashboard_screens.rs", "one screen, one suite: every overlay at every size, from one set of models"),
+    ("src/manager/prune.rs", "a plan and its execution, which share the rules of retention"),
+    ("src/manager/establish.rs", "one sequence, create through ready, with its rollback"),
+    ("src/tui/model/logs.rs", "one overlay: its lines, its window, its search"),
+    ("src/extensions/workspace/archive/scan.rs", "one grammar: the blocks of a tar stream"),
+    (
+        "tests/dashboard_update.rs",
+        "one function, one suite: every message and what it does to the model",
+    ),
+    (
+        "tests/dashboard_snapshots.rs",
+        "one pane, one suite: its tree, every verb on a snapshot, and their screens",
+    ),
+    (
+        "tests/dashboard_screens.rs",
+        "one screen, one suite: every overlay at every size, from one set of models",
+    ),
     ("tests/lab_sandboxes/lab.rs", "one lab, one door: what every lab test does on the two hosts"),
     ("tests/support/fake_client.rs", "one client, one world: every verb of the trait, scripted"),
     ("tests/support/cli_client.rs", "one client, one world: every verb of the trait, as told"),
@@ -89,7 +142,8 @@ const LONG: usize = 500;
 const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "common", "misc"];
 
 /// Directories in which a clone may lie without its path saying anything about a machine.
-const ANYWHERE: &[&str] = &["/", "/tmp", "/var/tmp", "/home", "/root", "/srv", "/opt", "/usr/src", "/src", "/mnt"];
+const ANYWHERE: &[&str] =
+    &["/", "/tmp", "/var/tmp", "/home", "/root", "/srv", "/opt", "/usr/src", "/src", "/mnt"];
 
 // ---- the rules -----------------------------------------------------------------------------------------------------
 
@@ -99,22 +153,33 @@ fn imports_go_down_or_sideways() {
     let mut wrong = String::new();
     let mut used = BTreeSet::new();
     for file in &house.files {
-        let allowed = floor(&file.module).unwrap_or_else(|| panic!("{}: a module without a floor", file.shown));
+        let allowed = floor(&file.module)
+            .unwrap_or_else(|| panic!("{}: a module without a floor", file.shown));
         for (line, path) in file.paths() {
             let Some(target) = house.reached(&path) else { continue };
-            if OPEN.iter().any(|open| within(&target, open)) || allowed.iter().any(|allow| permits(allow, &target)) {
+            if OPEN.iter().any(|open| within(&target, open))
+                || allowed.iter().any(|allow| permits(allow, &target))
+            {
                 continue;
             }
-            match EXCEPTIONS.iter().position(|(who, what, _)| within(&file.module, who) && within(&target, what)) {
+            match EXCEPTIONS
+                .iter()
+                .position(|(who, what, _)| within(&file.module, who) && within(&target, what))
+            {
                 Some(at) => drop(used.insert(at)),
-                None => drop(writeln!(wrong, "{}:{line}: {} imports {target}", file.shown, file.module)),
+                None => {
+                    drop(writeln!(wrong, "{}:{line}: {} imports {target}", file.shown, file.module))
+                }
             }
         }
     }
     for (at, (who, what, _)) in EXCEPTIONS.iter().enumerate().filter(|(at, _)| !used.contains(at)) {
         // A room that is not built yet cannot use its exception.
         if house.modules.contains(*who) {
-            let _ = writeln!(wrong, "exception {at}, {who} → {what}, is not needed any more: remove it");
+            let _ = writeln!(
+                wrong,
+                "exception {at}, {who} → {what}, is not needed any more: remove it"
+            );
         }
     }
     assert!(wrong.is_empty(), "imports that go up (see docs/architecture.md):\n{wrong}");
@@ -150,14 +215,21 @@ fn only_owners_spawn() {
             let allowed = if what == "spawn_blocking" { BLOCKING } else { SPAWNERS };
             // `transport::ssh` is one file, not the folder's every helper; only blocking work is allowed by folder.
             let permitted = allowed.iter().any(|who| {
-                if what == "spawn_blocking" || *who == "http" { within(&file.module, who) } else { file.module == *who }
+                if what == "spawn_blocking" || *who == "http" {
+                    within(&file.module, who)
+                } else {
+                    file.module == *who
+                }
             });
             if !permitted {
                 let _ = writeln!(wrong, "{}:{line}: {what}", file.shown);
             }
         }
     }
-    assert!(wrong.is_empty(), "tasks and threads that nobody owns (rule 3 of docs/architecture.md):\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "tasks and threads that nobody owns (rule 3 of docs/architecture.md):\n{wrong}"
+    );
 }
 
 #[test]
@@ -166,7 +238,12 @@ fn nothing_is_unwrapped_outside_tests() {
     for file in House::read().files.iter().filter(|file| !file.is_test) {
         for call in file.outside_tests().windows(3) {
             let called = matches!(call[0].text.as_str(), "." | "::") && call[2].text == "(";
-            if called && matches!(call[1].text.as_str(), "unwrap" | "expect" | "unwrap_err" | "expect_err") {
+            if called
+                && matches!(
+                    call[1].text.as_str(),
+                    "unwrap" | "expect" | "unwrap_err" | "expect_err"
+                )
+            {
                 let _ = writeln!(wrong, "{}:{}: {}", file.shown, call[1].line, call[1].text);
             }
         }
@@ -178,17 +255,23 @@ fn nothing_is_unwrapped_outside_tests() {
 fn a_long_file_has_a_reason() {
     let mut wrong = String::new();
     let mut long = BTreeSet::new();
-    for path in rust_files(&root().join("src")).into_iter().chain(rust_files(&root().join("tests"))) {
+    for path in rust_files(&root().join("src")).into_iter().chain(rust_files(&root().join("tests")))
+    {
         let lines = read(&path).lines().count();
         let shown = shown(&path);
         if lines > LONG && !LONG_FILES.iter().any(|(file, _)| *file == shown) {
-            let _ = writeln!(wrong, "{shown}: {lines} lines; a concept is missing, or its reason in LONG_FILES");
+            let _ = writeln!(
+                wrong,
+                "{shown}: {lines} lines; a concept is missing, or its reason in LONG_FILES"
+            );
         } else if lines > LONG {
             long.insert(shown);
         }
     }
     // A suite grows and shrinks; a file of `src` that shrank has lost its reason.
-    for (file, _) in LONG_FILES.iter().filter(|(file, _)| file.starts_with("src/") && !long.contains(*file)) {
+    for (file, _) in
+        LONG_FILES.iter().filter(|(file, _)| file.starts_with("src/") && !long.contains(*file))
+    {
         let _ = writeln!(wrong, "{file} is not long any more: take it out of LONG_FILES");
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -199,7 +282,11 @@ fn a_module_has_a_name_that_says_something() {
     for path in rust_files(&root().join("src")) {
         for part in path.strip_prefix(root()).unwrap().with_extension("").components() {
             let name = part.as_os_str().to_string_lossy();
-            assert!(!EMPTY_NAMES.contains(&name.as_ref()), "{}: a module named {name}", shown(&path));
+            assert!(
+                !EMPTY_NAMES.contains(&name.as_ref()),
+                "{}: a module named {name}",
+                shown(&path)
+            );
         }
     }
 }
@@ -234,7 +321,12 @@ fn no_file_names_the_machine_it_was_written_on() {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         for (number, line) in text.lines().enumerate() {
             if needles.iter().any(|needle| names(line, needle)) {
-                let _ = writeln!(wrong, "{}:{}: {line}", path.strip_prefix(&root).unwrap().display(), number + 1);
+                let _ = writeln!(
+                    wrong,
+                    "{}:{}: {line}",
+                    path.strip_prefix(&root).unwrap().display(),
+                    number + 1
+                );
             }
         }
     }
@@ -286,10 +378,22 @@ fn spawns(tokens: &[Token]) -> Vec<(usize, &'static str)> {
 
 #[test]
 fn a_path_is_named_only_where_it_begins() {
-    assert!(names("see /clone/x", "/clone/") && names("\"/clone/x\"", "/clone/") && names("/clone/x", "/clone/"));
-    assert!(!names("sbx-1/clone/x", "/clone/") && !names("<id>/clone/x", "/clone/") && !names("~/clone/x", "/clone/"));
     assert!(
-        within("a::b", "a") && within("a", "a") && !within("ab", "a") && permits("=a", "a") && !permits("=a", "a::b")
+        names("see /clone/x", "/clone/")
+            && names("\"/clone/x\"", "/clone/")
+            && names("/clone/x", "/clone/")
+    );
+    assert!(
+        !names("sbx-1/clone/x", "/clone/")
+            && !names("<id>/clone/x", "/clone/")
+            && !names("~/clone/x", "/clone/")
+    );
+    assert!(
+        within("a::b", "a")
+            && within("a", "a")
+            && !within("ab", "a")
+            && permits("=a", "a")
+            && !permits("=a", "a::b")
     );
 }
 
@@ -326,12 +430,17 @@ fn no_function_stands_twice_in_scripts_that_are_put_together() {
         let text = read(&file);
         for group in text.split("concat!(").skip(1) {
             let group = group.split(");").next().unwrap_or_default();
-            let mut seen: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
+            let mut seen: std::collections::BTreeMap<String, String> =
+                std::collections::BTreeMap::new();
             for part in group.split("include_str!(\"").skip(1) {
                 let Some((path, _)) = part.split_once('"') else { continue };
                 let script = file.parent().unwrap().join(path);
                 let Ok(script) = std::fs::read_to_string(&script) else { continue };
-                for name in script.lines().filter_map(|line| line.split_once("() {")).map(|(name, _)| name.trim()) {
+                for name in script
+                    .lines()
+                    .filter_map(|line| line.split_once("() {"))
+                    .map(|(name, _)| name.trim())
+                {
                     if !name.starts_with("sbx_") || name.contains(' ') {
                         continue;
                     }

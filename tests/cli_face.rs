@@ -89,7 +89,10 @@ fn every_command_has_examples_and_each_is_one_of_that_command() {
             assert!(cli::parse(words.clone()).is_ok(), "{line}: {:?}", cli::parse(words).err());
             let path = format!("sandboxer {verbs}");
             let dashboard = verbs == "dashboard" && *line == "sandboxer";
-            assert!(typed.starts_with(path.trim_end()) || dashboard, "{line} is no example of {path}");
+            assert!(
+                typed.starts_with(path.trim_end()) || dashboard,
+                "{line} is no example of {path}"
+            );
         }
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
             each(sub, format!("{verbs} {}", sub.get_name()).trim_start());
@@ -120,8 +123,15 @@ async fn a_verb_that_comes_later_is_named_as_that() {
             line.split(' ').next().unwrap().to_owned()
         };
         assert_eq!(ran.status, 2, "{line}: {ran}");
-        assert!(ran.stderr.contains(&format!("`sandboxer {verb}` is not in this version yet")), "{line}: {ran}");
-        assert_eq!(run(&FakeClient::default(), &format!("{line} --json")).await.error()["code"], "usage", "{line}");
+        assert!(
+            ran.stderr.contains(&format!("`sandboxer {verb}` is not in this version yet")),
+            "{line}: {ran}"
+        );
+        assert_eq!(
+            run(&FakeClient::default(), &format!("{line} --json")).await.error()["code"],
+            "usage",
+            "{line}"
+        );
     }
     assert!(run(&FakeClient::default(), "extensons list").await.stderr.contains("extensions"));
 }
@@ -138,7 +148,9 @@ async fn without_a_utf_8_locale_only_ascii_of_ours_is_written() {
 #[tokio::test]
 async fn help_and_version_end_well_and_on_stdout() {
     let fake = FakeClient::default();
-    for line in ["--help", "-h", "create --help", "help", "help create", "hosts check --help", "--version"] {
+    for line in
+        ["--help", "-h", "create --help", "help", "help create", "hosts check --help", "--version"]
+    {
         let ran = run(&fake, line).await;
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
         assert!(!ran.stdout.is_empty() && !ran.stdout.contains('\u{1b}'), "{line}");
@@ -175,7 +187,11 @@ async fn wrong_usage_in_words_and_as_json() {
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}");
         assert!(!ran.stderr.contains('\u{1b}'), "{line}: {:?}", ran.stderr);
         if !line.is_empty() {
-            text.push_str(&format!("$ sandboxer {}\n{}\n", line.replace('\u{1b}', "ESC"), ran.stderr));
+            text.push_str(&format!(
+                "$ sandboxer {}\n{}\n",
+                line.replace('\u{1b}', "ESC"),
+                ran.stderr
+            ));
         }
         let ran = run(&fake, &format!("--json {line}")).await;
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}");
@@ -190,10 +206,19 @@ async fn wrong_usage_in_words_and_as_json() {
 fn arguments_that_are_not_utf8_are_wrong_usage() {
     use std::os::unix::ffi::OsStringExt as _;
     let bad = || std::ffi::OsString::from_vec(vec![b'a', 0xff, b'b']);
-    for before in [vec!["get"], vec!["create", "--name"], vec!["create", "--input"], vec![], vec!["list", "--state"]] {
-        let args = std::iter::once("sandboxer").chain(before.clone()).map(Into::into).chain([bad()]);
+    for before in [
+        vec!["get"],
+        vec!["create", "--name"],
+        vec!["create", "--input"],
+        vec![],
+        vec!["list", "--state"],
+    ] {
+        let args =
+            std::iter::once("sandboxer").chain(before.clone()).map(Into::into).chain([bad()]);
         match cli::parse(args) {
-            Err(ParseOutcome::Usage { problem, .. }) => assert_eq!(problem.code, Code::Usage, "{before:?}"),
+            Err(ParseOutcome::Usage { problem, .. }) => {
+                assert_eq!(problem.code, Code::Usage, "{before:?}")
+            }
             other => panic!("{before:?}: {other:?}"),
         }
     }
@@ -270,8 +295,7 @@ async fn list_passes_every_filter_on() {
     let fake = fleet();
     let line = "list --state ready --state failed --host h --profile p --label a=b --label c= --all --json";
     assert_eq!(run(&fake, line).await.json().as_array().unwrap().len(), 4);
-    let expected =
-        json!({"states": ["ready", "failed"], "host": "h", "profile": "p", "labels": {"a": "b", "c": ""}, "all": true});
+    let expected = json!({"states": ["ready", "failed"], "host": "h", "profile": "p", "labels": {"a": "b", "c": ""}, "all": true});
     let call = fake.calls()[0].clone();
     assert_eq!(serde_json::from_str::<Value>(call.trim_start_matches("list ")).unwrap(), expected);
 }
@@ -293,7 +317,10 @@ async fn get_for_a_person_and_for_a_script() {
     assert_eq!((&json["id"], &json["lineage"]), (&json!("a1b2c3d4"), &Value::Null));
     assert_eq!(json["unread"]["code"], "store_corrupt");
     let ran = run(&fleet(), "get nothing --json").await;
-    assert_eq!((ran.status, ran.stdout.as_str(), &ran.error()["code"]), (3, "", &json!("not_found")));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str(), &ran.error()["code"]),
+        (3, "", &json!("not_found"))
+    );
 }
 
 #[tokio::test]
@@ -308,12 +335,19 @@ async fn text_of_others_never_moves_the_cursor() {
     record.failure = Some(Failure { step: evil.into(), exit_status: None, output: evil.into() });
     record.leftovers = vec![Resource { kind: evil.into(), id: evil.into() }];
     let fake = FakeClient::with(vec![record.clone()]);
-    fake.lock().events = vec![Event { data: json!(evil), ..event(1, EventKind::Other(evil.into()), evil) }];
+    fake.lock().events =
+        vec![Event { data: json!(evil), ..event(1, EventKind::Other(evil.into()), evil) }];
     fake.lock().hosts = vec![HostView { message: Some(evil.into()), ..host(evil, "up") }];
     fake.lock().profiles = vec![profile(evil, Some(evil))];
-    for line in
-        ["list", "get a1b2c3d4", "wait a1b2c3d4 --timeout 0s", "events", "hosts list", "hosts check", "profiles list"]
-    {
+    for line in [
+        "list",
+        "get a1b2c3d4",
+        "wait a1b2c3d4 --timeout 0s",
+        "events",
+        "hosts list",
+        "hosts check",
+        "profiles list",
+    ] {
         let ran = run(&fake, line).await;
         for bad in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\r'] {
             assert!(!ran.stdout.contains(bad) && !ran.stderr.contains(bad), "{line}: {ran}");
@@ -342,7 +376,14 @@ async fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
     let closed = || World { stdout: Some(io::ErrorKind::BrokenPipe), ..World::default() };
     let fake = fleet();
     fake.lock().events = vec![event(1, EventKind::SandboxReady, "a1b2c3d4")];
-    for line in ["list", "list --json", "get my-env", "events", "events --follow --since 0", "hosts list --json"] {
+    for line in [
+        "list",
+        "list --json",
+        "get my-env",
+        "events",
+        "events --follow --since 0",
+        "hosts list --json",
+    ] {
         let ran = run_in(closed(), &fake, line).await;
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
     }
@@ -358,8 +399,12 @@ async fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
 #[tokio::test]
 async fn create_prints_how_to_get_there() {
     let fake = FakeClient::default().ends("a1b2c3d4", End::Well(Box::new(ready("a1b2c3d4"))));
-    fake.lock().updates =
-        vec![progress(1, "prepare"), progress(2, "transfer"), progress(2, "transfer"), progress(3, "start")];
+    fake.lock().updates = vec![
+        progress(1, "prepare"),
+        progress(2, "transfer"),
+        progress(2, "transfer"),
+        progress(3, "start"),
+    ];
     let line = "create --profile compose-e2e --input repo=. --input 'note=a=b' --host h --ttl 2h --name my-env --label a=b --keep-failed --yes";
     assert_snapshot!("create", run(&fake, line).await);
     assert_snapshot!("create_call", fake.calls().join("\n"));
@@ -367,7 +412,8 @@ async fn create_prints_how_to_get_there() {
     assert_eq!((quiet.status, quiet.stderr.as_str()), (0, ""));
     let ran = run(&fake, &format!("{line} --json")).await;
     assert_eq!(ran.json()["id"], "a1b2c3d4");
-    let lines: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> =
+        ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[3]["progress"]["message"], "\u{1b}[1mPulling\u{1b}[0m web");
     assert_eq!(run(&fake, &format!("{line} --json --quiet")).await.stderr, "");
@@ -384,7 +430,8 @@ async fn a_repeated_create_prints_the_sandbox_as_it_is() {
 async fn a_failed_create_shows_its_evidence() {
     let problem = Problem::new(Code::OperationFailed, "the compose stack did not start");
     let mut left = failed("a1b2c3d4");
-    let fake = FakeClient::default().ends("a1b2c3d4", End::Badly(problem.clone(), Box::new(left.clone())));
+    let fake =
+        FakeClient::default().ends("a1b2c3d4", End::Badly(problem.clone(), Box::new(left.clone())));
     assert_snapshot!("create_failed", run(&fake, "create").await);
     let ran = run(&fake, "create --json").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
@@ -433,7 +480,8 @@ async fn a_dry_run_prints_the_decision_and_ends_like_the_create_would() {
 async fn ctrl_c_rolls_back_and_says_what_remains() {
     let problem = Problem::new(Code::Cancelled, "cancelled and rolled back");
     let mut left = record("a1b2c3d4", State::Failed);
-    left.leftovers = vec![Resource { kind: "directory".into(), id: "/home/ops/sandboxes/sbx-a1b2c3d4".into() }];
+    left.leftovers =
+        vec![Resource { kind: "directory".into(), id: "/home/ops/sandboxes/sbx-a1b2c3d4".into() }];
     let end = End::OnCancel(Box::new(End::Badly(problem, Box::new(left))));
     let fake = FakeClient::default().ends("a1b2c3d4", end);
     let ran = run_in(World { presses: 1, ..World::default() }, &fake, "create").await;
@@ -463,7 +511,8 @@ async fn a_second_ctrl_c_leaves_at_once() {
 #[tokio::test]
 async fn destroy_prints_an_array_in_the_order_given() {
     let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer");
-    let fake = fleet().ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
+    let fake = fleet()
+        .ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
     let ran = run(&fake, "destroy d0000001 nothing c0000001 my-env d0000001 a1b2c3d4 --json").await;
     let items = ran.json();
     let short: Vec<String> = items
@@ -485,8 +534,10 @@ async fn destroy_prints_an_array_in_the_order_given() {
 
 #[tokio::test]
 async fn destroy_in_words() {
-    let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("try again later");
-    let fake = fleet().ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
+    let problem =
+        Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("try again later");
+    let fake = fleet()
+        .ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
     assert_snapshot!("destroy", run(&fake, "destroy my-env nothing c0000001").await);
     assert_snapshot!("destroy_one_failed", run(&fake, "destroy c0000001").await);
 }
@@ -549,14 +600,19 @@ async fn a_question_is_asked_on_the_terminal_wherever_stderr_leads() {
             let world = World { stderr_to_file: true, ..on_terminal(types) };
             let ran = run_in(world, &fake, line).await;
             let asked = ran.tty.contains("this sandbox? [y/N] ") && !ran.stderr.contains("[y/N]");
-            assert_eq!((asked, fake.calls().is_empty()), (true, status != 0), "{types:?} {line}: {ran}");
+            assert_eq!(
+                (asked, fake.calls().is_empty()),
+                (true, status != 0),
+                "{types:?} {line}: {ran}"
+            );
         }
     }
 }
 
 #[tokio::test]
 async fn where_the_terminal_cannot_be_asked_on_nothing_is_destroyed() {
-    for line in ["destroy a1b2c3d4", "destroy my-env", "recreate my-env", "destroy my-env --forget"] {
+    for line in ["destroy a1b2c3d4", "destroy my-env", "recreate my-env", "destroy my-env --forget"]
+    {
         let fake = fleet();
         let ran = run_in(World { no_tty: true, ..on_terminal("y\n") }, &fake, line).await;
         assert_eq!((ran.status, fake.calls().is_empty()), (2, true), "{line}: {ran}");
@@ -564,7 +620,12 @@ async fn where_the_terminal_cannot_be_asked_on_nothing_is_destroyed() {
     let fake = fleet();
     let ran = run_in(World { no_tty: true, ..on_terminal("") }, &fake, "destroy my-env").await;
     assert_snapshot!("destroy_without_a_tty", ran);
-    assert_eq!(run_in(World { no_tty: true, ..on_terminal("") }, &fake, "destroy my-env --yes").await.status, 0);
+    assert_eq!(
+        run_in(World { no_tty: true, ..on_terminal("") }, &fake, "destroy my-env --yes")
+            .await
+            .status,
+        0
+    );
 }
 
 #[tokio::test]
@@ -625,7 +686,10 @@ async fn wait_ends_when_it_has_come_or_cannot_come() {
     --- stderr
     error: a1b2c3d4 is not ready after 1s; it is provisioning
     ");
-    assert_eq!(run_in(World { presses: 1, ..World::default() }, &fake, "wait a1b2").await.status, 130);
+    assert_eq!(
+        run_in(World { presses: 1, ..World::default() }, &fake, "wait a1b2").await.status,
+        130
+    );
 }
 
 #[tokio::test]
@@ -634,7 +698,10 @@ async fn wait_hears_what_happens() {
     let waiting = run(&fake, "wait a1b2c3d4 --json");
     let happening = async {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        fake.happens(ready("a1b2c3d4"), Update::Event(event(3, EventKind::SandboxReady, "a1b2c3d4")));
+        fake.happens(
+            ready("a1b2c3d4"),
+            Update::Event(event(3, EventKind::SandboxReady, "a1b2c3d4")),
+        );
     };
     let (ran, ()) = tokio::join!(waiting, happening);
     assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("ready")));
@@ -644,8 +711,7 @@ async fn wait_hears_what_happens() {
 fn observed(fake: &FakeClient, looks: &[(&str, Option<i32>)]) {
     let look = |(state, exit_code): &(&str, Option<i32>)| {
         let mut seen = ready("a1b2c3d4");
-        let services =
-            json!([{"name": "web", "state": "running"}, {"name": "db", "state": state, "exit_code": exit_code}]);
+        let services = json!([{"name": "web", "state": "running"}, {"name": "db", "state": state, "exit_code": exit_code}]);
         seen.services = serde_json::from_value(services).unwrap();
         Ok(seen)
     };
@@ -667,13 +733,21 @@ async fn wait_asks_the_host_whether_it_is_still_ready() {
     observed(&fake, &again);
     let ran = run(&fake, "wait a1b2 --timeout 1s").await;
     assert_eq!(ran.status, 5, "{ran}");
-    assert!(ran.stderr.contains("is not ready after 1s; it is ready, degraded: db restarting 3"), "{ran}");
+    assert!(
+        ran.stderr.contains("is not ready after 1s; it is ready, degraded: db restarting 3"),
+        "{ran}"
+    );
 }
 
 #[tokio::test]
 async fn wait_says_that_the_host_does_not_answer_when_its_time_is_over() {
     let fake = FakeClient::with(vec![ready("a1b2c3d4")]);
-    let away = || Err(Problem { retryable: true, ..Problem::new(Code::HostUnreachable, "no way to sandboxer01") });
+    let away = || {
+        Err(Problem {
+            retryable: true,
+            ..Problem::new(Code::HostUnreachable, "no way to sandboxer01")
+        })
+    };
     fake.lock().observed = [away(), away()].into();
     assert_eq!(run(&fake, "wait a1b2 --json").await.error()["code"], "host_unreachable");
     fake.lock().observed = [away(), away()].into();
@@ -687,8 +761,10 @@ async fn wait_says_that_the_host_does_not_answer_when_its_time_is_over() {
 #[tokio::test]
 async fn events_that_are_kept() {
     let fake = fleet();
-    fake.lock().events =
-        vec![event(1, EventKind::SandboxRequested, "a1b2c3d4"), event(2, EventKind::SandboxReady, "a1b2c3d4")];
+    fake.lock().events = vec![
+        event(1, EventKind::SandboxRequested, "a1b2c3d4"),
+        event(2, EventKind::SandboxReady, "a1b2c3d4"),
+    ];
     assert_snapshot!("events", run(&fake, "events").await);
     let line = "events --since 1 --sandbox my-env --kind sandbox.ready --kind sandbox.failed --actor agt:x --json";
     assert_eq!(run(&fake, line).await.json().as_array().unwrap().len(), 1);
@@ -710,7 +786,10 @@ async fn following_prints_each_event_once_and_no_progress() {
     ];
     let world = || World { presses: 1, ..World::default() };
     let seqs = |ran: &Ran| -> Vec<u64> {
-        ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap()).collect()
+        ran.stdout
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap())
+            .collect()
     };
     let ran = run_in(world(), &fake, "events --follow --since 0 --json").await;
     assert_eq!((ran.status, seqs(&ran), ran.stderr.as_str()), (130, vec![1, 2, 3], ""));
@@ -723,7 +802,8 @@ async fn following_prints_each_event_once_and_no_progress() {
 #[tokio::test]
 async fn hosts_that_answer_and_hosts_that_do_not() {
     let fake = FakeClient::default();
-    fake.lock().hosts = vec![host("coulombcore", "up"), host("railiance01", "down"), host("prod", "forbidden")];
+    fake.lock().hosts =
+        vec![host("coulombcore", "up"), host("railiance01", "down"), host("prod", "forbidden")];
     assert_snapshot!("hosts_list", run(&fake, "hosts list").await);
     for (line, status) in [
         ("hosts list", 0),
@@ -740,9 +820,15 @@ async fn hosts_that_answer_and_hosts_that_do_not() {
         assert_eq!(run(&fake, line).await.status, status, "{line}");
     }
     assert_snapshot!("hosts_check", run(&fake, "hosts check").await);
-    assert_snapshot!("hosts_check_each", run(&fake, "hosts check coulombcore prod nowhere railiance01").await);
+    assert_snapshot!(
+        "hosts_check_each",
+        run(&fake, "hosts check coulombcore prod nowhere railiance01").await
+    );
     let ran = run(&fake, "hosts check prod --json").await;
-    assert_eq!((&ran.error()["code"], &ran.error()["retryable"]), (&json!("forbidden"), &json!(false)));
+    assert_eq!(
+        (&ran.error()["code"], &ran.error()["retryable"]),
+        (&json!("forbidden"), &json!(false))
+    );
     let ran = run(&fake, "hosts check coulombcore nowhere --json").await;
     let error = ran.error();
     assert_eq!((&error["code"], ran.json().as_array().unwrap().len()), (&json!("partial"), 1));
@@ -757,8 +843,11 @@ async fn profiles_and_their_files() {
     let mut own = profile("profile.own", None);
     own.source = "operator".into();
     own.overrides_builtin = true;
-    fake.lock().profiles =
-        vec![profile("profile.compose-e2e", None), profile("profile.bad", Some("3:1: unknown key 'tll'")), own];
+    fake.lock().profiles = vec![
+        profile("profile.compose-e2e", None),
+        profile("profile.bad", Some("3:1: unknown key 'tll'")),
+        own,
+    ];
     assert_snapshot!("profiles_list", run(&fake, "profiles list").await);
     assert_snapshot!("profiles_show", run(&fake, "profiles show own").await);
     assert_eq!(run(&fake, "profiles show nothing").await.status, 3);
@@ -782,7 +871,8 @@ fn fits(name: &str, document: &Value) {
     let path = format!("{}/docs/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{name}: {errors:?}\n{document:#}");
 }
 
@@ -821,7 +911,8 @@ async fn every_document_fits_its_schema() {
         }
     }
     let ran = run(&fake, "create --id a1b2c3d5 --json").await;
-    let lines: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> =
+        ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     fits("progress", &lines[0]);
     fits("error", &lines[1]);
     let world = World { presses: 1, ..World::default() };

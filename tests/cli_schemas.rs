@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem, SnapshotDiff,
+    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem,
+    SnapshotDiff,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -25,7 +26,12 @@ fn schemas() -> Vec<(&'static str, Value)> {
         schema
     }
     vec![
-        ("sandbox", of::<SandboxRecord>("create, recreate, restore, sleep, wake, wait, label, patches apply ID")),
+        (
+            "sandbox",
+            of::<SandboxRecord>(
+                "create, recreate, restore, sleep, wake, wait, label, patches apply ID",
+            ),
+        ),
         ("sandbox_detail", of::<SandboxDetail>("get")),
         ("sandboxes", of::<Vec<SandboxRecord>>("list")),
         ("decision", of::<Decision>("create --dry-run")),
@@ -70,7 +76,10 @@ fn the_schemas_are_the_types() {
             std::fs::write(path(name), &text).unwrap();
         }
         let known = std::fs::read_to_string(path(name)).unwrap_or_default();
-        assert!(known == text, "docs/schemas/{name}.json is not what the types say: run with UPDATE=1 and review");
+        assert!(
+            known == text,
+            "docs/schemas/{name}.json is not what the types say: run with UPDATE=1 and review"
+        );
     }
 }
 

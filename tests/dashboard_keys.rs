@@ -25,7 +25,10 @@ fn alt(model: &mut Model, code: KeyCode) -> Vec<Effect> {
 }
 
 fn verbs(effects: &[Effect]) -> Vec<&Effect> {
-    effects.iter().filter(|effect| !matches!(effect, Effect::Remember(_) | Effect::After(..))).collect()
+    effects
+        .iter()
+        .filter(|effect| !matches!(effect, Effect::Remember(_) | Effect::After(..)))
+        .collect()
 }
 
 // ---- a terminal that is too small ----------------------------------------------------------------------------------
@@ -41,9 +44,18 @@ fn where_nothing_is_shown_no_key_acts() {
         assert_eq!(verbs(&effects), Vec::<&Effect>::new(), "{size:?}");
         assert_eq!(type_text(&mut model, "destroy"), []);
         assert_eq!(update(&mut model, Msg::Paste("x".to_owned())), []);
-        let click = MouseEvent { kind: MouseEventKind::ScrollDown, column: 0, row: 0, modifiers: KeyModifiers::NONE };
+        let click = MouseEvent {
+            kind: MouseEventKind::ScrollDown,
+            column: 0,
+            row: 0,
+            modifiers: KeyModifiers::NONE,
+        };
         assert_eq!(update(&mut model, Msg::Mouse(click)), []);
-        assert!(model.overlays.is_empty() && model.filter_field.is_none() && model.sandboxes.marks().is_empty());
+        assert!(
+            model.overlays.is_empty()
+                && model.filter_field.is_none()
+                && model.sandboxes.marks().is_empty()
+        );
         assert_eq!(model.jobs.list().count(), 0, "{size:?}");
         assert_eq!(press(&mut model, "ctrl-z"), [Effect::Suspend]);
         assert!(press(&mut model, "ctrl-l").contains(&Effect::Redraw));
@@ -61,11 +73,16 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         draw(&mut model, (120, 36));
         assert!(matches!(model.mode(), Mode::Main | Mode::Patches), "{open}: {:?}", model.mode());
         assert_eq!(
-            verbs(&press(&mut model, "tab enter")).iter().filter(|e| matches!(e, Effect::Destroy(..))).count(),
+            verbs(&press(&mut model, "tab enter"))
+                .iter()
+                .filter(|e| matches!(e, Effect::Destroy(..)))
+                .count(),
             0
         );
     }
-    for (read, mode) in [("enter", Mode::Paper), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)] {
+    for (read, mode) in
+        [("enter", Mode::Paper), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)]
+    {
         let mut model = world_model();
         press(&mut model, read);
         draw(&mut model, (40, 10));
@@ -95,7 +112,9 @@ fn quit_in_the_dark_waits_for_what_runs() {
 fn what_is_typed_before_a_dialog_is_drawn_reaches_no_button() {
     let mut model = world_model();
     assert_eq!(burst(&mut model, "d tab enter"), []);
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("it asks: {:?}", model.overlays) };
+    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
+        panic!("it asks: {:?}", model.overlays)
+    };
     assert_eq!(confirm.focus, 0);
     // Now it is seen.
     update(&mut model, Msg::Drawn);
@@ -125,7 +144,9 @@ fn a_form_takes_text_before_it_is_drawn_and_its_enter_only_after() {
     assert_eq!(model.mode(), Mode::Form);
     update(&mut model, Msg::Drawn);
     let effects = burst(&mut model, "enter");
-    assert!(matches!(&effects[..], [Effect::Snapshot(_, _, request)] if request.name.as_deref() == Some("monday")));
+    assert!(
+        matches!(&effects[..], [Effect::Snapshot(_, _, request)] if request.name.as_deref() == Some("monday"))
+    );
 
     let mut model = world_model();
     assert_eq!(burst(&mut model, "L p enter"), []);
@@ -158,7 +179,9 @@ fn an_alt_key_that_is_not_bound_is_esc_and_the_key() {
     assert_eq!(burst(&mut model, "tab enter"), []);
 
     // A form's field, a label's, a log's, the palette.
-    for (open, mode) in [("s", Mode::Main), ("L a", Mode::Labels), ("l /", Mode::Logs), (":", Mode::Main)] {
+    for (open, mode) in
+        [("s", Mode::Main), ("L a", Mode::Labels), ("l /", Mode::Logs), (":", Mode::Main)]
+    {
         let mut model = world_model();
         press(&mut model, open);
         type_text(&mut model, "x");
@@ -174,7 +197,11 @@ fn alt_and_a_key_that_is_bound_or_edits_stays_one_key() {
     model.keymap = sandboxer::tui::keymap::Keymap::new(&keys).unwrap();
     press(&mut model, "space");
     alt(&mut model, KeyCode::Char('f'));
-    assert_eq!((model.mode(), model.sandboxes.marks().len()), (Mode::Filter, 1), "no Esc cleared the marks");
+    assert_eq!(
+        (model.mode(), model.sandboxes.marks().len()),
+        (Mode::Filter, 1),
+        "no Esc cleared the marks"
+    );
     type_text(&mut model, "one two");
     alt(&mut model, KeyCode::Backspace);
     assert_eq!((model.mode(), model.sandboxes.filter().text()), (Mode::Filter, "one "));
@@ -210,7 +237,11 @@ fn the_palette_ranks_by_name_and_offers_what_destroys_by_its_name_alone() {
     }
     let destructive = |typed: &str| {
         let found = model.palette(typed);
-        found.into_iter().filter(|offer| offer.action().is_destructive()).map(|offer| offer.name()).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .filter(|offer| offer.action().is_destructive())
+            .map(|offer| offer.name())
+            .collect::<Vec<_>>()
     };
     for typed in ["snapshot", "new", "undo", "stroy", "job", "estr", "ance", "leep", "eep"] {
         assert_eq!(destructive(typed), Vec::<String>::new(), "{typed}");
@@ -253,7 +284,9 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     model.home = Some("/home/kim".into());
     press(&mut model, "2 g p a");
     let focus = |model: &Model| match model.overlays.last() {
-        Some(Overlay::Sheet(sheet)) => (sheet.fields.focus, sheet.fields.list[0].input.value().to_owned()),
+        Some(Overlay::Sheet(sheet)) => {
+            (sheet.fields.focus, sheet.fields.list[0].input.value().to_owned())
+        }
         other => panic!("{other:?}"),
     };
     type_text(&mut model, "~/fi");
@@ -266,7 +299,10 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     update(&mut model, Msg::Completed("~/fi".to_owned(), Completion::To("~/fix.sh".to_owned())));
     assert_eq!(focus(&model), (0, "~/fix.sh".to_owned()));
     press(&mut model, "tab");
-    update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Choices(vec!["fix.sh".to_owned()])));
+    update(
+        &mut model,
+        Msg::Completed("~/fix.sh".to_owned(), Completion::Choices(vec!["fix.sh".to_owned()])),
+    );
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model).0, 1);

@@ -20,7 +20,9 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::output::Source;
 use sandboxer::tui::Effect;
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{KEPT_BYTES, KEPT_LINES, LogField, LogState, LogText, Logs, Model, Overlay, ThemeName};
+use sandboxer::tui::model::{
+    KEPT_BYTES, KEPT_LINES, LogField, LogState, LogText, Logs, Model, Overlay, ThemeName,
+};
 
 fn real_now() -> Time {
     Time::new(jiff::Timestamp::now())
@@ -48,10 +50,16 @@ fn open() -> Model {
     }
     let effects = press(&mut model, "l");
     assert!(
-        matches!(&effects[..], [Effect::Follow(1, LogsRequest { service: None, follow: true, tail: Some(500), .. })]),
+        matches!(
+            &effects[..],
+            [Effect::Follow(1, LogsRequest { service: None, follow: true, tail: Some(500), .. })]
+        ),
         "{effects:?}"
     );
-    let lines = log_lines().iter().map(|line| Arc::new(LogText::new(line, line.service.as_str().into()))).collect();
+    let lines = log_lines()
+        .iter()
+        .map(|line| Arc::new(LogText::new(line, line.service.as_str().into())))
+        .collect();
     let logs = logs_mut(&mut model);
     logs.state = LogState::Open;
     logs.extend(0, lines);
@@ -64,7 +72,8 @@ fn how_it_looks() {
     insta::assert_snapshot!("following", screen(&mut model, (120, 36)));
     insta::assert_snapshot!("following_80x24", screen(&mut model, (80, 24)));
     press(&mut model, "pgup k k");
-    let late = Arc::new(LogText::new(&log_line("web", Source::Stdout, "GET /late 200"), "web".into()));
+    let late =
+        Arc::new(LogText::new(&log_line("web", Source::Stdout, "GET /late 200"), "web".into()));
     logs_mut(&mut model).extend(1200, vec![late]);
     insta::assert_snapshot!("scrolled_60x15", screen(&mut model, (60, 15)));
     press(&mut model, "/");
@@ -80,7 +89,10 @@ fn colours_tell_the_services_apart_and_the_text_does_too() {
     press(&mut model, "g");
     let colour_of = |buffer: &ratatui::buffer::Buffer, word: &str| {
         let rows = text(buffer);
-        let y = rows.lines().position(|line| line.contains(word)).unwrap_or_else(|| panic!("{word}: {rows}"));
+        let y = rows
+            .lines()
+            .position(|line| line.contains(word))
+            .unwrap_or_else(|| panic!("{word}: {rows}"));
         buffer[(1, u16::try_from(y).unwrap())].fg
     };
     let drawn = draw(&mut model, (120, 36));
@@ -98,8 +110,13 @@ fn colours_tell_the_services_apart_and_the_text_does_too() {
 #[test]
 fn what_a_service_writes_cannot_move_the_cursor() {
     let mut model = open();
-    let nasty =
-        ["\u{1b}[2J\u{1b}]0;x\u{7}gone", "a\u{202e}b", "tab\there", "\u{0}\u{8}x", "👩\u{200d}👩\u{200d}👧 family"];
+    let nasty = [
+        "\u{1b}[2J\u{1b}]0;x\u{7}gone",
+        "a\u{202e}b",
+        "tab\there",
+        "\u{0}\u{8}x",
+        "👩\u{200d}👩\u{200d}👧 family",
+    ];
     for raw in nasty {
         let line = log_line("w\u{1b}[2Jeb", Source::Stdout, raw);
         logs_mut(&mut model).extend(0, vec![Arc::new(LogText::new(&line, "web".into()))]);
@@ -108,7 +125,10 @@ fn what_a_service_writes_cannot_move_the_cursor() {
         let drawn = draw(&mut model, size);
         assert!(drawn.content.iter().all(|cell| !cell.symbol().chars().any(char::is_control)));
         let rows = text(&drawn);
-        assert!(rows.contains("│ gone") && rows.contains("a·b") && rows.contains("tab here"), "{rows}");
+        assert!(
+            rows.contains("│ gone") && rows.contains("a·b") && rows.contains("tab here"),
+            "{rows}"
+        );
     }
 }
 
@@ -135,7 +155,10 @@ fn a_search_is_shown_as_it_is_typed_and_esc_goes_back() {
     press(&mut model, "esc /");
     type_text(&mut model, "no price");
     let found = logs(&model).found.unwrap();
-    assert!(logs(&model).tail.line(found).unwrap().text.contains("item 47"), "upwards from the end");
+    assert!(
+        logs(&model).tail.line(found).unwrap().text.contains("item 47"),
+        "upwards from the end"
+    );
     press(&mut model, "enter N");
     let found = logs(&model).found.unwrap();
     assert!(logs(&model).tail.line(found).unwrap().text.contains("item 27"));
@@ -181,7 +204,11 @@ async fn opened(scenario: Scenario) -> Drive {
 async fn closing_it_ends_the_stream() {
     let mut drive = opened(world(real_now())).await;
     drive.until("lines", |model| logs(model).tail.len() == log_lines().len()).await;
-    assert_eq!(Arc::strong_count(&drive.client.open_logs), 3, "the drive's, the effects' and the stream's");
+    assert_eq!(
+        Arc::strong_count(&drive.client.open_logs),
+        3,
+        "the drive's, the effects' and the stream's"
+    );
     drive.press("esc");
     let open = Arc::clone(&drive.client.open_logs);
     drive.until_so("the end of the stream", || Arc::strong_count(&open) == 3).await; // and ours
@@ -209,19 +236,34 @@ async fn a_service_alone_is_asked_for_and_the_stream_before_is_dropped() {
 
 #[tokio::test]
 async fn why_there_is_no_log_is_said_with_the_key_that_asks_again() {
-    let down = Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("is the machine on?");
+    let down = Problem::new(Code::HostUnreachable, "coulombcore does not answer")
+        .hint("is the machine on?");
     for (log, words) in [
-        (LogScript::Refused(down.clone()), vec!["✗ coulombcore does not answer", "is the machine on?", "r asks again"]),
+        (
+            LogScript::Refused(down.clone()),
+            vec!["✗ coulombcore does not answer", "is the machine on?", "r asks again"],
+        ),
         (LogScript::Ended(Vec::new()), vec!["nothing was written", "r asks again"]),
         (LogScript::Ended(log_lines()), vec!["○ the log ended  r reads again", "GET /items/59"]),
-        (LogScript::Broken(log_lines(), down), vec!["✗ coulombcore does not answer  r reads again", "GET /items/59"]),
+        (
+            LogScript::Broken(log_lines(), down),
+            vec!["✗ coulombcore does not answer  r reads again", "GET /items/59"],
+        ),
     ] {
         let mut drive = opened(Scenario { log, ..world(real_now()) }).await;
-        drive.until("its end", |model| matches!(logs(model).state, LogState::Ended | LogState::Failed(_))).await;
+        drive
+            .until("its end", |model| {
+                matches!(logs(model).state, LogState::Ended | LogState::Failed(_))
+            })
+            .await;
         let shown = drive.screen((120, 36));
         assert!(words.iter().all(|word| shown.contains(word)), "{words:?}: {shown}");
         drive.press("r");
-        drive.until("its end", |model| matches!(logs(model).state, LogState::Ended | LogState::Failed(_))).await;
+        drive
+            .until("its end", |model| {
+                matches!(logs(model).state, LogState::Ended | LogState::Failed(_))
+            })
+            .await;
         assert_eq!(drive.asked("logs").len(), 2);
     }
 }
@@ -248,7 +290,11 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
     assert!(drive.screen((120, 36)).contains("is there already: choose another name"));
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(saved.lines().count(), log_lines().len());
-    assert!(saved.starts_with("db ! LOG:  database") && saved.contains("\nweb | listening on 0.0.0.0:80\n"), "{saved}");
+    assert!(
+        saved.starts_with("db ! LOG:  database")
+            && saved.contains("\nweb | listening on 0.0.0.0:80\n"),
+        "{saved}"
+    );
 }
 
 /// As fast as the machine can make lines: well above 50 MB/s where nothing slows it down.
@@ -278,7 +324,11 @@ async fn a_flood_keeps_keys_quick_and_memory_bounded() {
     let flooded = drive.client.log_lines.load(Ordering::Relaxed) * size;
     assert!(logs.tail.len() <= KEPT_LINES && logs.tail.bytes() <= KEPT_BYTES);
     assert!(logs.tail.dropped() > 0, "what is dropped is counted");
-    println!("{} MB in {:?}, {turns} turns, the longest {worst:?}", flooded / 1_000_000, began.elapsed());
+    println!(
+        "{} MB in {:?}, {turns} turns, the longest {worst:?}",
+        flooded / 1_000_000,
+        began.elapsed()
+    );
     assert!(flooded > 4_000_000, "it was a flood: {flooded}");
     // Unoptimised, and among other tests; a release build takes a small part of it.
     assert!(worst < Duration::from_millis(400), "{worst:?}");

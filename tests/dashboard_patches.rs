@@ -43,7 +43,10 @@ fn sleep_asks_and_wake_only_where_there_is_more_to_it() {
     assert_eq!(press(&mut model, "enter"), [], "the harmless button has the focus");
     let effects = press(&mut model, "z tab enter");
     let [Effect::Sleep(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((frozen.id.as_str(), request.id.as_str(), request.revision), ("00000001", "00000001", Some(3)));
+    assert_eq!(
+        (frozen.id.as_str(), request.id.as_str(), request.revision),
+        ("00000001", "00000001", Some(3))
+    );
     // It is not ready, or does not sleep.
     go_to(&mut model, "two");
     press(&mut model, "z");
@@ -51,7 +54,10 @@ fn sleep_asks_and_wake_only_where_there_is_more_to_it() {
     press(&mut model, "esc w");
     at_every_size("wake", &mut model);
     let effects = press(&mut model, "tab enter");
-    assert!(matches!(&effects[..], [Effect::Wake(_, frozen, _)] if frozen.id.as_str() == "00000002"), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Wake(_, frozen, _)] if frozen.id.as_str() == "00000002"),
+        "{effects:?}"
+    );
     // Nothing but waking: at once.
     let mut world = lineage_world(now());
     world.patches.clear();
@@ -68,7 +74,9 @@ fn many_or_protected_ones_are_put_to_sleep_only_when_that_is_typed() {
     }
     let mut model = model_of(world);
     press(&mut model, "1 * z tab enter");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("it wants a number") };
+    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
+        panic!("it wants a number")
+    };
     assert_eq!(confirm.demand.as_ref().unwrap().0, "10", "the protected one is left out");
     type_text(&mut model, "10");
     assert_eq!(press(&mut model, "enter").len(), 0, "a host is silent: it asks again");
@@ -83,15 +91,26 @@ async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
     let mut drive = Drive::new(world).await;
     go_to(&mut drive.model, "two");
     drive.press("w tab enter");
-    drive.until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0).await;
+    drive
+        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
+        .await;
     let shown = drive.screen((160, 36));
     assert!(shown.contains("✓ wake 00000002 two  1 patch applied in"), "{shown}");
-    drive.until("the tree", |model| model.snapshots.of_sandbox(&"00000002".into()).unwrap().1.owes.is_empty()).await;
+    drive
+        .until("the tree", |model| {
+            model.snapshots.of_sandbox(&"00000002".into()).unwrap().1.owes.is_empty()
+        })
+        .await;
     let shown = drive.screen((160, 36));
-    assert!(shown.lines().any(|line| line.contains("● 00000002 two") && line.contains("✓✓")), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.contains("● 00000002 two") && line.contains("✓✓")),
+        "{shown}"
+    );
     drive.press("z tab enter");
     drive
-        .until("it sleeps", |model| model.sandboxes.get(&"00000002".into()).unwrap().record.state == State::Sleeping)
+        .until("it sleeps", |model| {
+            model.sandboxes.get(&"00000002".into()).unwrap().record.state == State::Sleeping
+        })
         .await;
 }
 
@@ -111,7 +130,9 @@ async fn a_patch_that_came_behind_the_question_runs_nowhere() {
         drive.client.add_patch(request).await.unwrap();
         drive.press("tab enter");
         drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
-        let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else { panic!("{name} {keys}") };
+        let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
+            panic!("{name} {keys}")
+        };
         assert_eq!(reason, "its patches changed since you looked", "{name} {keys}");
         assert!(drive.asked("wake").is_empty() && drive.asked("recreate").is_empty());
     }
@@ -172,7 +193,10 @@ fn who_will_get_a_patch_is_shown_before_it_is_added() {
     let effects = press(&mut model, "enter");
     let [Effect::AddPatch(number, request, file)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(file.as_deref(), Some(std::path::Path::new("/srv/fix.sh")));
-    assert_eq!((request.snapshot.as_str(), request.description.as_deref()), ("snap-0000000a", Some("fix it")));
+    assert_eq!(
+        (request.snapshot.as_str(), request.description.as_deref()),
+        ("snap-0000000a", Some("fix it"))
+    );
     assert_eq!(request.run_in.as_deref(), Some("db"));
     let mut problem = Problem::new(Code::InvalidInput, "/srv/fix.sh cannot be read");
     problem.details = serde_json::json!({"field": "script"});
@@ -182,7 +206,10 @@ fn who_will_get_a_patch_is_shown_before_it_is_added() {
     assert!(matches!(model.overlays.as_slice(), [Overlay::Patches(_)]));
     // From the editor: the script is there, so no file is asked for.
     assert_eq!(press(&mut model, "e"), [Effect::Write("snap-0000000a".into())]);
-    update(&mut model, Msg::Written("snap-0000000a".into(), Ok(Some("set -eu\ntouch done\n".to_owned()))));
+    update(
+        &mut model,
+        Msg::Written("snap-0000000a".into(), Ok(Some("set -eu\ntouch done\n".to_owned()))),
+    );
     let shown = screen(&mut model, (100, 30));
     assert!(shown.contains("the script has 2 lines") && !shown.contains("script file"), "{shown}");
     update(&mut model, Msg::Drawn);
@@ -208,8 +235,13 @@ fn a_patch_is_taken_away_after_asking_and_applied_to_one_or_to_all() {
     press(&mut model, "j A");
     assert!(screen(&mut model, (100, 30)).contains("Run the patch once more?"));
     let effects = press(&mut model, "tab enter");
-    let [Effect::Apply(_, frozen, ApplyRequest { id, revision, retry })] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((frozen.id.as_str(), id.as_str(), *revision, *retry), ("00000001", "00000001", Some(3), true));
+    let [Effect::Apply(_, frozen, ApplyRequest { id, revision, retry })] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (frozen.id.as_str(), id.as_str(), *revision, *retry),
+        ("00000001", "00000001", Some(3), true)
+    );
     // One that sleeps gets it when it wakes.
     press(&mut model, "j A");
     assert!(screen(&mut model, (100, 30)).contains("left out: it is not ready"));
@@ -224,7 +256,10 @@ fn a_patch_is_taken_away_after_asking_and_applied_to_one_or_to_all() {
     let [Effect::RollOut(job, request)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((request.snapshot.as_str(), request.canary), ("snap-0000000a", Some(2)));
     // Only what was shown: the one that is ready, and the patches of that revision.
-    assert_eq!((request.revision, request.sandboxes.as_deref()), (Some(2), Some(&["00000001".into()][..])));
+    assert_eq!(
+        (request.revision, request.sandboxes.as_deref()),
+        (Some(2), Some(&["00000001".into()][..]))
+    );
     assert!(model.jobs.get(*job).unwrap().is_running());
     press(&mut model, "J c tab enter");
     assert_eq!(model.jobs.get(*job).unwrap().state, JobState::Cancelling);
@@ -246,9 +281,19 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     drive.type_text(script.to_str().unwrap());
     drive.press("enter");
     drive.until("the third", read(3)).await;
-    assert!(drive.model.toast.take().unwrap().text.contains("patch 4 is on my-env; it runs on the next wake"));
+    assert!(
+        drive
+            .model
+            .toast
+            .take()
+            .unwrap()
+            .text
+            .contains("patch 4 is on my-env; it runs on the next wake")
+    );
     drive.press("A enter");
-    drive.until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0).await;
+    drive
+        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
+        .await;
     let job = drive.model.jobs.list().next().unwrap().clone();
     assert_eq!(job.state, JobState::Succeeded, "{:?}", job.output);
     assert!(job.output.iter().any(|line| line == "00000001 (first): got 4"), "{:?}", job.output);
@@ -268,18 +313,33 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     drive.press("enter");
     drive.until("the fourth", read(4)).await;
     drive.press("A enter");
-    drive.until("the end", |model| model.jobs.running().count() == 0 && model.jobs.list().len() == 2).await;
-    let JobState::Failed(problem) = drive.model.jobs.list().next().unwrap().state.clone() else { panic!() };
-    assert!(problem.message.contains("0 of 1 have them; 00000001: patch 5 failed"), "{}", problem.message);
+    drive
+        .until("the end", |model| model.jobs.running().count() == 0 && model.jobs.list().len() == 2)
+        .await;
+    let JobState::Failed(problem) = drive.model.jobs.list().next().unwrap().state.clone() else {
+        panic!()
+    };
+    assert!(
+        problem.message.contains("0 of 1 have them; 00000001: patch 5 failed"),
+        "{}",
+        problem.message
+    );
     // One that was passed over is told, and is no failure.
-    let job = drive.model.jobs.start(OperationKind::Patch, None, "patches of my-env".to_owned(), real_now());
+    let job = drive.model.jobs.start(
+        OperationKind::Patch,
+        None,
+        "patches of my-env".to_owned(),
+        real_now(),
+    );
     let item = |id: &str, ok: bool, code: Code| sandboxer::client::RolloutItem {
         id: id.into(),
         ok,
         canary: false,
         applied: if ok { vec![1] } else { Vec::new() },
         reason: None,
-        error: (!ok).then(|| sandboxer::domain::fault::Fault::new(code, "passed over: it is sleeping").into()),
+        error: (!ok).then(|| {
+            sandboxer::domain::fault::Fault::new(code, "passed over: it is sleeping").into()
+        }),
     };
     let asleep = sandboxer::client::RolloutItem {
         ok: true,
@@ -287,14 +347,26 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
         error: None,
         ..item("00000003", false, Code::Conflict)
     };
-    let items = vec![item("00000001", true, Code::Internal), item("00000002", false, Code::Conflict), asleep.clone()];
+    let items = vec![
+        item("00000001", true, Code::Internal),
+        item("00000002", false, Code::Conflict),
+        asleep.clone(),
+    ];
     update(&mut drive.model, Msg::RolledOut(job, Ok(items)));
     assert_eq!(drive.model.jobs.get(job).unwrap().state, JobState::Succeeded);
     assert!(drive.model.toast.as_ref().unwrap().text.contains("1 sandbox has them; 2 passed over"));
     // One that was cancelled is, and nobody is called failed who was not begun.
-    let job = drive.model.jobs.start(OperationKind::Patch, None, "patches of my-env".to_owned(), real_now());
+    let job = drive.model.jobs.start(
+        OperationKind::Patch,
+        None,
+        "patches of my-env".to_owned(),
+        real_now(),
+    );
     let late = sandboxer::client::RolloutItem { ok: false, ..asleep };
-    update(&mut drive.model, Msg::RolledOut(job, Ok(vec![item("00000001", false, Code::Cancelled), late])));
+    update(
+        &mut drive.model,
+        Msg::RolledOut(job, Ok(vec![item("00000001", false, Code::Cancelled), late])),
+    );
     assert!(
         matches!(drive.model.jobs.get(job).unwrap().state, JobState::Stopped(_)),
         "nobody says that it is as before"

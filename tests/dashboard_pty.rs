@@ -74,7 +74,11 @@ fn assert_restored(console: &Console) {
     }
     let raw = console.raw();
     for mode in RESTORED {
-        assert!(raw.contains(mode), "{mode:?} is missing at the end of {:?}", &raw[raw.len().saturating_sub(300)..]);
+        assert!(
+            raw.contains(mode),
+            "{mode:?} is missing at the end of {:?}",
+            &raw[raw.len().saturating_sub(300)..]
+        );
     }
 }
 
@@ -89,7 +93,9 @@ fn a_canary_is_made_looked_at_and_destroyed_with_no_configuration() {
     console.wait_for("New sandbox: sandbox-canary");
     console.wait_for("on local");
     console.keys("\r");
-    console.wait_until("a ready row", |text| text.lines().any(|line| line.contains('●') && line.contains("ready")));
+    console.wait_until("a ready row", |text| {
+        text.lines().any(|line| line.contains('●') && line.contains("ready"))
+    });
     let id = place.only_id();
     assert!(place.home().join("sandboxes").join(format!("sbx-{id}/manifest.json")).exists());
     console.keys("\r");
@@ -185,7 +191,11 @@ fn a_terminal_that_shrinks_below_the_minimum_destroys_nothing() {
     console.keys("d\t\r");
     console.wait_for("[ Cancel ]");
     console.keys("\u{1b}q");
-    assert_eq!(console.ended_within(Duration::from_mins(1)), 0, "Esc and the next key in one read are two keys");
+    assert_eq!(
+        console.ended_within(Duration::from_mins(1)),
+        0,
+        "Esc and the next key in one read are two keys"
+    );
     assert_eq!(place.only()["state"], "ready");
 }
 
@@ -258,7 +268,9 @@ fn not_one_key_typed_behind_the_shells_key_is_lost() {
     let line = |number: u32| format!("echo {number}-$((40+2)) >> '{}'\r", out.display());
     console.keys(&format!("!{}", (0..50).map(line).collect::<Vec<_>>().concat()));
     let expected = (0..50).map(|number| format!("{number}-42\n")).collect::<Vec<_>>().concat();
-    console.wait_until("all lines", |_| std::fs::read_to_string(&out).is_ok_and(|text| text == expected));
+    console.wait_until("all lines", |_| {
+        std::fs::read_to_string(&out).is_ok_and(|text| text == expected)
+    });
     // Nor any while it runs, nor behind its end: `d` is no key of ours.
     console.keys("pwd\rexit\rd\rd\r");
     console.wait_for("the shell in box ended");
@@ -272,7 +284,9 @@ fn not_one_key_typed_behind_the_shells_key_is_lost() {
 fn a_shell_has_the_keyboards_signals_and_the_screens_size() {
     let (place, mut console) = with_a_canary();
     console.keys("!");
-    console.wait_until("a prompt", |text| !text.contains("Sandboxes") && (text.contains('$') || text.contains('#')));
+    console.wait_until("a prompt", |text| {
+        !text.contains("Sandboxes") && (text.contains('$') || text.contains('#'))
+    });
     // A signal reaches what has the terminal: not before that runs, or the shell would have it, and what is typed is lost.
     console.keys("sh -c 'echo first-$((40+1)); exec sleep 1000'; echo broke-$((40+1))\r");
     console.wait_for("first-41");
@@ -318,7 +332,8 @@ fn a_shell_that_fails_at_once_leaves_its_words_until_a_key() {
 fn a_dashboard_that_is_ended_ends_its_shell() {
     let (_place, mut console) = with_a_canary();
     console.keys("!echo $$-pid\r");
-    let shown = console.wait_until("its number", |text| text.lines().any(|line| pid_of(line).is_some()));
+    let shown =
+        console.wait_until("its number", |text| text.lines().any(|line| pid_of(line).is_some()));
     let shell = shown.lines().find_map(pid_of).unwrap();
     let dashboard = console.child.process_id().unwrap().to_string();
     assert!(Command::new("kill").args(["-TERM", &dashboard]).status().unwrap().success());
@@ -348,7 +363,9 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_it_anew() {
     shell.keys("echo here-$((40+2))\r");
     shell.wait_for("here-42");
     shell.keys("fg\r");
-    shell.wait_until("the dashboard", |text| text.contains("no sandboxes") && !text.contains("here-42"));
+    shell.wait_until("the dashboard", |text| {
+        text.contains("no sandboxes") && !text.contains("here-42")
+    });
     shell.keys("q");
     shell.wait_until("the shell", |text| !text.contains("no sandboxes"));
     shell.keys("exit\r");
@@ -370,18 +387,24 @@ fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
     console.wait_for("Snapshot of");
     console.keys("monday\r");
     console.wait_until("its row", |text| text.lines().any(|line| line.contains("◆ monday")));
-    console
-        .wait_until("its line", |text| text.lines().any(|line| line.contains("✓ snapshot") && line.contains("monday")));
+    console.wait_until("its line", |text| {
+        text.lines().any(|line| line.contains("✓ snapshot") && line.contains("monday"))
+    });
     std::fs::write(workspace("box").join("kept.txt"), "changed since\n").unwrap();
     // The cursor of the pane is on it.
     console.keys("2r");
     console.wait_for("Restore snap-");
-    console.wait_until("what differs", |text| text.contains("1 changed") && text.contains("workspace/kept.txt"));
+    console.wait_until("what differs", |text| {
+        text.contains("1 changed") && text.contains("workspace/kept.txt")
+    });
     console.keys("again\r");
     console.wait_until("a row below its snapshot", |text| {
         text.lines().any(|line| line.contains("└ ●") && line.contains("again"))
     });
-    assert_eq!(std::fs::read_to_string(workspace("again").join("kept.txt")).unwrap(), "as it was\n");
+    assert_eq!(
+        std::fs::read_to_string(workspace("again").join("kept.txt")).unwrap(),
+        "as it was\n"
+    );
     console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("d");
     let dialog = console.wait_for("it is in use");
@@ -392,7 +415,9 @@ fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
     console.keys("jd");
     console.wait_for("Destroy this sandbox?");
     console.keys("\t\r");
-    console.wait_until("no sandbox below it", |text| !text.contains("└ ") && !text.contains("1 running"));
+    console.wait_until("no sandbox below it", |text| {
+        !text.contains("└ ") && !text.contains("1 running")
+    });
     console.keys("kd");
     let dialog = console.wait_for("Delete this snapshot?");
     assert!(!dialog.contains("in use"), "{dialog}");
@@ -421,7 +446,9 @@ fn a_patch_is_written_in_the_editor_and_what_was_not_kept_is_none() {
     console.wait_for("◆ monday");
     console.keys("2gp");
     console.wait_for("Patches of monday");
-    for (turn, word, then) in [(1, "drop\r", "nothing was written"), (2, "keep\r", "the script has 2 lines")] {
+    for (turn, word, then) in
+        [(1, "drop\r", "nothing was written"), (2, "keep\r", "the script has 2 lines")]
+    {
         console.keys("e");
         // The one before is still to be seen on the screen that it had.
         console.wait_until("the editor", |text| {

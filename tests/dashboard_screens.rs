@@ -56,7 +56,8 @@ fn world_model() -> Model {
     let mut model = empty_model();
     let world = world(now());
     list(&mut model, world.records);
-    let unseen = world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
+    let unseen =
+        world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
     update(&mut model, Msg::Hosts(Ok(unseen)));
     for mut view in world.hosts {
         view.checked_at = Some(now());
@@ -166,7 +167,10 @@ fn styles(buffer: &Buffer) -> String {
 /// A snapshot of a model at every size.
 fn at_every_size(name: &str, model: &mut Model) {
     for (width, height) in SIZES {
-        insta::assert_snapshot!(format!("{name}_{width}x{height}"), text(&draw(model, (width, height))));
+        insta::assert_snapshot!(
+            format!("{name}_{width}x{height}"),
+            text(&draw(model, (width, height)))
+        );
     }
 }
 
@@ -210,14 +214,22 @@ fn the_list_in_colours() {
 
 #[test]
 fn without_colours_no_cell_has_one() {
-    for (theme, no_color) in [(ThemeName::Mono, false), (ThemeName::Dark, true), (ThemeName::Terminal, true)] {
+    for (theme, no_color) in
+        [(ThemeName::Mono, false), (ThemeName::Dark, true), (ThemeName::Terminal, true)]
+    {
         let mut model = world_model();
         model.look.theme = theme;
         model.look.no_color = no_color;
         for keys in ["j", "d", "esc", "enter", "esc"] {
             press(&mut model, keys);
             let buffer = draw(&mut model, (120, 36));
-            assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset), "{theme:?}");
+            assert!(
+                buffer
+                    .content
+                    .iter()
+                    .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset),
+                "{theme:?}"
+            );
         }
     }
     let mut model = world_model();
@@ -233,7 +245,9 @@ fn ascii_means_ascii_on_every_screen() {
     let mut hostile = hostile_model();
     hostile.look.ascii = true;
     for model in [&mut model, &mut hostile] {
-        for keys in ["enter", "esc", "d", "esc", "?", "esc", "J", "esc", "n", "esc", ":", "esc", "/"] {
+        for keys in
+            ["enter", "esc", "d", "esc", "?", "esc", "J", "esc", "n", "esc", ":", "esc", "/"]
+        {
             press(model, keys);
             for size in SIZES {
                 let drawn = text(&draw(model, size));
@@ -245,7 +259,9 @@ fn ascii_means_ascii_on_every_screen() {
 
 #[test]
 fn narrower_than_the_smallest_a_line_says_what_is_needed() {
-    for (width, height) in [(59, 14), (59, 40), (200, 14), (20, 3), (1, 1), (0, 0), (0, 10), (10, 0)] {
+    for (width, height) in
+        [(59, 14), (59, 40), (200, 14), (20, 3), (1, 1), (0, 0), (0, 10), (10, 0)]
+    {
         let buffer = draw(&mut world_model(), (width, height));
         insta::assert_snapshot!(format!("too_small_{width}x{height}"), text(&buffer));
     }
@@ -311,7 +327,8 @@ fn details_have_the_latest_figures_of_the_host_and_one_time_zone() {
     model.zone = zone;
     let mut facts = fake_client::facts("desk-1", now().minus_seconds(5));
     facts.load1 = 7.77;
-    let view = HostView { facts: Some(facts), ..fake_client::host("local", HostState::Up, Some(1)) };
+    let view =
+        HostView { facts: Some(facts), ..fake_client::host("local", HostState::Up, Some(1)) };
     update(&mut model, Msg::HostChecked("local".into(), Ok(Box::new(view))));
     while model.sandboxes.selected().unwrap().record.name.as_deref() != Some("demo") {
         press(&mut model, "j");
@@ -371,7 +388,8 @@ fn the_create_form() {
     at_every_size("form_field_error", &mut model);
     type_text(&mut model, "h");
     let generation = generation(&model);
-    let verdict = |host: &str, ok, reason: &str| Verdict { host: host.into(), ok, reason: reason.to_owned() };
+    let verdict =
+        |host: &str, ok, reason: &str| Verdict { host: host.into(), ok, reason: reason.to_owned() };
     let verdicts = vec![
         verdict("sandboxer01", false, "disk 93% used, the limit is 90%"),
         verdict("coulombcore", true, "has room for 18 more"),
@@ -476,7 +494,14 @@ fn hostile_model() -> Model {
         .iter()
         .zip(0_u64..)
         .map(|(name, place)| {
-            let mut record = record(&format!("{place:08x}"), Some(name), "compose-e2e", name, State::Failed, now());
+            let mut record = record(
+                &format!("{place:08x}"),
+                Some(name),
+                "compose-e2e",
+                name,
+                State::Failed,
+                now(),
+            );
             record.created_at = now().minus_seconds(place);
             record.message = Some(format!("{name} {}", "x".repeat(90_000)));
             record.labels.insert("label".to_owned(), (*name).to_owned());
@@ -534,7 +559,9 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
 fn degraded_and_held_by_others_show_in_the_row() {
     let mut model = world_model();
     let drawn = text(&draw(&mut model, (220, 36)));
-    for expected in ["db exit 137", "recreate 40s by nightly", "⚠ as of 2m ago", "no deadline  protected"] {
+    for expected in
+        ["db exit 137", "recreate 40s by nightly", "⚠ as of 2m ago", "no deadline  protected"]
+    {
         assert!(drawn.contains(expected), "{expected}: {drawn}");
     }
     let mut fine = ready(record("a1b2c3d4", None, "x", "local", State::Ready, now()), now());

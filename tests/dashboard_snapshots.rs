@@ -81,12 +81,15 @@ fn the_tree() {
 #[test]
 fn one_that_came_to_nothing_is_not_in_the_tree() {
     let mut scenario = lineage_world(now());
-    let at = scenario.snapshots.iter().position(|record| record.state == SnapshotState::Failed).unwrap();
+    let at =
+        scenario.snapshots.iter().position(|record| record.state == SnapshotState::Failed).unwrap();
     scenario.snapshots[at].unremoved = false;
     let mut model = model_of(scenario);
     press(&mut model, "2");
     let shown = screen(&mut model, (120, 36));
-    let named = |model: &Model| model.snapshots.rows().iter().any(|row| row.view.record.title() == "nightly");
+    let named = |model: &Model| {
+        model.snapshots.rows().iter().any(|row| row.view.record.title() == "nightly")
+    };
     assert!(!named(&model) && shown.contains("Snapshots 4 "), "{shown}");
     press(&mut model, "/");
     type_text(&mut model, "nightly");
@@ -101,7 +104,8 @@ fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
     let mut scenario = lineage_world(now());
     let message = "the archive of snapshot snap-0000000a on coulombcore was cut short".to_owned();
     let (host, kind) = (scenario.snapshots[0].host.clone(), DamageKind::Altered);
-    scenario.snapshots[0].damage = vec![Damage { host, kind, message, found_at: now().minus_seconds(120) }];
+    scenario.snapshots[0].damage =
+        vec![Damage { host, kind, message, found_at: now().minus_seconds(120) }];
     let mut model = model_of(scenario);
     press(&mut model, "2");
     let shown = screen(&mut model, (120, 36));
@@ -110,7 +114,10 @@ fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
     go_to(&mut model, "my-env");
     press(&mut model, "enter");
     let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("archive altered") && shown.contains("was cut short, found 2m ago"), "{shown}");
+    assert!(
+        shown.contains("archive altered") && shown.contains("was cut short, found 2m ago"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -129,7 +136,10 @@ fn loading_empty_nothing_matches_and_error_are_told_apart() {
     type_text(&mut model, "zzz");
     press(&mut model, "enter");
     let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("nothing matches 'zzz'") && shown.contains("esc shows all of them"), "{shown}");
+    assert!(
+        shown.contains("nothing matches 'zzz'") && shown.contains("esc shows all of them"),
+        "{shown}"
+    );
     assert_eq!(model.sandboxes.shown().len(), 11, "the other pane has its own filter");
     press(&mut model, "esc");
     assert_eq!(model.snapshots.rows().len(), 8);
@@ -148,7 +158,10 @@ fn below_100_columns_the_panes_are_tabs() {
     assert!(screen(&mut model, (80, 24)).contains("├─ Snapshots 5 ─ Activity (tab)"));
     press(&mut model, "tab tab");
     assert_eq!(model.focus, Pane::Sandboxes);
-    assert!(screen(&mut model, (80, 24)).contains("├─ Activity ─ Snapshots (tab)"), "the one that was there last");
+    assert!(
+        screen(&mut model, (80, 24)).contains("├─ Activity ─ Snapshots (tab)"),
+        "the one that was there last"
+    );
     press(&mut model, "2");
     let low = screen(&mut model, (80, 16));
     assert!(low.contains("╭─ Snapshots 5 ─ Sandboxes (tab) ─ Activity (tab)"), "{low}");
@@ -166,17 +179,34 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
         heard(Update::Event(serde_json::from_value(event).unwrap()))
     };
     let reads = |effects: &[Effect]| {
-        effects.iter().filter(|effect| matches!(effect, Effect::After(_, later) if **later == Later::Snapshots)).count()
+        effects
+            .iter()
+            .filter(
+                |effect| matches!(effect, Effect::After(_, later) if **later == Later::Snapshots),
+            )
+            .count()
     };
-    assert_eq!(reads(&update(&mut model, event("sandbox.extended", "a1b2c3d4", 1))), 0, "it is based on none");
+    assert_eq!(
+        reads(&update(&mut model, event("sandbox.extended", "a1b2c3d4", 1))),
+        0,
+        "it is based on none"
+    );
     assert_eq!(reads(&update(&mut model, event("sandbox.sleeping", "00000001", 2))), 1);
     assert_eq!(reads(&update(&mut model, heard(Update::Snapshots))), 0, "one is about to be made");
     assert_eq!(update(&mut model, Msg::SnapshotsDue), [Effect::Snapshots]);
     update(&mut model, heard(Update::Snapshots));
-    assert_eq!(reads(&update(&mut model, Msg::Snapshots(Ok(Vec::new())))), 1, "asked for while it was made");
-    for (at, what) in [event("snapshot.deleted", "gone", 3), event("patch.added", "gone", 4), heard(Update::Resync)]
-        .into_iter()
-        .enumerate()
+    assert_eq!(
+        reads(&update(&mut model, Msg::Snapshots(Ok(Vec::new())))),
+        1,
+        "asked for while it was made"
+    );
+    for (at, what) in [
+        event("snapshot.deleted", "gone", 3),
+        event("patch.added", "gone", 4),
+        heard(Update::Resync),
+    ]
+    .into_iter()
+    .enumerate()
     {
         model.reading_snapshots = (false, false);
         assert_eq!(reads(&update(&mut model, what)), 1, "{at}");
@@ -194,10 +224,21 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
 fn the_list_marks_what_waits_and_what_failed() {
     let mut model = lineage_model();
     let shown = screen(&mut model, (120, 36));
-    let row =
-        |name: &str| shown.lines().find(|line| line.split("││").next().unwrap().contains(name)).unwrap().to_owned();
-    assert!(row("00000001  one").contains("●✗") && row("00000001  one").contains("2h03  patch 3"), "{shown}");
-    assert!(row("00000002  two").contains("☾…") && row("00000002  two").contains("sleeping"), "{shown}");
+    let row = |name: &str| {
+        shown
+            .lines()
+            .find(|line| line.split("││").next().unwrap().contains(name))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(
+        row("00000001  one").contains("●✗") && row("00000001  one").contains("2h03  patch 3"),
+        "{shown}"
+    );
+    assert!(
+        row("00000002  two").contains("☾…") && row("00000002  two").contains("sleeping"),
+        "{shown}"
+    );
     assert!(row("00000003  three").contains("● 00000003"), "{shown}");
 }
 
@@ -214,9 +255,10 @@ fn details_of_a_snapshot_and_of_a_sandbox_that_is_based_on_one() {
     go_to(&mut model, "snap-0000000d");
     press(&mut model, "enter");
     let shown = screen(&mut model, (120, 60));
-    for words in
-        ["⚠ files changed while it was read; volume cache is not in it", "cache: its driver keeps it on another"]
-    {
+    for words in [
+        "⚠ files changed while it was read; volume cache is not in it",
+        "cache: its driver keeps it on another",
+    ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     press(&mut model, "esc");
@@ -248,7 +290,8 @@ fn a_snapshot_is_asked_with_name_mode_and_the_revision_that_was_seen() {
     assert_eq!((request.id.as_str(), request.revision), ("00000001", Some(3)));
     assert_eq!((request.name.as_deref(), request.mode.as_deref()), (Some("before"), Some("live")));
     assert_eq!(press(&mut model, "enter esc"), [], "asked once, and the answer is waited for");
-    let mut problem = Problem::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
+    let mut problem =
+        Problem::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::SnapshotStarted(*job, Err(problem)));
     let shown = screen(&mut model, (100, 30));
@@ -259,13 +302,17 @@ fn a_snapshot_is_asked_with_name_mode_and_the_revision_that_was_seen() {
 #[test]
 fn several_at_once_get_no_name_and_those_that_cannot_are_left_out_with_the_reason() {
     let mut world = lineage_world(now());
-    world.records.iter_mut().find(|record| record.id.as_str() == "50bac0de").unwrap().extension = "ext.bare".into();
+    world.records.iter_mut().find(|record| record.id.as_str() == "50bac0de").unwrap().extension =
+        "ext.bare".into();
     let mut model = model_of(world);
     press(&mut model, "1 /");
     type_text(&mut model, "checkpoint");
     press(&mut model, "enter * s");
     let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("50bac0de golden  left out: ext.bare cannot take or restore snapshots"), "{shown}");
+    assert!(
+        shown.contains("50bac0de golden  left out: ext.bare cannot take or restore snapshots"),
+        "{shown}"
+    );
     assert!(!shown.contains("unique among snapshots"), "{shown}");
     let effects = press(&mut model, "enter");
     assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Snapshot(..))).count(), 4);
@@ -282,7 +329,9 @@ fn what_a_backend_cannot_is_dimmed_and_says_why() {
         record.extension = "ext.bare".into();
     }
     let mut model = model_of(world);
-    for (key, words) in [("s", "cannot take or restore snapshots"), ("z", "cannot sleep"), ("w", "cannot sleep")] {
+    for (key, words) in
+        [("s", "cannot take or restore snapshots"), ("z", "cannot sleep"), ("w", "cannot sleep")]
+    {
         assert_eq!(press(&mut model, key), []);
         assert!(model.overlays.is_empty(), "{key}");
         let said = toast(&mut model);
@@ -338,14 +387,24 @@ async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
     drive.press("enter");
     drive
         .until("some bytes", |model| {
-            model.jobs.running().next().and_then(sandboxer::tui::model::Job::moved) > Some(20_000_000)
+            model.jobs.running().next().and_then(sandboxer::tui::model::Job::moved)
+                > Some(20_000_000)
         })
         .await;
-    drive.until("its row", |model| model.snapshots.all().iter().any(|view| view.record.title() == "monday")).await;
+    drive
+        .until("its row", |model| {
+            model.snapshots.all().iter().any(|view| view.record.title() == "monday")
+        })
+        .await;
     let shown = drive.screen((120, 36));
-    let row = shown.lines().find(|line| line.contains("◐ monday")).unwrap_or_else(|| panic!("{shown}"));
+    let row =
+        shown.lines().find(|line| line.contains("◐ monday")).unwrap_or_else(|| panic!("{shown}"));
     assert!(row.contains("capture") && row.contains("MiB"), "{row}");
-    assert_eq!(drive.model.snapshots.selected().unwrap().view.record.title(), "monday", "the cursor is on it");
+    assert_eq!(
+        drive.model.snapshots.selected().unwrap().view.record.title(),
+        "monday",
+        "the cursor is on it"
+    );
     drive.until("the end", |model| model.jobs.running().count() == 0).await;
     let shown = drive.screen((120, 36));
     assert!(shown.contains("✓ snapshot 50bac0de golden  monday 114.4MiB in 3.1 s"), "{shown}");
@@ -356,13 +415,18 @@ async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
 async fn a_running_snapshot_keeps_the_console_and_is_cancelled_on_request() {
     let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_millis(400)).await;
     drive.press("s enter");
-    drive.until("it runs", |model| model.jobs.running().any(|job| job.state == JobState::Running)).await;
+    drive
+        .until("it runs", |model| model.jobs.running().any(|job| job.state == JobState::Running))
+        .await;
     drive.press("q");
     assert!(drive.screen((100, 30)).contains("what was written of the archive is removed"));
     drive.press("esc 2");
     drive
         .until("its row", |model| {
-            model.snapshots.pointed().is_some_and(|view| view.record.state == SnapshotState::Creating)
+            model
+                .snapshots
+                .pointed()
+                .is_some_and(|view| view.record.state == SnapshotState::Creating)
         })
         .await;
     drive.press("c");
@@ -386,8 +450,11 @@ fn events_name_the_snapshot_and_the_patch_that_they_are_about() {
         update(&mut model, Msg::Heard(Box::new(Update::Event(event))));
     }
     let shown = screen(&mut model, (120, 36));
-    for words in ["✓ snapshot ready my-env of 00000001", "· patch added 4 on my-env", "✗ patch failed 4 on 00000001"]
-    {
+    for words in [
+        "✓ snapshot ready my-env of 00000001",
+        "· patch added 4 on my-env",
+        "✗ patch failed 4 on 00000001",
+    ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
 }
@@ -402,7 +469,10 @@ fn what_another_process_does_with_a_snapshot_is_listed_with_its_name() {
     update(&mut model, Msg::Operations(Ok(vec![copy])));
     let shown = screen(&mut model, (160, 36));
     assert!(shown.contains("copy snap-0000000a my-env"), "{shown}");
-    assert!(shown.lines().any(|line| line.contains("◆ my-env") && line.contains("copy")), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.contains("◆ my-env") && line.contains("copy")),
+        "{shown}"
+    );
     go_to(&mut model, "my-env");
     press(&mut model, "c");
     assert!(screen(&mut model, (120, 36)).contains("It runs in process 4711 on desk-2"));
@@ -462,15 +532,22 @@ fn a_restore_shows_what_differs_what_is_missing_and_what_it_will_get() {
     let effects = press(&mut model, "enter");
     let [Effect::Restore(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((frozen.id.as_str(), frozen.revision), ("snap-0000000a", 2));
-    assert_eq!((request.name.as_deref(), request.host.as_deref()), (Some("again"), Some("sandboxer01")));
-    assert_eq!((request.ttl.as_deref(), request.strict, request.require_patches), (Some("2h"), true, true));
+    assert_eq!(
+        (request.name.as_deref(), request.host.as_deref()),
+        (Some("again"), Some("sandboxer01"))
+    );
+    assert_eq!(
+        (request.ttl.as_deref(), request.strict, request.require_patches),
+        (Some("2h"), true, true)
+    );
     // One that is not whole is said to be so.
     let mut model = lineage_model();
     go_to(&mut model, "snap-0000000d");
     press(&mut model, "r");
     let shown = screen(&mut model, (120, 36));
     assert!(
-        shown.contains("not captured: cache: its driver keeps it") && shown.contains("files changed while"),
+        shown.contains("not captured: cache: its driver keeps it")
+            && shown.contains("files changed while"),
         "{shown}"
     );
     press(&mut model, "esc");
@@ -489,22 +566,37 @@ async fn a_restore_ends_as_a_row_below_its_snapshot_and_says_which_patch_failed(
     drive.press("r");
     drive.type_text("fresh");
     drive.press("enter");
-    drive.until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0).await;
+    drive
+        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
+        .await;
     assert!(drive.model.overlays.is_empty(), "the form is closed");
     let based = |model: &Model| {
-        model.snapshots.rows().iter().filter_map(|row| row.sandbox()).any(|b| b.name.as_deref() == Some("fresh"))
+        model
+            .snapshots
+            .rows()
+            .iter()
+            .filter_map(|row| row.sandbox())
+            .any(|b| b.name.as_deref() == Some("fresh"))
     };
     drive.until("its row", based).await;
     drive
         .until("its patches", |model| {
-            model.sandboxes.all().any(|e| e.record.title() == "fresh" && e.record.patch_error.is_some())
+            model
+                .sandboxes
+                .all()
+                .any(|e| e.record.title() == "fresh" && e.record.patch_error.is_some())
         })
         .await;
     let shown = drive.screen((160, 40));
     assert!(shown.lines().any(|line| line.contains("fresh") && line.contains("✓✓✗")), "{shown}");
-    let line = shown.lines().find(|line| line.contains("⚠ restore")).unwrap_or_else(|| panic!("{shown}"));
+    let line =
+        shown.lines().find(|line| line.contains("⚠ restore")).unwrap_or_else(|| panic!("{shown}"));
     assert!(line.contains("but patch 3 failed (exit 1)"), "{line}");
-    assert_eq!(drive.model.sandboxes.selected().unwrap().record.title(), "fresh", "the list's cursor is on it");
+    assert_eq!(
+        drive.model.sandboxes.selected().unwrap().record.title(),
+        "fresh",
+        "the list's cursor is on it"
+    );
 }
 
 #[tokio::test]
@@ -512,7 +604,9 @@ async fn a_snapshot_that_changed_behind_the_form_is_not_restored() {
     let mut drive = Drive::new(lineage_world(real_now())).await;
     go_to(&mut drive.model, "my-env");
     drive.press("r");
-    drive.client.change_snapshot(&SnapshotId::new("snap-0000000a"), |record| record.next_patch_sequence += 1);
+    drive.client.change_snapshot(&SnapshotId::new("snap-0000000a"), |record| {
+        record.next_patch_sequence += 1
+    });
     drive.press("enter");
     drive.until("the refusal", |model| model.jobs.list().any(|job| !job.is_running())).await;
     let shown = drive.screen((100, 30));
@@ -534,33 +628,50 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     type_text(&mut model, "snap-0000000a");
     let effects = press(&mut model, "enter");
     let [Effect::DeleteSnapshot(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((request.id.as_str(), request.revision, request.force), ("snap-0000000a", Some(2), true));
+    assert_eq!(
+        (request.id.as_str(), request.revision, request.force),
+        ("snap-0000000a", Some(2), true)
+    );
     assert_eq!(frozen.dependants.as_ref().unwrap().len(), 5);
     assert_eq!(request.dependants, frozen.dependants, "the client judges it again");
     // One on which nothing depends: no force.
     go_to(&mut model, "nightly");
     let effects = press(&mut model, "d tab enter");
-    assert!(matches!(&effects[..], [Effect::DeleteSnapshot(_, _, request)] if !request.force), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::DeleteSnapshot(_, _, request)] if !request.force),
+        "{effects:?}"
+    );
     // A bulk leaves those in use out.
     press(&mut model, "* d");
     let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("Delete 3 snapshots?") && shown.contains("left out: it is in use: patch 1"), "{shown}");
+    assert!(
+        shown.contains("Delete 3 snapshots?") && shown.contains("left out: it is in use: patch 1"),
+        "{shown}"
+    );
     let effects = press(&mut model, "tab enter");
     assert_eq!(
-        effects.iter().filter(|effect| matches!(effect, Effect::DeleteSnapshot(_, _, r) if !r.force)).count(),
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::DeleteSnapshot(_, _, r) if !r.force))
+            .count(),
         3
     );
     // On a sandbox's row it is that sandbox.
     go_to(&mut model, "three");
     let effects = press(&mut model, "d tab enter");
-    assert!(matches!(&effects[..], [Effect::Destroy(_, frozen, _)] if frozen.id.as_str() == "00000003"), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Destroy(_, frozen, _)] if frozen.id.as_str() == "00000003"),
+        "{effects:?}"
+    );
 }
 
 #[test]
 fn more_than_five_snapshots_ask_for_their_number() {
     let mut world = lineage_world(now());
-    let source = world.records.iter().find(|record| record.id.as_str() == "50bac0de").unwrap().clone();
-    world.snapshots = (0..7).map(|n| snapshot_of(&source, &format!("snap-000000{n:02}"), None, now())).collect();
+    let source =
+        world.records.iter().find(|record| record.id.as_str() == "50bac0de").unwrap().clone();
+    world.snapshots =
+        (0..7).map(|n| snapshot_of(&source, &format!("snap-000000{n:02}"), None, now())).collect();
     world.patches.clear();
     let mut model = model_of(world);
     press(&mut model, "2 * d tab");
@@ -581,7 +692,9 @@ async fn what_came_to_depend_on_it_meanwhile_is_not_deleted_from_under_it() {
     });
     drive.press("enter");
     drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
-    let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else { panic!() };
+    let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
+        panic!()
+    };
     assert_eq!(reason, "what depends on it changed since you looked");
     assert!(drive.asked("delete").is_empty());
     // Looked at again, it goes.
@@ -601,7 +714,10 @@ fn a_rebuild_says_from_which_snapshot_and_with_what() {
     let mut model = lineage_model();
     go_to(&mut model, "one");
     press(&mut model, "B");
-    assert!(screen(&mut model, (120, 36)).contains("made again from snapshot my-env, with its 3 patches"));
+    assert!(
+        screen(&mut model, (120, 36))
+            .contains("made again from snapshot my-env, with its 3 patches")
+    );
     let effects = press(&mut model, "tab enter");
     assert!(
         matches!(&effects[..], [Effect::Recreate(_, frozen, _)] if frozen.id.as_str() == "00000001"),
@@ -614,7 +730,10 @@ fn a_rebuild_says_from_which_snapshot_and_with_what() {
     drive::list(&mut model, records);
     update(&mut model, Msg::Snapshots(Ok(Vec::new())));
     press(&mut model, "B");
-    assert!(screen(&mut model, (120, 36)).contains("its snapshot snap-000dead0 is gone: this will be refused"));
+    assert!(
+        screen(&mut model, (120, 36))
+            .contains("its snapshot snap-000dead0 is gone: this will be refused")
+    );
 }
 
 // ---- any size, any text --------------------------------------------------------------------------------------------
@@ -632,9 +751,20 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
         patch.description = Some(format!("{evil}{}", "y".repeat(240)));
         patch.script = evil.repeat(40);
     }
-    for keys in
-        ["2", "2 enter", "2 d", "2 r", "2 p", "2 p a", "2 p A", "2 j enter", "2 j j j j s", "2 j j j j w", "2 /", "2 :"]
-    {
+    for keys in [
+        "2",
+        "2 enter",
+        "2 d",
+        "2 r",
+        "2 p",
+        "2 p a",
+        "2 p A",
+        "2 j enter",
+        "2 j j j j s",
+        "2 j j j j w",
+        "2 /",
+        "2 :",
+    ] {
         for ascii in [false, true] {
             let mut model = model_of(world.clone());
             model.look.ascii = ascii;
@@ -642,12 +772,18 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
             press(&mut model, keys);
             let number = model.last_sheet;
             update(&mut model, Msg::Compared(number, Ok(Box::new(diff()))));
-            let status = FakeClient::new(world.clone()).patch_status("snap-0000000a").now_or_never().unwrap();
+            let status = FakeClient::new(world.clone())
+                .patch_status("snap-0000000a")
+                .now_or_never()
+                .unwrap();
             update(&mut model, Msg::PatchStatus("snap-0000000a".into(), status));
             for width in [0, 1, 59, 60, 61, 80, 99, 100, 101, 250] {
                 for height in [0, 1, 14, 15, 16, 19, 20, 21, 80] {
                     let buffer = draw(&mut model, (width, height));
-                    let bad = buffer.content.iter().find(|cell| cell.symbol().chars().any(char::is_control));
+                    let bad = buffer
+                        .content
+                        .iter()
+                        .find(|cell| cell.symbol().chars().any(char::is_control));
                     assert!(bad.is_none(), "{keys} {width}x{height}");
                     assert!(!ascii || drive::text(&buffer).is_ascii(), "{keys} {width}x{height}");
                 }
@@ -661,7 +797,8 @@ fn of_a_long_tree_only_the_window_is_drawn_and_the_mouse_finds_its_rows() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut world = lineage_world(now());
     let source = world.records[0].clone();
-    world.snapshots = (0..3000).map(|n| snapshot_of(&source, &format!("snap-{n:08x}"), None, now())).collect();
+    world.snapshots =
+        (0..3000).map(|n| snapshot_of(&source, &format!("snap-{n:08x}"), None, now())).collect();
     world.patches.clear();
     let mut model = model_of(world);
     update(&mut model, Msg::Resize(120, 36));
@@ -673,8 +810,14 @@ fn of_a_long_tree_only_the_window_is_drawn_and_the_mouse_finds_its_rows() {
     let worked = drive::on_cpu().saturating_sub(began);
     assert!(worked < Duration::from_secs(2), "{worked:?}");
     let screen = model.screen();
-    let at =
-        |kind, row| Msg::Mouse(MouseEvent { kind, column: screen.snapshots.x + 4, row, modifiers: KeyModifiers::NONE });
+    let at = |kind, row| {
+        Msg::Mouse(MouseEvent {
+            kind,
+            column: screen.snapshots.x + 4,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
     update(&mut model, at(MouseEventKind::Down(MouseButton::Left), screen.snapshots.y + 2));
     assert_eq!(model.snapshots.index(), model.snapshots.offset() + 2);
     press(&mut model, "1");

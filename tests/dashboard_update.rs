@@ -88,14 +88,19 @@ fn selected(model: &Model) -> String {
 }
 
 fn four() -> Vec<SandboxRecord> {
-    [("aaaaaaaa", "delta", 40), ("bbbbbbbb", "alpha", 30), ("cccccccc", "gamma", 20), ("dddddddd", "beta", 10)]
-        .into_iter()
-        .map(|(id, name, ago)| {
-            let mut record = record(id, Some(name), "compose-e2e", "local", State::Ready, now());
-            record.created_at = now().minus_seconds(ago);
-            record
-        })
-        .collect()
+    [
+        ("aaaaaaaa", "delta", 40),
+        ("bbbbbbbb", "alpha", 30),
+        ("cccccccc", "gamma", 20),
+        ("dddddddd", "beta", 10),
+    ]
+    .into_iter()
+    .map(|(id, name, ago)| {
+        let mut record = record(id, Some(name), "compose-e2e", "local", State::Ready, now());
+        record.created_at = now().minus_seconds(ago);
+        record
+    })
+    .collect()
 }
 
 /// Targets and revisions of the destroys among effects.
@@ -127,7 +132,14 @@ fn cursor_and_marks_follow_the_id_through_sort_filter_and_refresh() {
     // A refresh in another order, with a new one on top.
     let mut records = four();
     records.reverse();
-    records.push(record("eeeeeeee", None, "compose-e2e", "local", State::Ready, now().plus_seconds(5)));
+    records.push(record(
+        "eeeeeeee",
+        None,
+        "compose-e2e",
+        "local",
+        State::Ready,
+        now().plus_seconds(5),
+    ));
     list(&mut model, records);
     assert_eq!(selected(&model), "cccccccc");
     // Hidden by a filter, then back.
@@ -135,7 +147,10 @@ fn cursor_and_marks_follow_the_id_through_sort_filter_and_refresh() {
     assert_eq!(selected(&model), "bbbbbbbb");
     model.sandboxes.set_filter(Filter::default());
     assert_eq!(selected(&model), "cccccccc");
-    assert_eq!(model.sandboxes.marks().iter().map(SandboxId::as_str).collect::<Vec<_>>(), ["cccccccc"]);
+    assert_eq!(
+        model.sandboxes.marks().iter().map(SandboxId::as_str).collect::<Vec<_>>(),
+        ["cccccccc"]
+    );
 }
 
 #[test]
@@ -148,7 +163,8 @@ fn one_changed_record_moves_nothing_but_itself() {
     newer.name = Some("zeta".to_owned());
     model.sandboxes.set_sort(Sort { key: SortKey::Name, descending: false });
     update(&mut model, Msg::Got(newer.id.clone(), Ok(Box::new(Entry::new(newer)))));
-    let order: Vec<&str> = model.sandboxes.shown().iter().filter_map(|entry| entry.record.name.as_deref()).collect();
+    let order: Vec<&str> =
+        model.sandboxes.shown().iter().filter_map(|entry| entry.record.name.as_deref()).collect();
     assert_eq!(order, ["alpha", "delta", "gamma", "zeta"]);
     assert_eq!(selected(&model), "aaaaaaaa");
     // An older answer that comes late changes nothing.
@@ -183,7 +199,10 @@ fn the_dialog_acts_on_exactly_what_it_named() {
     }
     list(&mut model, records);
     let effects = press(&mut model, "tab enter");
-    assert_eq!(destroyed(&effects), [("dddddddd".to_owned(), Some(3)), ("cccccccc".to_owned(), Some(3))]);
+    assert_eq!(
+        destroyed(&effects),
+        [("dddddddd".to_owned(), Some(3)), ("cccccccc".to_owned(), Some(3))]
+    );
     assert_eq!(model.jobs.running().count(), 2);
     assert!(model.sandboxes.marks().is_empty());
 }
@@ -264,7 +283,8 @@ fn quit_asks_while_jobs_run_and_leaves_when_they_ended() {
     assert!(model.leaving.is_none());
     // Waiting: the end of the job is the end of the console.
     assert_eq!(press(&mut model, "q tab enter"), []);
-    let effects = update(&mut model, Msg::Ended(job, Err(Problem::new(Code::OperationFailed, "no"))));
+    let effects =
+        update(&mut model, Msg::Ended(job, Err(Problem::new(Code::OperationFailed, "no"))));
     assert!(effects.contains(&Effect::Quit));
 }
 
@@ -278,7 +298,10 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
     let started = Started { operation: Some(operation.clone()), sandbox: four().remove(3) };
     let effects = update(&mut model, Msg::Started(job, Ok(Box::new(started))));
     assert!(effects.contains(&Effect::Cancel(job, operation)));
-    let effects = update(&mut model, Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed").into())));
+    let effects = update(
+        &mut model,
+        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed").into())),
+    );
     assert!(effects.contains(&Effect::Quit));
     assert!(matches!(model.jobs.get(job).unwrap().state, JobState::Undone(_)));
 }
@@ -347,7 +370,8 @@ fn event(seq: u64, id: &str) -> Msg {
 #[test]
 fn events_are_gathered_and_a_storm_is_one_list() {
     let mut model = model_of(four());
-    let effects: Vec<Effect> = (0..20).flat_map(|seq| update(&mut model, event(seq + 1, "aaaaaaaa"))).collect();
+    let effects: Vec<Effect> =
+        (0..20).flat_map(|seq| update(&mut model, event(seq + 1, "aaaaaaaa"))).collect();
     assert_eq!(effects.len(), 1, "one reminder for all of them");
     assert_eq!(update(&mut model, Msg::FetchDue), [Effect::Get("aaaaaaaa".into())]);
     for number in 0..40 {
@@ -390,7 +414,10 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
     update(&mut model, Msg::Heard(Box::new(Update::Progress(progress))));
     assert_eq!(model.jobs.list().len(), 2);
     let sandbox = record("12345678", None, "sandbox-canary", "local", State::Requested, now());
-    update(&mut model, Msg::Started(*job, Ok(Box::new(Started { operation: Some(operation), sandbox }))));
+    update(
+        &mut model,
+        Msg::Started(*job, Ok(Box::new(Started { operation: Some(operation), sandbox }))),
+    );
     assert_eq!(model.jobs.list().len(), 1);
     assert_eq!(model.jobs.get(*job).unwrap().stage.as_ref().unwrap().0, "prepare");
     assert_eq!(selected(&model), "12345678", "the cursor is on the new one");
@@ -419,9 +446,14 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
     assert!(form(&mut model).fields.list[4].error.as_deref().unwrap().contains("no unit"));
     assert_eq!(form(&mut model).plan, Plan::Unasked);
     let effects = type_text(&mut model, "h");
-    assert!(matches!(&effects[..], [Effect::After(..)]), "a plan is asked for after a pause: {effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::After(..)]),
+        "a plan is asked for after a pause: {effects:?}"
+    );
     let effects = press(&mut model, "enter enter");
-    let [Effect::Create(_, request)] = &effects[..] else { panic!("one create for two keys: {effects:?}") };
+    let [Effect::Create(_, request)] = &effects[..] else {
+        panic!("one create for two keys: {effects:?}")
+    };
     assert_eq!(request.inputs, BTreeMap::from([("repo".to_owned(), "/srv/app".to_owned())]));
     assert_eq!(request.ttl.as_deref(), Some("4h"));
 }
@@ -439,7 +471,10 @@ fn a_refusal_stands_at_the_field_that_it_names() {
     update(&mut model, Msg::Started(*job, Err(problem)));
     let form = form(&mut model);
     assert_eq!(form.fields.list[form.fields.focus].label(), "name");
-    assert_eq!(form.fields.list[form.fields.focus].error.as_deref(), Some("the name is taken (choose another)"));
+    assert_eq!(
+        form.fields.list[form.fields.focus].error.as_deref(),
+        Some("the name is taken (choose another)")
+    );
     assert!(!form.submitting);
 }
 
@@ -463,7 +498,8 @@ fn the_filter_takes_words_and_fields() {
         ("nothing", ""),
     ] {
         model.sandboxes.set_filter(Filter::parse(filter));
-        let shown: Vec<&str> = model.sandboxes.shown().iter().map(|entry| entry.record.id.as_str()).collect();
+        let shown: Vec<&str> =
+            model.sandboxes.shown().iter().map(|entry| entry.record.id.as_str()).collect();
         assert_eq!(shown.join(" "), expected, "{filter}");
     }
 }
@@ -497,14 +533,19 @@ impl Drive {
         });
         let (queue, inbox) = mpsc::channel(1024);
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
-        let mut model = Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
+        let mut model =
+            Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
         update(&mut model, Msg::Resize(120, 36));
         model.reading = (true, false);
         let mut drive = Self { model, client, effects, inbox, quit: false };
         for effect in start(&drive.model) {
             drive.effects.run(effect);
         }
-        drive.until("the list and the hosts", |model| model.sandboxes.load == Load::Ready && model.listening).await;
+        drive
+            .until("the list and the hosts", |model| {
+                model.sandboxes.load == Load::Ready && model.listening
+            })
+            .await;
         drive
     }
 
@@ -526,13 +567,18 @@ impl Drive {
         let limit = tokio::time::Instant::now() + Duration::from_secs(30);
         while !done(&self.model) {
             let msg = tokio::time::timeout_at(limit, self.inbox.recv()).await;
-            let Ok(Some(msg)) = msg else { panic!("waited in vain for {what}: {:#?}", self.model.toast) };
+            let Ok(Some(msg)) = msg else {
+                panic!("waited in vain for {what}: {:#?}", self.model.toast)
+            };
             self.take(msg);
         }
     }
 
     async fn jobs_end(&mut self) {
-        self.until("the jobs' end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0).await;
+        self.until("the jobs' end", |model| {
+            model.jobs.list().len() > 0 && model.jobs.running().count() == 0
+        })
+        .await;
     }
 }
 
@@ -591,13 +637,22 @@ async fn a_panic_in_a_task_is_a_failed_job() {
 async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
     let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
     drive.press("space space d");
-    drive.client.change(&"dddddddd".into(), EventKind::SandboxFailed, |record| record.state = State::Failed);
+    drive.client.change(&"dddddddd".into(), EventKind::SandboxFailed, |record| {
+        record.state = State::Failed
+    });
     drive.press("tab enter");
     drive.jobs_end().await;
-    let states: BTreeMap<String, JobState> =
-        drive.model.jobs.list().map(|job| (job.sandbox.as_ref().unwrap().to_string(), job.state.clone())).collect();
+    let states: BTreeMap<String, JobState> = drive
+        .model
+        .jobs
+        .list()
+        .map(|job| (job.sandbox.as_ref().unwrap().to_string(), job.state.clone()))
+        .collect();
     assert_eq!(states["cccccccc"], JobState::Succeeded);
-    assert_eq!(states["dddddddd"], JobState::Skipped("it changed since you looked, from ready to failed".to_owned()));
+    assert_eq!(
+        states["dddddddd"],
+        JobState::Skipped("it changed since you looked, from ready to failed".to_owned())
+    );
     // Beside what is looked at again from time to time.
     let asked = drive.client.asked.lock().unwrap().clone();
     let acted: Vec<_> = asked.iter().filter(|asked| !asked.starts_with("services ")).collect();
@@ -612,7 +667,14 @@ async fn what_another_process_creates_shows_within_a_second() {
     for number in 0..5 {
         let began = std::time::Instant::now();
         let id = format!("0ther00{number}");
-        drive.client.insert(record(&id, None, "compose-e2e", "local", State::Requested, real_now()));
+        drive.client.insert(record(
+            &id,
+            None,
+            "compose-e2e",
+            "local",
+            State::Requested,
+            real_now(),
+        ));
         drive.until("the new row", |model| model.sandboxes.len() == number + 1).await;
         took.push(began.elapsed());
     }
@@ -625,7 +687,8 @@ async fn the_console_stays_up_with_every_host_down() {
     let mut drive = Drive::new(Scenario { hosts, ..world(real_now()) }).await;
     drive
         .until("the hosts' verdicts", |model| {
-            model.hosts.list.len() == 3 && model.hosts.list.iter().all(|host| host.view.state == HostState::Down)
+            model.hosts.list.len() == 3
+                && model.hosts.list.iter().all(|host| host.view.state == HostState::Down)
         })
         .await;
     assert_eq!(drive.model.sandboxes.len(), 7);
@@ -636,7 +699,9 @@ async fn the_console_stays_up_with_every_host_down() {
 async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
     let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
     drive.press("d tab enter");
-    drive.until("the job runs", |model| model.jobs.list().any(|job| job.state == JobState::Running)).await;
+    drive
+        .until("the job runs", |model| model.jobs.list().any(|job| job.state == JobState::Running))
+        .await;
     drive.press("c tab enter");
     drive.jobs_end().await;
     assert!(matches!(drive.model.jobs.list().next().unwrap().state, JobState::Undone(_)));
@@ -650,7 +715,8 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         let mut model = model_of(four());
         press(&mut model, "d tab enter");
         let job = model.jobs.running().next().unwrap().id;
-        let started = Started { operation: Some(OperationId::from_random(5)), sandbox: four().remove(3) };
+        let started =
+            Started { operation: Some(OperationId::from_random(5)), sandbox: four().remove(3) };
         update(&mut model, Msg::Started(job, Ok(Box::new(started))));
         press(&mut model, "J c tab enter");
         assert_eq!(model.jobs.get(job).unwrap().state, JobState::Cancelling);
@@ -663,15 +729,28 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
     };
     let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed").into()));
     assert!(
-        matches!(state, JobState::Undone(_)) && text.contains("undone after") && text.contains("nothing was removed")
+        matches!(state, JobState::Undone(_))
+            && text.contains("undone after")
+            && text.contains("nothing was removed")
     );
-    let cut: Problem = CancelOutcome::Stopped.fault("it was cut off").hint("`sandboxer destroy X` finishes it").into();
+    let cut: Problem = CancelOutcome::Stopped
+        .fault("it was cut off")
+        .hint("`sandboxer destroy X` finishes it")
+        .into();
     let (state, text, problem) = ended(Err(cut));
     assert_eq!(state.word(), "stopped, may be half done");
-    assert!(text.contains("may be half done: it was cut off; `sandboxer destroy X` finishes it"), "{text}");
+    assert!(
+        text.contains("may be half done: it was cut off; `sandboxer destroy X` finishes it"),
+        "{text}"
+    );
     assert!(problem.is_some(), "enter on it leads to the error and its hint");
     let (state, text, _) = ended(Ok(Box::new(four().remove(3))));
-    assert!(state == JobState::DoneAnyway && text.contains("done anyway in") && text.contains("too late"), "{text}");
+    assert!(
+        state == JobState::DoneAnyway
+            && text.contains("done anyway in")
+            && text.contains("too late"),
+        "{text}"
+    );
     // Nobody says that it is as before.
     let (state, ..) = ended(Err(Problem::new(Code::Cancelled, "cancelled")));
     assert!(matches!(state, JobState::Stopped(_)));
@@ -679,11 +758,11 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
 
 #[test]
 fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
-    let output =
-        "podman run --name=web -d --label a=b --label c=d localhost/nosuch\nError: connection refused\nexit code: 125";
+    let output = "podman run --name=web -d --label a=b --label c=d localhost/nosuch\nError: connection refused\nexit code: 125";
     let mut failed = four().remove(3);
     failed.state = State::Failed;
-    failed.failure = Some(Failure { step: "up".to_owned(), exit_status: Some(125), output: output.to_owned() });
+    failed.failure =
+        Some(Failure { step: "up".to_owned(), exit_status: Some(125), output: output.to_owned() });
     let mut records = four();
     records[3] = failed.clone();
     let mut model = model_of(records);
@@ -692,7 +771,11 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
     }
     let is_output = |model: &Model| match model.overlays.last() {
         Some(Overlay::Page(page)) => {
-            assert!(page.text.starts_with("Error: connection refused\n"), "why comes first: {}", page.text);
+            assert!(
+                page.text.starts_with("Error: connection refused\n"),
+                "why comes first: {}",
+                page.text
+            );
             assert!(page.text.contains("podman run --name=web … (6 more words)"), "{}", page.text);
             assert!(page.title.contains("step up, exit 125"), "{}", page.title);
             true
@@ -703,11 +786,16 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
     assert!(is_output(&model));
     press(&mut model, "esc");
     // A job of it failed: its line leads to the error, and that to the output.
-    let job = model.jobs.start(OperationKind::Create, Some(failed.id.clone()), "a".to_owned(), model.now);
+    let job =
+        model.jobs.start(OperationKind::Create, Some(failed.id.clone()), "a".to_owned(), model.now);
     let problem = Problem::new(Code::OperationFailed, "the stack could not be started");
     update(&mut model, Msg::Ended(job, Err(problem)));
     press(&mut model, "5 g enter");
-    assert!(matches!(model.overlays.last(), Some(Overlay::Error(..))), "{:?}", model.overlays.last());
+    assert!(
+        matches!(model.overlays.last(), Some(Overlay::Error(..))),
+        "{:?}",
+        model.overlays.last()
+    );
     press(&mut model, "l");
     assert!(is_output(&model));
     // One without a sandbox has its own output.

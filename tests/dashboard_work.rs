@@ -96,7 +96,8 @@ fn labels_are_set_removed_and_protected_in_one_form() {
     let requests = labels_asked(&press(&mut model, "enter"));
     let [request] = &requests[..] else { panic!("{requests:?}") };
     assert_eq!((request.id.as_str(), request.revision), ("a1b2c3d4", Some(3)));
-    let set: Vec<String> = request.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let set: Vec<String> =
+        request.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(set, ["protect=true", "zone=eu west"]);
     assert_eq!(request.remove.iter().collect::<Vec<_>>(), ["team"]);
     assert_eq!(press(&mut model, "enter p x"), [], "asked once, and not changed under way");
@@ -113,7 +114,8 @@ fn nothing_changed_asks_nothing_and_esc_leaves_without_a_trace() {
 
 #[tokio::test]
 async fn a_conflict_is_shown_and_asked_again_after_a_look() {
-    let records = ["aaaaaaaa", "bbbbbbbb"].map(|id| record(id, None, "x", "local", State::Ready, real_now()));
+    let records =
+        ["aaaaaaaa", "bbbbbbbb"].map(|id| record(id, None, "x", "local", State::Ready, real_now()));
     let mut drive = Drive::new(Scenario { records: records.to_vec(), ..Scenario::default() }).await;
     drive.press("* L p");
     drive.client.change(&"bbbbbbbb".into(), EventKind::SandboxExtended, |_| {});
@@ -125,9 +127,14 @@ async fn a_conflict_is_shown_and_asked_again_after_a_look() {
         })
         .await;
     let shown = drive.screen((100, 30));
-    assert!(shown.contains("✗ bbbbbbbb  bbbbbbbb changed") && shown.contains("✓ aaaaaaaa  written"), "{shown}");
+    assert!(
+        shown.contains("✗ bbbbbbbb  bbbbbbbb changed") && shown.contains("✓ aaaaaaaa  written"),
+        "{shown}"
+    );
     drive
-        .until("the newer record", |model| model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision == 4)
+        .until("the newer record", |model| {
+            model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision == 4
+        })
         .await;
     drive.press("r enter");
     drive.until("the end", |model| model.overlays.is_empty()).await;
@@ -147,9 +154,15 @@ fn a_shell_asks_where_and_the_workspace_comes_first() {
     assert_eq!(press(&mut model, "!"), []);
     insta::assert_snapshot!("shell_where_80x24", screen(&mut model, (80, 24)));
     let workspace = ShellRequest { id: "5d20aa17".to_owned(), service: None };
-    assert_eq!(press(&mut model, "enter"), [Effect::Shell(Box::new(workspace), "checkout".to_owned())]);
+    assert_eq!(
+        press(&mut model, "enter"),
+        [Effect::Shell(Box::new(workspace), "checkout".to_owned())]
+    );
     let service = ShellRequest { id: "5d20aa17".to_owned(), service: Some("db".to_owned()) };
-    assert_eq!(press(&mut model, "! G k j enter"), [Effect::Shell(Box::new(service), "checkout db".to_owned())]);
+    assert_eq!(
+        press(&mut model, "! G k j enter"),
+        [Effect::Shell(Box::new(service), "checkout db".to_owned())]
+    );
     // Without services there is nothing to ask.
     go_to(&mut model, "demo");
     assert!(matches!(&press(&mut model, "!")[..], [Effect::Shell(..)]));
@@ -166,7 +179,8 @@ fn how_a_shell_ended_is_told() {
         update(&mut model, Msg::ShellEnded("x".to_owned(), end));
         assert_eq!(model.toast.take().unwrap().text, words);
     }
-    let mut problem = Problem::new(Code::HostUnreachable, "the connection of the shell in x failed");
+    let mut problem =
+        Problem::new(Code::HostUnreachable, "the connection of the shell in x failed");
     problem.causes = vec!["ssh: connect to host x port 22: Connection refused".to_owned()];
     update(&mut model, Msg::ShellEnded("x".to_owned(), ShellEnd::Failed(problem)));
     let shown = screen(&mut model, (100, 30));
@@ -195,13 +209,19 @@ fn what_other_processes_do_is_listed_with_who_and_where() {
     update(&mut model, Msg::Operations(Ok(elsewhere(now()))));
     let shown = screen(&mut model, (160, 36));
     assert!(shown.contains("1 running"), "{shown}");
-    assert!(shown.contains("recreate 77fe01aa  40s  in process 4711 on desk-2, for atm:nightly"), "{shown}");
+    assert!(
+        shown.contains("recreate 77fe01aa  40s  in process 4711 on desk-2, for atm:nightly"),
+        "{shown}"
+    );
     press(&mut model, "J");
     insta::assert_snapshot!("jobs_elsewhere", screen(&mut model, (120, 36)));
     press(&mut model, "c");
     insta::assert_snapshot!("cancel_elsewhere_100x30", screen(&mut model, (100, 30)));
     let effects = press(&mut model, "tab enter");
-    assert!(matches!(&effects[..], [Effect::Cancel(_, id)] if *id == OperationId::from_random(7)), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Cancel(_, id)] if *id == OperationId::from_random(7)),
+        "{effects:?}"
+    );
     assert!(model.jobs.running().all(|job| job.state == JobState::Cancelling));
     // It is no job of this console: one can leave.
     press(&mut model, "esc");
@@ -227,7 +247,11 @@ fn it_is_cancelled_from_the_list_and_from_the_activity_too() {
             press(&mut model, "j");
         }
         press(&mut model, keys);
-        assert!(screen(&mut model, (120, 36)).contains("It runs in process 4711 on desk-2, for atm:nightly"), "{keys}");
+        assert!(
+            screen(&mut model, (120, 36))
+                .contains("It runs in process 4711 on desk-2, for atm:nightly"),
+            "{keys}"
+        );
         let effects = press(&mut model, "tab enter");
         assert!(matches!(&effects[..], [Effect::Cancel(..)]), "{keys}: {effects:?}");
     }
@@ -246,7 +270,8 @@ fn a_cancel_that_is_refused_is_said_and_it_runs_on() {
 
 #[tokio::test]
 async fn operations_are_read_when_a_record_tells_of_a_new_one() {
-    let mut drive = Drive::new(Scenario { operations: elsewhere(real_now()), ..world(real_now()) }).await;
+    let mut drive =
+        Drive::new(Scenario { operations: elsewhere(real_now()), ..world(real_now()) }).await;
     drive.until("the operations", |model| model.jobs.running().count() == 1).await;
     let job = drive.model.jobs.running().next().unwrap();
     assert_eq!(job.elsewhere.as_ref().unwrap().pid, 4711);
@@ -262,7 +287,9 @@ async fn operations_are_read_when_a_record_tells_of_a_new_one() {
 /// for them.
 #[test]
 fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
-    for (kind, sandbox) in [(OperationKind::Patch, Some("a1b2c3d4".into())), (OperationKind::Check, None)] {
+    for (kind, sandbox) in
+        [(OperationKind::Patch, Some("a1b2c3d4".into())), (OperationKind::Check, None)]
+    {
         let mut model = world_model();
         update(&mut model, Msg::Operations(Ok(Vec::new())));
         let heard = |model: &mut Model| update(model, Msg::Heard(Box::new(Update::Operations)));
@@ -291,7 +318,11 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         assert_eq!(update(&mut model, Msg::Operations(Ok(vec![ended.clone()]))), gets);
         assert_eq!(model.jobs.running().count(), 0);
         let line = model.activity.line(0).unwrap();
-        assert!(line.text.contains("may be half done: the script was cut off; look at it  by atm:nightly"), "{line:?}");
+        assert!(
+            line.text
+                .contains("may be half done: the script was cut off; look at it  by atm:nightly"),
+            "{line:?}"
+        );
         assert_eq!(
             model.toast.as_ref().is_some_and(|toast| toast.text == line.text),
             sandbox.is_some(),
@@ -318,17 +349,25 @@ fn an_own_operation_is_not_taken_for_another_processs() {
 async fn services_are_asked_for_where_something_is_ready_and_never_twice_at_once() {
     let mut drive = Drive::new(world(real_now())).await;
     let client = drive.client.clone();
-    let times = || client.asked.lock().unwrap().iter().filter(|asked| asked.starts_with("services")).count();
+    let times = || {
+        client.asked.lock().unwrap().iter().filter(|asked| asked.starts_with("services")).count()
+    };
     drive.until_so("the question to each host", || times() >= 3).await;
     drive.go_on(Duration::from_millis(100)).await;
     let mut asked = drive.asked("services");
     asked.sort();
-    assert_eq!(asked, ["services coulombcore", "services local", "services sandboxer01"], "not the one that is down");
+    assert_eq!(
+        asked,
+        ["services coulombcore", "services local", "services sandboxer01"],
+        "not the one that is down"
+    );
     // While one is under way the next ones are one.
     let name = sandboxer::domain::name::HostName::new("local");
     let view = host("local", HostState::Up, None);
     let effects: Vec<Effect> = (0..3)
-        .flat_map(|_| update(&mut drive.model, Msg::HostChecked(name.clone(), Ok(Box::new(view.clone())))))
+        .flat_map(|_| {
+            update(&mut drive.model, Msg::HostChecked(name.clone(), Ok(Box::new(view.clone()))))
+        })
         .filter(|effect| matches!(effect, Effect::RefreshServices(_)))
         .collect();
     assert_eq!(effects, [Effect::RefreshServices(name.clone())]);
@@ -388,8 +427,11 @@ fn the_documented_keys_are_the_tables() {
     let map = sandboxer::tui::keymap::Keymap::new(&std::collections::BTreeMap::new()).unwrap();
     let mut text = "# Keys of the dashboard\n\nPrinted from its table of keys. An action is put on other keys in the configuration, by its name:\n`dashboard: {keys: {destroy: \"ctrl-x\"}}`.\n".to_owned();
     for mode in Mode::ALL {
-        write!(text, "\n## {}\n\n| key | action | does |\n| --- | --- | --- |\n", mode.title()).unwrap();
-        for row in sandboxer::tui::keymap::TABLE.iter().filter(|row| row.modes.contains(mode) && !row.action.is_later())
+        write!(text, "\n## {}\n\n| key | action | does |\n| --- | --- | --- |\n", mode.title())
+            .unwrap();
+        for row in sandboxer::tui::keymap::TABLE
+            .iter()
+            .filter(|row| row.modes.contains(mode) && !row.action.is_later())
         {
             let keys = map.spelled(*mode, row.action).replace('|', "\\|");
             let keys = keys.split(' ').map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" ");
@@ -406,7 +448,8 @@ fn the_documented_keys_are_the_tables() {
 
 #[tokio::test]
 async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
-    let mut drive = Drive::new(Scenario { records: many(3, real_now()), ..Scenario::default() }).await;
+    let mut drive =
+        Drive::new(Scenario { records: many(3, real_now()), ..Scenario::default() }).await;
     drive.effects.begin_nothing();
     drive.press("* d tab enter");
     drive

@@ -31,7 +31,8 @@ fn console(bench: &Bench) -> Console {
 fn plain_console(bench: &Bench) -> Console {
     let (config, data, home) = (bench.path("config.yaml"), bench.data(), bench.home());
     let profiles = bench.path("profiles");
-    let env: [(&str, &Path); 3] = [("SANDBOXER_CONFIG", &config), ("SANDBOXER_DATA_DIR", &data), ("HOME", &home)];
+    let env: [(&str, &Path); 3] =
+        [("SANDBOXER_CONFIG", &config), ("SANDBOXER_DATA_DIR", &data), ("HOME", &home)];
     let console = Console::start(&["--profiles-dir", profiles.to_str().unwrap()], &env, 140, 44);
     console.wait_for("Sandboxes");
     console
@@ -42,7 +43,8 @@ fn pick(console: &mut Console, profile: &str) {
     let title = format!("New sandbox: {profile}");
     loop {
         let chosen = |text: &str| text.lines().find(|line| line.contains('▌')).map(str::to_owned);
-        let row = chosen(&console.wait_until("a chosen profile", |text| chosen(text).is_some())).unwrap();
+        let row =
+            chosen(&console.wait_until("a chosen profile", |text| chosen(text).is_some())).unwrap();
         if row.split_whitespace().any(|word| word == profile) {
             break;
         }
@@ -84,7 +86,8 @@ fn field(console: &mut Console, label: &str) {
 
 fn only(bench: &Bench) -> Value {
     let records = bench.stored();
-    let alive: Vec<_> = records.into_iter().filter(|record| record["state"] != "destroyed").collect();
+    let alive: Vec<_> =
+        records.into_iter().filter(|record| record["state"] != "destroyed").collect();
     assert_eq!(alive.len(), 1, "{alive:#?}");
     alive.into_iter().next().unwrap()
 }
@@ -112,7 +115,9 @@ fn a_stack_is_made_looked_at_and_destroyed(host: &str) {
     pick(&mut console, "compose-e2e");
     fill(&mut console, &example(), host);
     console.keys("\r");
-    console.wait_until("a ready row", |text| text.lines().any(|line| line.contains('●') && line.contains("ready")));
+    console.wait_until("a ready row", |text| {
+        text.lines().any(|line| line.contains('●') && line.contains("ready"))
+    });
     let record = only(&bench);
     let id = text(&record["id"]);
     assert_eq!((&record["state"], &record["host"]), (&json!("ready"), &json!(host)));
@@ -127,7 +132,10 @@ fn a_stack_is_made_looked_at_and_destroyed(host: &str) {
 
     console.keys("d");
     let dialog = console.wait_for("[ Cancel ]");
-    assert!(dialog.contains(&id) && dialog.contains(host), "the dialog names its target:\n{dialog}");
+    assert!(
+        dialog.contains(&id) && dialog.contains(host),
+        "the dialog names its target:\n{dialog}"
+    );
     console.keys("\t\r");
     console.wait_until("destroyed", |text| text.contains("destroyed") && text.contains(&id));
     assert_eq!(bench.get(&id)["state"], "destroyed");
@@ -250,7 +258,8 @@ fn a_lost_terminal_finishes_a_destroy_over_ssh() {
     let record = bench.create_stack(DOCKER, &example(), &["--name", "app"]);
     let id = text(&record["id"]);
     let (config, data, home) = (bench.path("config.yaml"), bench.data(), bench.home());
-    let env: [(&str, &Path); 3] = [("SANDBOXER_CONFIG", &config), ("SANDBOXER_DATA_DIR", &data), ("HOME", &home)];
+    let env: [(&str, &Path); 3] =
+        [("SANDBOXER_CONFIG", &config), ("SANDBOXER_DATA_DIR", &data), ("HOME", &home)];
     let mut dashboard = Owned::start(&[], &env);
     dashboard.wait_for("app");
     dashboard.keys("d");

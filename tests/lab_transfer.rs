@@ -33,7 +33,8 @@ struct Host {
 }
 
 async fn host(name: &str) -> Host {
-    let lab = PathBuf::from(std::env::var_os("LAB_DIR").expect("LAB_DIR: source the lab's env file"));
+    let lab =
+        PathBuf::from(std::env::var_os("LAB_DIR").expect("LAB_DIR: source the lab's env file"));
     let root = lab.join("hosts").join(name).join("sandboxes");
     let spec = HostSpec {
         ssh: Some(name.to_owned()),
@@ -41,8 +42,11 @@ async fn host(name: &str) -> Host {
         workspace_root: root.display().to_string(),
         ..HostSpec::named(name)
     };
-    let control =
-        tempfile::Builder::new().prefix("sbx").permissions(Permissions::from_mode(0o700)).tempdir_in("/tmp").unwrap();
+    let control = tempfile::Builder::new()
+        .prefix("sbx")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in("/tmp")
+        .unwrap();
     let pool = Pool::new(vec![spec], control.path().to_owned(), None);
     let transport = pool.open(&HostName::new(name)).await.unwrap();
     let folder = tempfile::Builder::new().prefix("transfer test ").tempdir_in(root).unwrap();
@@ -88,12 +92,18 @@ fn odd_tree(root: &Path) {
         put(OsStr::new(&format!("many/{}/{n}", n % 50)), format!("file {n}").as_bytes(), 0o644);
     }
     fs::create_dir_all(root.join("empty/deep")).unwrap();
-    for (target, name) in
-        [("/etc/passwd", "out"), ("../..", "up"), ("loop", "loop"), ("nowhere", "dangling"), ("many", "inside")]
-    {
+    for (target, name) in [
+        ("/etc/passwd", "out"),
+        ("../..", "up"),
+        ("loop", "loop"),
+        ("nowhere", "dangling"),
+        ("many", "inside"),
+    ] {
         symlink(target, root.join(name)).unwrap();
     }
-    assert!(std::process::Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success()
+    );
     put(OsStr::new("node_modules/left/out"), b"x", 0o644);
     // Last: what is inside has been written.
     fs::set_permissions(root.join("readonly"), Permissions::from_mode(0o555)).unwrap();
@@ -113,7 +123,8 @@ fn told(root: &Path) -> BTreeMap<Vec<u8>, String> {
     let mut inodes: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     let mut left = vec![root.to_owned()];
     while let Some(folder) = left.pop() {
-        let mut entries: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         entries.sort();
         for path in entries {
             let name = path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec();
@@ -145,15 +156,28 @@ fn told(root: &Path) -> BTreeMap<Vec<u8>, String> {
     found
 }
 
-async fn transfer(host: &Host, source: &Path, dest: &Path, rsync: bool) -> Result<(Sent, Vec<(u64, u64)>), Fault> {
+async fn transfer(
+    host: &Host,
+    source: &Path,
+    dest: &Path,
+    rsync: bool,
+) -> Result<(Sent, Vec<(u64, u64)>), Fault> {
     let excludes = ["node_modules".to_owned()];
     let plan = plan(source, &excludes, Limits::contract()).await.unwrap();
     assert!(plan.left_out <= 1);
     let figures = Mutex::new(Vec::new());
     let on_bytes = |done: u64, of: u64| figures.lock().unwrap().push((done, of));
     let began = Instant::now();
-    let sent = send(host.transport.as_ref(), &plan, source, dest.to_str().unwrap(), rsync, &on_bytes).await?;
-    eprintln!("{}: {} bytes, {} files in {:?}", sent.method.as_str(), sent.bytes, plan.files, began.elapsed());
+    let sent =
+        send(host.transport.as_ref(), &plan, source, dest.to_str().unwrap(), rsync, &on_bytes)
+            .await?;
+    eprintln!(
+        "{}: {} bytes, {} files in {:?}",
+        sent.method.as_str(),
+        sent.bytes,
+        plan.files,
+        began.elapsed()
+    );
     Ok((sent, figures.into_inner().unwrap()))
 }
 
@@ -199,8 +223,14 @@ async fn a_full_disk_is_told_in_the_far_ends_words() {
         fs::write(source.path().join("a"), vec![1; 8_000_000]).unwrap();
         let dest = host.folder.path().join("small");
         fs::create_dir(&dest).unwrap();
-        let mount =
-            |args: &[&str]| std::process::Command::new(args[0]).args(&args[1..]).arg(&dest).status().unwrap().success();
+        let mount = |args: &[&str]| {
+            std::process::Command::new(args[0])
+                .args(&args[1..])
+                .arg(&dest)
+                .status()
+                .unwrap()
+                .success()
+        };
         assert!(mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]));
         let fault = transfer(&host, source.path(), &dest, rsync).await;
         assert!(mount(&["umount"]));
@@ -242,7 +272,8 @@ async fn dropping_it_ends_the_programs_of_both_ends() {
 fn mentions(path: &Path) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|process| {
         let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        let named = words.windows(path.as_os_str().len()).any(|part| part == path.as_os_str().as_bytes());
+        let named =
+            words.windows(path.as_os_str().len()).any(|part| part == path.as_os_str().as_bytes());
         named || fs::read_link(process.path().join("cwd")).is_ok_and(|folder| folder == path)
     })
 }
@@ -250,20 +281,28 @@ fn mentions(path: &Path) -> bool {
 #[tokio::test]
 #[ignore = "needs the lab (tests/lab/up)"]
 async fn a_probe_is_one_round_trip_and_finds_the_engine() {
-    for (name, engine, flavour) in
-        [("sandboxer01", "docker", "docker-compose-v2"), ("coulombcore", "podman", "podman-compose")]
-    {
+    for (name, engine, flavour) in [
+        ("sandboxer01", "docker", "docker-compose-v2"),
+        ("coulombcore", "podman", "podman-compose"),
+    ] {
         let host = host(name).await;
         let before = host.transport.round_trips();
         let began = Instant::now();
         let now = Time::new(jiff::Timestamp::now());
-        let probed =
-            examine(host.transport.as_ref(), ProbeRequest { inventory: true, ..ProbeRequest::new(now) }).await.unwrap();
+        let probed = examine(
+            host.transport.as_ref(),
+            ProbeRequest { inventory: true, ..ProbeRequest::new(now) },
+        )
+        .await
+        .unwrap();
         let first = began.elapsed();
         assert_eq!(host.transport.round_trips() - before, 1);
         let facts = probed.facts;
         let runtime = facts.runtimes[0].clone();
-        assert_eq!((runtime.engine.as_str(), runtime.flavour.to_string().as_str()), (engine, flavour));
+        assert_eq!(
+            (runtime.engine.as_str(), runtime.flavour.to_string().as_str()),
+            (engine, flavour)
+        );
         assert!(runtime.engine_id.is_some() && runtime.engine_version.is_some());
         assert_eq!(facts.tools.contains_key("rsync"), name == "sandboxer01");
         assert!(facts.clock_offset_s.unwrap().abs() < 5.0, "{:?}", facts.clock_offset_s);
@@ -275,7 +314,11 @@ async fn a_probe_is_one_round_trip_and_finds_the_engine() {
         };
         let began = Instant::now();
         let known = examine(host.transport.as_ref(), again).await.unwrap();
-        eprintln!("{name}: first {first:?}, known {:?}, offset {:?}", began.elapsed(), facts.clock_offset_s);
+        eprintln!(
+            "{name}: first {first:?}, known {:?}, offset {:?}",
+            began.elapsed(),
+            facts.clock_offset_s
+        );
         assert_eq!(known.facts.runtimes, facts.runtimes);
         host.pool.close().await;
     }

@@ -37,7 +37,9 @@ pub async fn examine(overrides: &Overrides, environment: &Environment, claim: bo
         checks.push(log_file(&paths.log_file));
         checks.extend(catalogue(&paths));
     }
-    let remote = config.as_ref().is_ok_and(|config| config.hosts.iter().any(|host| host.ssh_target().is_some()));
+    let remote = config
+        .as_ref()
+        .is_ok_and(|config| config.hosts.iter().any(|host| host.ssh_target().is_some()));
     let (ssh, rsync) = tokio::join!(ssh(remote), rsync());
     checks.extend([ssh, rsync, terminal(environment)]);
     match &config {
@@ -82,7 +84,12 @@ fn data_directory(dir: &Path) -> Check {
     let name = "data directory";
     let there = match writable(dir, true) {
         Ok(there) => there,
-        Err(why) => return hinted(check(name, CheckState::Failed, why), "nothing is done that cannot be written down"),
+        Err(why) => {
+            return hinted(
+                check(name, CheckState::Failed, why),
+                "nothing is done that cannot be written down",
+            );
+        }
     };
     let Ok(system) = statvfs(there) else {
         return check(name, CheckState::Ok, dir.display().to_string());
@@ -99,8 +106,14 @@ fn data_directory(dir: &Path) -> Check {
     let said = format!("{}{made}, {} free", dir.display(), Bytes(free));
     let open = there == dir && dir.metadata().is_ok_and(|found| found.mode() & 0o077 != 0);
     if open && state == CheckState::Ok {
-        let hint = format!("chmod 700 {}; the next write does it where nothing else is in there", dir.display());
-        return hinted(check(name, CheckState::Warning, format!("{said}; others may look into it")), &hint);
+        let hint = format!(
+            "chmod 700 {}; the next write does it where nothing else is in there",
+            dir.display()
+        );
+        return hinted(
+            check(name, CheckState::Warning, format!("{said}; others may look into it")),
+            &hint,
+        );
     }
     check(name, state, said)
 }
@@ -110,25 +123,34 @@ fn log_file(file: &Path) -> Check {
     match writable(file, false) {
         Ok(_) => check(name, CheckState::Ok, file.display().to_string()),
         // A log is no reason to fail.
-        Err(why) => hinted(check(name, CheckState::Warning, format!("{why}; nothing is logged")), "--log-file FILE"),
+        Err(why) => hinted(
+            check(name, CheckState::Warning, format!("{why}; nothing is logged")),
+            "--log-file FILE",
+        ),
     }
 }
 
 /// Whether a directory, or a file, can be written, or made; what of its path is there. Makes nothing.
 fn writable(path: &Path, directory: bool) -> Result<&Path, String> {
-    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(Path::new("."));
+    let there =
+        path.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(Path::new("."));
     let is_dir = there.is_dir();
     if is_dir != (directory || there != path) {
         let what = if is_dir { "a directory" } else { "no directory" };
         return Err(format!("{} is {what}", there.display()));
     }
     let wanted = if is_dir { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
-    access(there, wanted).map_err(|error| format!("{} cannot be written: {error}", there.display()))?;
+    access(there, wanted)
+        .map_err(|error| format!("{} cannot be written: {error}", there.display()))?;
     Ok(there)
 }
 
 fn catalogue(paths: &Paths) -> Vec<Check> {
-    let catalogue = Catalogue::load(Some(&paths.profiles_dir), Some(&paths.extensions_dir), &super::available());
+    let catalogue = Catalogue::load(
+        Some(&paths.profiles_dir),
+        Some(&paths.extensions_dir),
+        &super::available(),
+    );
     let mut checks = entries("profile", catalogue.profiles());
     checks.extend(entries("extension", catalogue.extensions()));
     checks
@@ -173,7 +195,9 @@ async fn rsync() -> Check {
 async fn version(program: &str, flag: &str) -> io::Result<String> {
     let mut command = Command::new(program);
     let run = command.arg(flag).stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = tokio::time::timeout(PATIENCE, run).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    let output = tokio::time::timeout(PATIENCE, run)
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
     if !output.status.success() {
         return Err(io::Error::other(output.status.to_string()));
     }
@@ -186,15 +210,25 @@ async fn version(program: &str, flag: &str) -> io::Result<String> {
 fn terminal(environment: &Environment) -> Check {
     let name = "terminal";
     if !io::stdout().is_terminal() {
-        return check(name, CheckState::Ok, "none here; the dashboard and shell need one".to_owned());
+        return check(
+            name,
+            CheckState::Ok,
+            "none here; the dashboard and shell need one".to_owned(),
+        );
     }
     let terminal = Terminal::of(environment);
     let Some(kind) = terminal.kind else {
         let message = "TERM does not say what it can; the dashboard cannot be drawn".to_owned();
-        return hinted(check(name, CheckState::Warning, message), "set TERM, such as TERM=xterm-256color");
+        return hinted(
+            check(name, CheckState::Warning, message),
+            "set TERM, such as TERM=xterm-256color",
+        );
     };
     let mut words = vec![kind.to_owned()];
-    words.extend(rustix::termios::tcgetwinsize(io::stdout()).map(|size| format!("{}x{}", size.ws_col, size.ws_row)));
+    words.extend(
+        rustix::termios::tcgetwinsize(io::stdout())
+            .map(|size| format!("{}x{}", size.ws_col, size.ws_row)),
+    );
     words.push(colours(environment, terminal.colours).to_owned());
     if terminal.utf8 {
         return check(name, CheckState::Ok, words.join(", "));
@@ -254,7 +288,9 @@ mod tests {
         };
         let environment = Environment::from_pairs([("HOME", home.path())]);
         let checks = examine(&overrides, &environment, true).await;
-        let state = |name: &str| checks.iter().find(|check| check.name == name).map(|check| check.state.as_str());
+        let state = |name: &str| {
+            checks.iter().find(|check| check.name == name).map(|check| check.state.as_str())
+        };
         for (name, expected) in [
             ("configuration", "failed"),
             ("data directory", "failed"),

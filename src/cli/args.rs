@@ -3,7 +3,10 @@
 //! Environment variables and the configuration file are not read here: a flag that was not given is `None`, and
 //! `config` fills it in.
 
-#![allow(clippy::doc_markdown, reason = "the comments of fields are the help text, which is no markdown")]
+#![allow(
+    clippy::doc_markdown,
+    reason = "the comments of fields are the help text, which is no markdown"
+)]
 
 mod inside;
 mod patches;
@@ -18,15 +21,17 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, 
 pub use inside::{ExecArgs, LogsArgs, ShellArgs};
 pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
 pub use snapshots::{
-    CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs, SnapshotArgs,
-    SnapshotRef, SnapshotsCommand,
+    CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
+    SnapshotArgs, SnapshotRef, SnapshotsCommand,
 };
 pub use upkeep::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 
 use super::complete::{self, Typed};
 use super::examples;
 use super::usage::{ParseOutcome, outcome};
-use super::values::{LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states};
+use super::values::{
+    LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states,
+};
 use crate::client::Problem;
 use crate::domain::profile::Seconds;
 use crate::domain::{Code, EventKind, State};
@@ -396,9 +401,14 @@ where
         && verb == complete::VERB
     {
         let (typed, global) = complete::read(words);
-        return Ok(Cli { global, dashboard: DashboardArgs::default(), command: Some(Command::Complete(typed)) });
+        return Ok(Cli {
+            global,
+            dashboard: DashboardArgs::default(),
+            command: Some(Command::Complete(typed)),
+        });
     }
-    let read = command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let read =
+        command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
     let mut cli = read.map_err(|error| outcome(&error, &args))?;
     match cli.settle_dashboard() {
         Some(problem) => Err(ParseOutcome::usage(problem, cli.global.json)),
@@ -444,7 +454,10 @@ impl Cli {
                 args.read_only |= self.dashboard.read_only;
                 args.theme = args.theme.take().or_else(|| self.dashboard.theme.take());
                 let json = self.global.json;
-                json.then(|| Problem::new(Code::Usage, "the dashboard has no --json").hint("sandboxer list --json"))
+                json.then(|| {
+                    Problem::new(Code::Usage, "the dashboard has no --json")
+                        .hint("sandboxer list --json")
+                })
             }
             Some(_) if self.dashboard != DashboardArgs::default() => {
                 Some(Problem::new(Code::Usage, "--read-only and --theme are the dashboard's"))

@@ -27,7 +27,11 @@ impl BulkItem {
 
 /// Prints what became of each, and ends with the status of all: 0, the one code that all failures have when all
 /// failed, else `partial`. `done` is the word for one that is done.
-pub(super) fn bulk(face: &mut Face<'_>, items: &[BulkItem], done: impl Fn(&BulkItem) -> &'static str) -> Outcome {
+pub(super) fn bulk(
+    face: &mut Face<'_>,
+    items: &[BulkItem],
+    done: impl Fn(&BulkItem) -> &'static str,
+) -> Outcome {
     let printed = print(face, items, done);
     end(face, items, printed)
 }
@@ -47,7 +51,11 @@ pub(super) fn end(face: &Face<'_>, items: &[BulkItem], printed: Result<(), Stop>
     }
 }
 
-fn print(face: &mut Face<'_>, items: &[BulkItem], done: impl Fn(&BulkItem) -> &'static str) -> Result<(), Stop> {
+fn print(
+    face: &mut Face<'_>,
+    items: &[BulkItem],
+    done: impl Fn(&BulkItem) -> &'static str,
+) -> Result<(), Stop> {
     if face.look.json {
         return face.document(items);
     }
@@ -79,7 +87,8 @@ fn summary(items: &[BulkItem]) -> Option<Problem> {
     if items.len() == 1 {
         return Some(first.clone());
     }
-    let same = problems.len() == items.len() && problems.iter().all(|problem| problem.code == first.code);
+    let same =
+        problems.len() == items.len() && problems.iter().all(|problem| problem.code == first.code);
     let code = if same { first.code.clone() } else { Code::Partial };
     let mut problem = Problem::new(code, format!("{} of {} failed", problems.len(), items.len()));
     problem.retryable = problems.iter().all(|problem| problem.retryable);

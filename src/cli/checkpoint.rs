@@ -77,7 +77,8 @@ async fn failed(face: &mut Face<'_>, mut problem: Problem, id: &SnapshotId) -> S
         problem.details["state"] = left.state.as_str().into();
         problem.details["failure"] = serde_json::to_value(&left.failure).unwrap_or_default();
         problem.details["unremoved"] = left.unremoved.into();
-    } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled) {
+    } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled)
+    {
         // Part of the error: shown with --quiet too.
         for line in record::failure(failure, face.look) {
             let _ = writeln!(face.io.stderr, "{line}");
@@ -118,7 +119,10 @@ pub(super) async fn restore(face: &mut Face<'_>, args: &RestoreArgs) -> Outcome 
             sandboxes::show(face, &ready)?;
             if !ready.not_preserved.is_empty() {
                 let counted = face.look.clean(&counted(&ready.not_preserved), 1000);
-                face.remark(&format!("warning: {} could not set {counted}; --strict fails on that", ready.host));
+                face.remark(&format!(
+                    "warning: {} could not set {counted}; --strict fails on that",
+                    ready.host
+                ));
             }
             warn_of_patches(face, &ready);
             Ok(0)

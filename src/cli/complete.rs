@@ -69,7 +69,9 @@ pub struct Typed {
 /// Reads the words; also the global options among them, which say whose records are meant.
 pub(super) fn read(words: &[OsString]) -> (Typed, Global) {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some((word, before)) = words.split_last() else { return (Typed::default(), Global::default()) };
+    let Some((word, before)) = words.split_last() else {
+        return (Typed::default(), Global::default());
+    };
     let root = command();
     let (mut verb, mut operands) = (&root, Vec::new());
     let (mut waits, mut ended) = (None, false);
@@ -88,8 +90,9 @@ pub(super) fn read(words: &[OsString]) -> (Typed, Global) {
                 waits = None;
             }
             None if !ended && word.starts_with('-') && word.len() > 1 => {
-                let (name, value) =
-                    word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+                let (name, value) = word
+                    .split_once('=')
+                    .map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
                 ended = name == "--";
                 waits = option(verb, &root, name);
                 if let (Some(arg), Some(value)) = (waits, value) {
@@ -139,19 +142,27 @@ fn kinds(arg: &Arg) -> &'static [Kind] {
 
 /// An argument as in a usage line: `--host H`, `ID`.
 fn spelling(arg: &Arg) -> String {
-    let value =
-        arg.get_value_names().and_then(|names| names.first()).map(clap::builder::Str::as_str).unwrap_or_default();
+    let value = arg
+        .get_value_names()
+        .and_then(|names| names.first())
+        .map(clap::builder::Str::as_str)
+        .unwrap_or_default();
     arg.get_long().map_or_else(|| value.to_owned(), |long| format!("--{long} {value}"))
 }
 
 /// Answers if that is what the command line asks for; the exit status. `client` is asked for only where there is something
 /// to look up; none: nothing is known.
-pub async fn complete(cli: &Cli, client: impl FnOnce() -> Option<Arc<dyn Client>>, io: &mut Io) -> Option<u8> {
+pub async fn complete(
+    cli: &Cli,
+    client: impl FnOnce() -> Option<Arc<dyn Client>>,
+    io: &mut Io,
+) -> Option<u8> {
     let Some(Command::Complete(typed)) = &cli.command else { return None };
     if typed.kinds.is_empty() {
         return Some(0);
     }
-    let titles: Vec<_> = typed.kinds.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
+    let titles: Vec<_> =
+        typed.kinds.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
     let mut text = format!("{}\n", titles.join(" or "));
     // A server would have to be asked.
     if let Some(client) = client().filter(|_| cli.global.server.is_none()) {
@@ -168,7 +179,11 @@ pub async fn complete(cli: &Cli, client: impl FnOnce() -> Option<Arc<dyn Client>
 }
 
 /// The words of a kind, and what each is.
-async fn known(kind: Kind, typed: &Typed, client: &dyn Client) -> Result<Vec<(String, String)>, Problem> {
+async fn known(
+    kind: Kind,
+    typed: &Typed,
+    client: &dyn Client,
+) -> Result<Vec<(String, String)>, Problem> {
     let mut words = Vec::new();
     let of = typed.operands.first().map(String::as_str).unwrap_or_default();
     match kind {
@@ -186,7 +201,9 @@ async fn known(kind: Kind, typed: &Typed, client: &dyn Client) -> Result<Vec<(St
         }
         Kind::Patches => {
             let patches = client.snapshot_view(of).await?.patches.into_iter();
-            words.extend(patches.map(|patch| (patch.id.to_string(), patch.description.unwrap_or_default())));
+            words.extend(
+                patches.map(|patch| (patch.id.to_string(), patch.description.unwrap_or_default())),
+            );
         }
         Kind::Services => {
             let services = client.get(of).await?.services.into_iter();
@@ -203,12 +220,20 @@ async fn known(kind: Kind, typed: &Typed, client: &dyn Client) -> Result<Vec<(St
         }
         Kind::Extensions => {
             for view in client.extensions().await? {
-                both(&mut words, view.id, "ext.", typed, view.manifest.map(|manifest| manifest.summary));
+                both(
+                    &mut words,
+                    view.id,
+                    "ext.",
+                    typed,
+                    view.manifest.map(|manifest| manifest.summary),
+                );
             }
         }
         Kind::Operations => {
             let operations = client.operations().await?.into_iter();
-            words.extend(operations.map(|one| (one.id.to_string(), format!("{}, {}", one.kind, one.state))));
+            words.extend(
+                operations.map(|one| (one.id.to_string(), format!("{}, {}", one.kind, one.state))),
+            );
         }
     }
     Ok(words)
@@ -217,14 +242,24 @@ async fn known(kind: Kind, typed: &Typed, client: &dyn Client) -> Result<Vec<(St
 /// A record is called by its name, where it has one, and by its id.
 fn called(words: &mut Vec<(String, String)>, id: &str, name: Option<&str>, about: &str) {
     words.extend(name.map(|name| (name.to_owned(), format!("{id}, {about}"))));
-    words.push((id.to_owned(), name.map_or_else(|| about.to_owned(), |name| format!("{name}, {about}"))));
+    words.push((
+        id.to_owned(),
+        name.map_or_else(|| about.to_owned(), |name| format!("{name}, {about}")),
+    ));
 }
 
 /// A recipe is called by its id without the prefix; with it by those who began so.
-fn both(words: &mut Vec<(String, String)>, id: String, prefix: &str, typed: &Typed, about: Option<String>) {
+fn both(
+    words: &mut Vec<(String, String)>,
+    id: String,
+    prefix: &str,
+    typed: &Typed,
+    about: Option<String>,
+) {
     let about = about.unwrap_or_default();
     words.extend(id.strip_prefix(prefix).map(|short| (short.to_owned(), about.clone())));
-    let begun = !typed.word.is_empty() && (typed.word.starts_with(prefix) || prefix.starts_with(&typed.word));
+    let begun = !typed.word.is_empty()
+        && (typed.word.starts_with(prefix) || prefix.starts_with(&typed.word));
     if begun || !id.starts_with(prefix) {
         words.push((id, about));
     }
@@ -244,9 +279,12 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
         }
         Shell::Fish => {
             script.extend_from_slice(include_bytes!("complete/ask.fish"));
-            for option in KINDS.iter().filter_map(|(known, _)| known.strip_prefix("--")?.split(' ').next()) {
-                let line =
-                    format!("complete -c sandboxer -n __sandboxer_knows -l {option} -r -f -a '(__sandboxer_words)'\n");
+            for option in
+                KINDS.iter().filter_map(|(known, _)| known.strip_prefix("--")?.split(' ').next())
+            {
+                let line = format!(
+                    "complete -c sandboxer -n __sandboxer_knows -l {option} -r -f -a '(__sandboxer_words)'\n"
+                );
                 script.extend_from_slice(line.as_bytes());
             }
         }
@@ -289,7 +327,8 @@ mod tests {
         fn each(command: &clap::Command, seen: &mut Vec<String>) {
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
                 // What is one of a few words, or a path, clap's scripts complete.
-                if arg.get_possible_values().is_empty() && arg.get_value_hint() == ValueHint::Other {
+                if arg.get_possible_values().is_empty() && arg.get_value_hint() == ValueHint::Other
+                {
                     seen.push(spelling(arg));
                 }
             }
@@ -297,13 +336,20 @@ mod tests {
         }
         let mut seen = Vec::new();
         each(&command(), &mut seen);
-        let known: Vec<&str> = KINDS.iter().map(|(spelling, _)| *spelling).chain(OTHERS.iter().copied()).collect();
+        let known: Vec<&str> =
+            KINDS.iter().map(|(spelling, _)| *spelling).chain(OTHERS.iter().copied()).collect();
         for spelling in &seen {
             let rows = known.iter().filter(|known| *known == spelling).count();
-            assert_eq!(rows, 1, "{spelling}: what does it name? Add it to KINDS, or to OTHERS here");
+            assert_eq!(
+                rows, 1,
+                "{spelling}: what does it name? Add it to KINDS, or to OTHERS here"
+            );
         }
         for spelling in known {
-            assert!(seen.iter().any(|seen| seen == spelling), "{spelling}: no argument is spelt so any more");
+            assert!(
+                seen.iter().any(|seen| seen == spelling),
+                "{spelling}: no argument is spelt so any more"
+            );
         }
     }
 
@@ -351,7 +397,17 @@ mod tests {
 
     #[test]
     fn the_options_that_say_whose_records_are_kept() {
-        let words = ["--data-dir", "/data", "--quiet", "list", "--config=/file", "--server", "unix:/x", "--host", ""];
+        let words = [
+            "--data-dir",
+            "/data",
+            "--quiet",
+            "list",
+            "--config=/file",
+            "--server",
+            "unix:/x",
+            "--host",
+            "",
+        ];
         let (_, global) = read(&words.map(OsString::from));
         assert_eq!(global.data_dir, Some("/data".into()));
         assert_eq!(global.config, Some("/file".into()));

@@ -61,13 +61,18 @@ pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
     let line = |view: &&SnapshotView| {
         let record = &view.record;
         let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
-        let bytes = record.archive.bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default();
+        let bytes =
+            record.archive.bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default();
         let hosts = record.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let depends = match view.dependants() {
             none if none.is_empty() => String::new(),
             some => format!(", IN USE by {}", some.join(", ")),
         };
-        let about = format!("{name}{bytes}of {} on {hosts}, {} old", record.sandbox_id, age(record.created_at, now));
+        let about = format!(
+            "{name}{bytes}of {} on {hosts}, {} old",
+            record.sandbox_id,
+            age(record.created_at, now)
+        );
         format!("{}  ({about}{depends})", record.id)
     };
     Subjects { nouns: ["snapshot", "snapshots"], lines: views.iter().map(line).collect() }
@@ -79,9 +84,19 @@ pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
     let named = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
     let text = patch.description.as_deref().map(|text| format!(", {text}")).unwrap_or_default();
     let waiting = view.sandboxes.iter().filter(|sandbox| sandbox.owes.contains(&patch.sequence));
-    let waiting: Vec<_> = waiting.map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
-    let owed = if waiting.is_empty() { String::new() } else { format!(", OWED by {}", waiting.join(", ")) };
-    let about = format!("{} of {named}{}, {} old{text}{owed}", patch.sequence, record.id, age(patch.created_at, now));
+    let waiting: Vec<_> =
+        waiting.map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
+    let owed = if waiting.is_empty() {
+        String::new()
+    } else {
+        format!(", OWED by {}", waiting.join(", "))
+    };
+    let about = format!(
+        "{} of {named}{}, {} old{text}{owed}",
+        patch.sequence,
+        record.id,
+        age(patch.created_at, now)
+    );
     Subjects { nouns: ["patch", "patches"], lines: vec![format!("{}  ({about})", patch.id)] }
 }
 
@@ -115,7 +130,8 @@ pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Resul
         Course::Go => Ok(false),
         Course::Refuse => {
             let why = question.needs_yes.as_deref().unwrap_or_default();
-            Err(Problem::new(Code::Usage, format!("{why} needs --yes where nobody can be asked")).into())
+            Err(Problem::new(Code::Usage, format!("{why} needs --yes where nobody can be asked"))
+                .into())
         }
         Course::Ask if question.about.lines.is_empty() => Ok(false),
         Course::Ask => ask(face, question).await.map(|()| true),
@@ -135,7 +151,9 @@ async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
         tty.end_line();
     }
     // A line that has no end is of somebody who was cut off.
-    if answer.ends_with(['\n', '\r']) && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+    if answer.ends_with(['\n', '\r'])
+        && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    {
         return Ok(());
     }
     Err(Problem::new(Code::Cancelled, "nothing was changed").into())
@@ -153,7 +171,8 @@ async fn answer(tty: &mut dyn Tty) -> String {
 }
 
 fn unasked(question: &Question<'_>, error: &std::io::Error) -> Problem {
-    let message = format!("{} asks on /dev/tty, which cannot be used; nothing was changed", question.verb);
+    let message =
+        format!("{} asks on /dev/tty, which cannot be used; nothing was changed", question.verb);
     let mut problem = Problem::new(Code::Usage, message).hint("--yes goes on without asking");
     problem.causes.push(error.to_string());
     problem

@@ -12,9 +12,11 @@ use crate::domain::{Code, SandboxId, SandboxRecord};
 
 pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
     if args.no_wait {
-        return Err(
-            Problem::new(Code::Usage, "--no-wait works with --server only: here this process does the work").into()
-        );
+        return Err(Problem::new(
+            Code::Usage,
+            "--no-wait works with --server only: here this process does the work",
+        )
+        .into());
     }
     let dry_run = args.dry_run;
     let request = request(args.clone())?;
@@ -92,12 +94,19 @@ fn details(known: serde_json::Value, left: &SandboxRecord) -> serde_json::Value 
 
 fn next_step(left: &SandboxRecord) -> String {
     match &left.reachability {
-        _ if !left.leftovers.is_empty() => format!("sandboxer destroy {} tries again to remove what is left", left.id),
+        _ if !left.leftovers.is_empty() => {
+            format!("sandboxer destroy {} tries again to remove what is left", left.id)
+        }
         Some(reach) if left.kept_failed => {
             format!("it was kept: {}; sandboxer destroy {} when done", reach.ssh, left.id)
         }
-        None if left.kept_failed => format!("it was kept on {}; sandboxer destroy {} when done", left.host, left.id),
-        _ => format!("nothing is left on {}; sandboxer get {} shows what was recorded", left.host, left.id),
+        None if left.kept_failed => {
+            format!("it was kept on {}; sandboxer destroy {} when done", left.host, left.id)
+        }
+        _ => format!(
+            "nothing is left on {}; sandboxer get {} shows what was recorded",
+            left.host, left.id
+        ),
     }
 }
 
@@ -150,7 +159,10 @@ fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
     fields.push(("ttl", decision.ttl_s.map_or_else(|| "none".to_owned(), table::short)));
     fields.extend(decision.quote_usd.map(|usd| ("quote", usd.to_string())));
     let preview = &decision.preview;
-    fields.push(("transfer", format!("{} in {}", table::size(preview.bytes), plural(preview.files, "file", "files"))));
+    fields.push((
+        "transfer",
+        format!("{} in {}", table::size(preview.bytes), plural(preview.files, "file", "files")),
+    ));
     if !preview.services.is_empty() {
         fields.push(("services", preview.services.join(", ")));
     }
@@ -158,7 +170,11 @@ fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
         fields.push(("rewritten", format!("{}: {}", rewrite.path, rewrite.what)));
     }
     for refusal in &preview.refusals {
-        let allow = refusal.allow.as_ref().map(|word| format!(" (compose.allow: {word})")).unwrap_or_default();
+        let allow = refusal
+            .allow
+            .as_ref()
+            .map(|word| format!(" (compose.allow: {word})"))
+            .unwrap_or_default();
         fields.push(("refused", format!("{}: {}{allow}", refusal.path, refusal.message)));
     }
     record::block(face, &fields)

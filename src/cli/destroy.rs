@@ -37,7 +37,12 @@ pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome 
             async move {
                 let record = match target {
                     Ok(record) => record,
-                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), (false, Vec::new())),
+                    Err(problem) => {
+                        return (
+                            BulkItem::new(typed.as_str(), Err(problem.clone())),
+                            (false, Vec::new()),
+                        );
+                    }
                 };
                 let ended = destroy_one(client, running, request(record, args, asked)).await;
                 let forgotten = matches!(ended, Ok((State::Forgotten, _)));
@@ -83,7 +88,10 @@ async fn destroy_one(
     let forget = request.forget;
     let left = running.finish(client.destroy(request).await?).await?;
     match left.state {
-        State::Destroyed => Ok((State::Destroyed, left.teardown.iter().filter_map(TeardownLine::left_alone).collect())),
+        State::Destroyed => Ok((
+            State::Destroyed,
+            left.teardown.iter().filter_map(TeardownLine::left_alone).collect(),
+        )),
         State::Forgotten if forget => Ok((State::Forgotten, Vec::new())),
         // Never report destroyed for something that nobody saw gone.
         state => {
@@ -111,8 +119,11 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
 }
 
 async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> Result<bool, Stop> {
-    let known = targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|record| (typed, record)));
-    let mut beginnings = known.clone().map(|(typed, one)| beginning(typed, one.id.as_str(), one.name.as_deref()));
+    let known = targets
+        .iter()
+        .filter_map(|(typed, target)| target.as_ref().ok().map(|record| (typed, record)));
+    let mut beginnings =
+        known.clone().map(|(typed, one)| beginning(typed, one.id.as_str(), one.name.as_deref()));
     let needs_yes = if args.force_protected {
         Some("--force-protected".to_owned())
     } else if args.forget {
@@ -121,7 +132,8 @@ async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> R
         beginnings.find_map(|beginning| beginning)
     };
     // There is nothing to agree to where nothing is left.
-    let records: Vec<_> = known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();
+    let records: Vec<_> =
+        known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();
     let note = args.forget.then(|| unseen(&records));
     let verb = if args.forget { "forget" } else { "destroy" };
     let about = confirm::sandboxes(&records, face.now());
@@ -132,7 +144,9 @@ async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> R
 fn unseen(records: &[&SandboxRecord]) -> String {
     let hosts: BTreeSet<_> = records.iter().map(|record| record.host.as_str()).collect();
     let hosts = hosts.into_iter().collect::<Vec<_>>().join(", ");
-    format!("Nobody will look at {hosts}: what is there goes on until the next contact with it, and is removed then.")
+    format!(
+        "Nobody will look at {hosts}: what is there goes on until the next contact with it, and is removed then."
+    )
 }
 
 pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcome {
@@ -140,7 +154,9 @@ pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcom
     let before = client.get(&args.id).await?;
     let about = confirm::sandboxes(&[&before], face.now());
     let needs_yes = Some("recreate".to_owned());
-    let asked = allow(face, &Question { verb: "recreate", note: None, about, yes: args.yes, needs_yes }).await?;
+    let asked =
+        allow(face, &Question { verb: "recreate", note: None, about, yes: args.yes, needs_yes })
+            .await?;
     let request = RecreateRequest {
         id: before.id.to_string(),
         revision: asked.then_some(before.revision),

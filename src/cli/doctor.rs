@@ -10,7 +10,11 @@ use crate::domain::text::columns;
 /// The widest a check's name and what was found get, in columns.
 const FOUND: usize = 1000;
 
-pub(super) async fn doctor(face: &mut Face<'_, ()>, args: &DoctorArgs, local: &Local<'_>) -> Outcome {
+pub(super) async fn doctor(
+    face: &mut Face<'_, ()>,
+    args: &DoctorArgs,
+    local: &Local<'_>,
+) -> Outcome {
     let checks = (local.doctor)(args.claim).await?;
     let failed = checks.iter().filter(|check| check.state == CheckState::Failed).count();
     let status = u8::from(failed > 0);
@@ -41,12 +45,18 @@ fn print(face: &mut Face<'_, ()>, checks: &[Check]) -> Result<(), Stop> {
         let space = " ".repeat(wide - columns(&name));
         let margin = " ".repeat(wide + 11);
         let mut lines = check.message.lines().map(|line| look.clean(line, FOUND));
-        face.line(format!("{state}  {name}{space}  {}", lines.next().unwrap_or_default()).trim_end())?;
+        face.line(
+            format!("{state}  {name}{space}  {}", lines.next().unwrap_or_default()).trim_end(),
+        )?;
         for line in lines {
             face.line(&format!("{margin}{line}"))?;
         }
         if let Some(hint) = &check.hint {
-            face.line(&format!("{margin}{} {}", Tone::Strong.paint("hint:", paints), look.clean(hint, FOUND)))?;
+            face.line(&format!(
+                "{margin}{} {}",
+                Tone::Strong.paint("hint:", paints),
+                look.clean(hint, FOUND)
+            ))?;
         }
     }
     Ok(())

@@ -112,7 +112,10 @@ fn show(face: &mut Face<'_>, event: &Event) -> Result<(), Stop> {
         data => data.to_string(),
     };
     let sandbox = event.sandbox_id.as_ref().map_or("-", |id| id.as_str());
-    let text = format!("{}  {:>6}  {:<20}  {sandbox:<8}  {}  {data}", event.time, event.seq, event.kind, event.actor);
+    let text = format!(
+        "{}  {:>6}  {:<20}  {sandbox:<8}  {}  {data}",
+        event.time, event.seq, event.kind, event.actor
+    );
     let line = face.look.clean(text.trim_end(), face.io.width.unwrap_or(1000));
     face.line(&line)
 }

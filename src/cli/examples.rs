@@ -36,7 +36,11 @@ const TABLE: &[Row] = &[
     ("get", &["sandboxer get my-env", "sandboxer get my-env --json | jq -r .reachability.ssh"]),
     (
         "destroy",
-        &["sandboxer destroy my-env", "sandboxer destroy my-env a1b2c3d4 --json", "sandboxer destroy a1b2 --yes"],
+        &[
+            "sandboxer destroy my-env",
+            "sandboxer destroy my-env a1b2c3d4 --json",
+            "sandboxer destroy a1b2 --yes",
+        ],
     ),
     ("recreate", &["sandboxer recreate my-env", "sandboxer recreate my-env --yes"]),
     ("sleep", &["sandboxer sleep my-env"]),
@@ -53,7 +57,13 @@ const TABLE: &[Row] = &[
     ),
     ("shell", &["sandboxer shell my-env", "sandboxer shell my-env --service db"]),
     ("logs", &["sandboxer logs my-env --tail 100", "sandboxer logs my-env --service web --follow"]),
-    ("snapshot", &["sandboxer snapshot my-env --name before-upgrade", "sandboxer snapshot my-env --mode stop"]),
+    (
+        "snapshot",
+        &[
+            "sandboxer snapshot my-env --name before-upgrade",
+            "sandboxer snapshot my-env --mode stop",
+        ],
+    ),
     (
         "restore",
         &[
@@ -67,7 +77,10 @@ const TABLE: &[Row] = &[
     ("snapshots verify", &["sandboxer snapshots verify before-upgrade"]),
     (
         "snapshots delete",
-        &["sandboxer snapshots delete before-upgrade", "sandboxer snapshots delete before-upgrade --force --yes"],
+        &[
+            "sandboxer snapshots delete before-upgrade",
+            "sandboxer snapshots delete before-upgrade --force --yes",
+        ],
     ),
     ("snapshots copy", &["sandboxer snapshots copy before-upgrade --to sandboxer01"]),
     (
@@ -80,11 +93,17 @@ const TABLE: &[Row] = &[
     ("snapshots import", &["sandboxer snapshots import base.sbx --host sandboxer01 --name base"]),
     (
         "snapshots diff",
-        &["sandboxer snapshots diff before-upgrade", "sandboxer snapshots diff before-upgrade after-upgrade --json"],
+        &[
+            "sandboxer snapshots diff before-upgrade",
+            "sandboxer snapshots diff before-upgrade after-upgrade --json",
+        ],
     ),
     (
         "snapshots prune",
-        &["sandboxer snapshots prune --keep 5 --dry-run", "sandboxer snapshots prune --keep 1 --older-than 30d --yes"],
+        &[
+            "sandboxer snapshots prune --keep 5 --dry-run",
+            "sandboxer snapshots prune --keep 1 --older-than 30d --yes",
+        ],
     ),
     ("patches", &["sandboxer patches list before-upgrade", "sandboxer patches apply my-env"]),
     ("patches list", &["sandboxer patches list before-upgrade"]),
@@ -97,7 +116,10 @@ const TABLE: &[Row] = &[
     ),
     (
         "patches remove",
-        &["sandboxer patches remove before-upgrade 3", "sandboxer patches remove before-upgrade pat-1a2b3c4d --yes"],
+        &[
+            "sandboxer patches remove before-upgrade 3",
+            "sandboxer patches remove before-upgrade pat-1a2b3c4d --yes",
+        ],
     ),
     ("patches status", &["sandboxer patches status before-upgrade"]),
     (
@@ -124,7 +146,10 @@ const TABLE: &[Row] = &[
     ("operations cancel", &["sandboxer operations cancel op-1a2b3c4d"]),
     (
         "events",
-        &["sandboxer events --since 1h --sandbox my-env", "sandboxer events --follow --kind sandbox.failed --json"],
+        &[
+            "sandboxer events --since 1h --sandbox my-env",
+            "sandboxer events --follow --kind sandbox.failed --json",
+        ],
     ),
     ("recover", &["sandboxer recover"]),
     ("doctor", &["sandboxer doctor", "sandboxer doctor --json"]),

@@ -44,7 +44,12 @@ pub(super) async fn exec(face: &mut Face<'_>, args: &ExecArgs) -> Outcome {
     let input = args.stdin.then(|| (face.io.input)());
     let begin = async {
         let id = client.get(&args.id).await?.id.to_string();
-        client.exec(ExecRequest { id, command: args.command.clone(), service: args.service.clone() }, input).await
+        client
+            .exec(
+                ExecRequest { id, command: args.command.clone(), service: args.service.clone() },
+                input,
+            )
+            .await
     };
     let pieces = look_on(face, begin).await??;
     if face.look.json { collect(face, pieces).await } else { pass_on(face, pieces).await }
@@ -85,7 +90,8 @@ async fn collect(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
         }
     };
     let truncated = stdout.more || stderr.more;
-    let result = ExecResult { exit_status: status, stdout: stdout.text(), stderr: stderr.text(), truncated };
+    let result =
+        ExecResult { exit_status: status, stdout: stdout.text(), stderr: stderr.text(), truncated };
     match face.document(&result) {
         // It ended as it ended, whether or not anybody read it.
         Err(Stop::PipeClosed) => Ok(exit_status(status)),
@@ -94,7 +100,9 @@ async fn collect(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
 }
 
 fn told(piece: Option<Result<ExecOutput, Problem>>) -> Result<ExecOutput, Problem> {
-    piece.unwrap_or_else(|| Err(Problem::new(Code::OperationFailed, "it is not known how the command ended")))
+    piece.unwrap_or_else(|| {
+        Err(Problem::new(Code::OperationFailed, "it is not known how the command ended"))
+    })
 }
 
 fn exit_status(status: i32) -> u8 {

@@ -24,7 +24,11 @@ fn row(view: &ExtensionView) -> Line {
         view.version.clone().unwrap_or_else(|| "-".to_owned()),
         manifest.map_or_else(|| "-".to_owned(), |manifest| manifest.kind.to_string()),
         source(&view.source, view.overrides_builtin),
-        remark(view.error.as_deref(), view.available, manifest.map(|manifest| manifest.summary.as_str())),
+        remark(
+            view.error.as_deref(),
+            view.available,
+            manifest.map(|manifest| manifest.summary.as_str()),
+        ),
     ];
     Line { tone: tone(view.error.is_some(), view.available), cells }
 }
@@ -36,13 +40,17 @@ pub(super) async fn show(face: &mut Face<'_>, id: &str) -> Outcome {
         return Ok(0);
     }
     let mut fields = vec![("id", view.id.clone())];
-    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    let mut add =
+        |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     add("version", view.version.clone());
     add("source", Some(source(&view.source, view.overrides_builtin)));
     add("file", view.path.clone());
     add("broken", view.error.clone());
     if view.error.is_none() && !view.available {
-        add("available", Some(format!("no: {}", view.unavailable.as_deref().unwrap_or("not in this build"))));
+        add(
+            "available",
+            Some(format!("no: {}", view.unavailable.as_deref().unwrap_or("not in this build"))),
+        );
     }
     if let Some(manifest) = &view.manifest {
         add("summary", Some(manifest.summary.clone()).filter(|summary| !summary.is_empty()));

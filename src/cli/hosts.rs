@@ -58,11 +58,13 @@ fn is_up(view: &HostView) -> Result<(), Problem> {
         HostState::Up | HostState::Slow => return Ok(()),
         HostState::Forbidden => {
             let why = view.message.as_deref().unwrap_or("forbidden by the configuration");
-            let hint = "its `forbid` in the configuration says so; nothing is done there while it stands";
+            let hint =
+                "its `forbid` in the configuration says so; nothing is done there while it stands";
             Problem::new(Code::Forbidden, format!("host {} is {why}", view.name)).hint(hint)
         }
         _ => {
-            let mut problem = Problem::new(Code::HostUnreachable, format!("no answer from {}", view.name));
+            let mut problem =
+                Problem::new(Code::HostUnreachable, format!("no answer from {}", view.name));
             problem.causes.extend(view.message.clone());
             problem.hint.clone_from(&view.hint);
             problem
@@ -76,14 +78,20 @@ async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Pr
     if names.is_empty() {
         let known = client.hosts().await?.into_iter();
         // Out of bounds means that not even a probe goes there.
-        names = known.filter(|view| view.state != HostState::Forbidden).map(|view| view.name.to_string()).collect();
+        names = known
+            .filter(|view| view.state != HostState::Forbidden)
+            .map(|view| view.name.to_string())
+            .collect();
     }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.to_ascii_lowercase()));
     Ok(names)
 }
 
-async fn probe(client: &dyn Client, names: &[String]) -> Result<Vec<(String, Result<HostView, Problem>)>, Problem> {
+async fn probe(
+    client: &dyn Client,
+    names: &[String],
+) -> Result<Vec<(String, Result<HostView, Problem>)>, Problem> {
     let names = wanted(client, names).await?;
     let probe = async |name: &String| {
         let view = client.check_host(name).await?;
@@ -130,7 +138,17 @@ fn show(face: &mut Face<'_>, views: &[HostView]) -> Result<(), Stop> {
     let rows: Vec<_> = views.iter().map(|view| row(view, now)).collect();
     table::print(
         face,
-        &["HOST", "STATE!", "SANDBOXES", "LATENCY", "SEEN", "LOAD", "MEM FREE", "DISK FREE", "REMARK"],
+        &[
+            "HOST",
+            "STATE!",
+            "SANDBOXES",
+            "LATENCY",
+            "SEEN",
+            "LOAD",
+            "MEM FREE",
+            "DISK FREE",
+            "REMARK",
+        ],
         &rows,
     )
 }
@@ -153,7 +171,8 @@ fn row(view: &HostView, now: Time) -> Line {
     let cells = vec![
         view.name.to_string(),
         view.state.to_string(),
-        view.max_sandboxes.map_or_else(|| view.sandboxes.to_string(), |max| format!("{}/{max}", view.sandboxes)),
+        view.max_sandboxes
+            .map_or_else(|| view.sandboxes.to_string(), |max| format!("{}/{max}", view.sandboxes)),
         dash(view.latency_ms.map(|ms| format!("{ms}ms"))),
         dash(view.checked_at.map(|at| format!("{} ago", age(at, now)))),
         dash(facts.map(|facts| format!("{:.2}", facts.load1))),

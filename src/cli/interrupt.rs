@@ -67,14 +67,20 @@ impl<'a> Running<'a> {
     }
 
     /// As [`Self::finish`], for what was started on a snapshot.
-    pub(super) async fn finish_snapshot(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Problem> {
+    pub(super) async fn finish_snapshot(
+        &self,
+        started: SnapshotStarted,
+    ) -> Result<SnapshotRecord, Problem> {
         let Some(operation) = started.operation else { return Ok(started.snapshot) };
         self.begin(&operation, Remedy::Recover).await?;
         self.end(&operation, self.client.finish_snapshot(&operation)).await
     }
 
     /// As [`Self::finish`], for what is tried on a host.
-    pub(super) async fn finish_deep_check(&self, operation: OperationId) -> Result<HostView, Problem> {
+    pub(super) async fn finish_deep_check(
+        &self,
+        operation: OperationId,
+    ) -> Result<HostView, Problem> {
         self.begin(&operation, Remedy::Recover).await?;
         self.end(&operation, self.client.finish_deep_check(&operation)).await
     }
@@ -113,16 +119,20 @@ impl<'a> Running<'a> {
 
     /// Returns once Ctrl-C was pressed. Only for work that [`attend`] awaits: it looks again whenever that goes on.
     pub(super) async fn asked_to_stop(&self) {
-        let asked = |_: &mut Context<'_>| if self.asked.get() { Poll::Ready(()) } else { Poll::Pending };
+        let asked =
+            |_: &mut Context<'_>| if self.asked.get() { Poll::Ready(()) } else { Poll::Pending };
         future::poll_fn(asked).await;
     }
 
     async fn cancel(&self) {
         self.asked.set(true);
-        let mut operations: Vec<_> = self.operations.borrow().iter().map(|(operation, _)| operation.clone()).collect();
+        let mut operations: Vec<_> =
+            self.operations.borrow().iter().map(|(operation, _)| operation.clone()).collect();
         if self.several.get() {
             let known = self.client.operations().await.unwrap_or_default();
-            let ours = |one: &Operation| one.state == OperationState::Running && one.pid == std::process::id();
+            let ours = |one: &Operation| {
+                one.state == OperationState::Running && one.pid == std::process::id()
+            };
             operations.extend(known.into_iter().filter(ours).map(|one| one.id));
         }
         for operation in operations {
@@ -133,7 +143,10 @@ impl<'a> Running<'a> {
 
     /// What may be left when nobody waits for the end of what was cancelled.
     fn abandoned(&self) -> Problem {
-        let problem = Problem::new(Code::Cancelled, "left before the cancel had ended: what it began may be half done");
+        let problem = Problem::new(
+            Code::Cancelled,
+            "left before the cancel had ended: what it began may be half done",
+        );
         let operations = self.operations.borrow();
         let doomed = operations.iter().filter_map(|(_, remedy)| match remedy {
             Remedy::Destroy(id) => Some(id.to_string()),
@@ -196,7 +209,10 @@ pub(super) async fn attend<T>(
 /// Awaits something that changes nothing; Ctrl-C just ends it.
 ///
 /// Errors: `cancelled`.
-pub(super) async fn look_on<T>(face: &mut Face<'_>, work: impl Future<Output = T>) -> Result<T, Stop> {
+pub(super) async fn look_on<T>(
+    face: &mut Face<'_>,
+    work: impl Future<Output = T>,
+) -> Result<T, Stop> {
     tokio::select! {
         ended = work => Ok(ended),
         Some(()) = face.io.interrupts.next() => Err(Problem::new(Code::Cancelled, "cancelled; nothing was changed").into()),

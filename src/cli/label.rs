@@ -24,7 +24,9 @@ fn request(changes: &[LabelChange]) -> Result<LabelRequest, Stop> {
             return Err(Problem::new(Code::Usage, format!("the label {key} is named twice")).into());
         }
         match change {
-            LabelChange::Set(pair) => drop(request.set.insert(pair.key.clone(), pair.value.clone())),
+            LabelChange::Set(pair) => {
+                drop(request.set.insert(pair.key.clone(), pair.value.clone()))
+            }
             LabelChange::Remove(key) => drop(request.remove.insert(key.clone())),
         }
     }

@@ -59,8 +59,12 @@ pub(super) async fn fields(
     }
     fields.extend(error(record, base.as_ref()).map(|error| ("patch error", error)));
     for id in &lineage.snapshots {
-        let named = client.snapshot_view(id.as_str()).await.ok().and_then(|view| view.record.name.clone());
-        fields.push(("snapshot", named.map_or_else(|| id.to_string(), |name| format!("{name} ({id})"))));
+        let named =
+            client.snapshot_view(id.as_str()).await.ok().and_then(|view| view.record.name.clone());
+        fields.push((
+            "snapshot",
+            named.map_or_else(|| id.to_string(), |name| format!("{name} ({id})")),
+        ));
     }
     Ok(fields)
 }
@@ -96,17 +100,24 @@ fn patches(record: &SandboxRecord, base: Option<&SnapshotView>) -> Vec<(&'static
             (applied.sequence, ran(applied, removed))
         })
         .collect();
-    let waits = known.iter().filter(|patch| record.applied_patches.iter().all(|applied| applied.id != patch.id));
-    lines.extend(
-        waits.map(|patch| (patch.sequence, format!("{}  {}  {}", patch.sequence, patch.id, PatchState::Pending))),
-    );
+    let waits = known
+        .iter()
+        .filter(|patch| record.applied_patches.iter().all(|applied| applied.id != patch.id));
+    lines.extend(waits.map(|patch| {
+        (patch.sequence, format!("{}  {}  {}", patch.sequence, patch.id, PatchState::Pending))
+    }));
     lines.sort_by_key(|(sequence, _)| *sequence);
     lines.into_iter().map(|(_, line)| ("patch", line)).collect()
 }
 
 fn ran(applied: &AppliedPatch, removed: bool) -> String {
     let mut words = vec![applied.state.to_string()];
-    words.extend(applied.exit_status.filter(|status| *status != 0).map(|status| format!("exit status {status}")));
+    words.extend(
+        applied
+            .exit_status
+            .filter(|status| *status != 0)
+            .map(|status| format!("exit status {status}")),
+    );
     words.extend(applied.took_ms.map(|took| format!("took {}", short(took.div_ceil(1000)))));
     words.extend(removed.then(|| "removed from the snapshot since".to_owned()));
     format!("{}  {}  {}", applied.sequence, applied.id, words.join(", "))

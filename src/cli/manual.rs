@@ -32,7 +32,10 @@ pub(super) fn man(face: &mut Face<'_, ()>, args: &ManArgs) -> Outcome {
         problem.causes.push(error.to_string());
         problem
     })?;
-    face.remark(&format!("the manual pages are in {}", face.look.clean(&dir.to_string_lossy(), 400)));
+    face.remark(&format!(
+        "the manual pages are in {}",
+        face.look.clean(&dir.to_string_lossy(), 400)
+    ));
     Ok(0)
 }
 
@@ -44,7 +47,10 @@ const ENVIRONMENT: [(&str, &str); 8] = [
     ("SANDBOXER_HOST", "The host of a create that names none, before the profile's list."),
     ("SANDBOXER_COMPOSE_CMD", "The compose command on hosts whose configuration names none."),
     ("SANDBOXER_LOG", "What is logged, such as sandboxer=debug."),
-    ("XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME", "In place of ~/.config, ~/.local/share and ~/.local/state."),
+    (
+        "XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME",
+        "In place of ~/.config, ~/.local/share and ~/.local/state.",
+    ),
     (
         "NO_COLOR, TERM, LC_ALL, LC_CTYPE, LANG",
         "No colours with NO_COLOR or TERM=dumb; ASCII alone where the locale is not UTF-8.",
@@ -102,8 +108,14 @@ fn write_page(command: clap::Command, verbs: &str, page: &mut Vec<u8>) -> std::i
         });
         let own = STATUSES.iter().map(|(status, text)| ((*status).to_owned(), (*text).to_owned()));
         let mut statuses: Vec<_> = codes.chain(own).collect();
-        statuses.sort_by_key(|(status, _)| status.trim_end_matches("+n").parse::<u32>().unwrap_or_default());
-        section(&mut roff, "EXIT STATUS", statuses.iter().map(|(status, text)| (status.as_str(), text.as_str())));
+        statuses.sort_by_key(|(status, _)| {
+            status.trim_end_matches("+n").parse::<u32>().unwrap_or_default()
+        });
+        section(
+            &mut roff,
+            "EXIT STATUS",
+            statuses.iter().map(|(status, text)| (status.as_str(), text.as_str())),
+        );
         section(&mut roff, "ENVIRONMENT", ENVIRONMENT.into_iter());
         section(&mut roff, "FILES", FILES.into_iter());
     }
@@ -127,7 +139,9 @@ fn section<'a>(roff: &mut Roff, title: &str, rows: impl Iterator<Item = (&'a str
 
 fn no_json(face: &Face<'_, ()>, what: &str) -> Result<(), Stop> {
     if face.look.json {
-        return Err(Problem::new(Code::Usage, format!("{what} is no JSON")).hint("leave --json out").into());
+        return Err(Problem::new(Code::Usage, format!("{what} is no JSON"))
+            .hint("leave --json out")
+            .into());
     }
     Ok(())
 }

@@ -128,7 +128,8 @@ pub fn report(problem: &Problem, cli: &Cli, io: &mut Io) -> u8 {
 /// What is asked for and not there yet: `unsupported` for `--server`. To be asked before a store is opened.
 pub fn unsupported(global: &Global) -> Option<Problem> {
     global.server.as_ref()?;
-    let problem = Problem::new(Code::Unsupported, "--server comes with the server, which this version lacks");
+    let problem =
+        Problem::new(Code::Unsupported, "--server comes with the server, which this version lacks");
     Some(problem.hint("without --server the command works on this machine's own records"))
 }
 
@@ -138,7 +139,9 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
     }
     match command {
         None => nothing(face),
-        Some(Command::Dashboard(_)) => Err(Problem::new(Code::Usage, "the dashboard needs a terminal").into()),
+        Some(Command::Dashboard(_)) => {
+            Err(Problem::new(Code::Usage, "the dashboard needs a terminal").into())
+        }
         Some(Command::Create(args)) => create::create(face, args).await,
         Some(Command::List(args)) => sandboxes::list(face, args).await,
         Some(Command::Get(args)) => sandboxes::get(face, &args.id).await,
@@ -157,24 +160,35 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
         Some(Command::Logs(args)) => logs::logs(face, args).await,
         Some(Command::Profiles(ProfilesCommand::List)) => profiles::list(face).await,
         Some(Command::Profiles(ProfilesCommand::Show { id })) => profiles::show(face, id).await,
-        Some(Command::Profiles(ProfilesCommand::Validate { files })) => profiles::validate(face, files, local),
+        Some(Command::Profiles(ProfilesCommand::Validate { files })) => {
+            profiles::validate(face, files, local)
+        }
         Some(Command::Extensions(ExtensionsCommand::List)) => extensions::list(face).await,
-        Some(Command::Extensions(ExtensionsCommand::Show { id })) => extensions::show(face, id).await,
+        Some(Command::Extensions(ExtensionsCommand::Show { id })) => {
+            extensions::show(face, id).await
+        }
         Some(Command::Hosts(HostsCommand::List)) => hosts::list(face).await,
-        Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => hosts::check(face, hosts, *deep).await,
+        Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => {
+            hosts::check(face, hosts, *deep).await
+        }
         Some(Command::Operations(OperationsCommand::List)) => operations::list(face).await,
         Some(Command::Operations(OperationsCommand::Get { id })) => operations::get(face, id).await,
-        Some(Command::Operations(OperationsCommand::Cancel { id })) => operations::cancel(face, id).await,
+        Some(Command::Operations(OperationsCommand::Cancel { id })) => {
+            operations::cancel(face, id).await
+        }
         Some(Command::Events(args)) => events::events(face, args).await,
         Some(Command::Recover) => recover::recover(face).await,
         // Done by `alone` and `complete`.
-        Some(Command::Doctor(_) | Command::Completions(_) | Command::Man(_) | Command::Complete(_)) => Ok(0),
+        Some(
+            Command::Doctor(_) | Command::Completions(_) | Command::Man(_) | Command::Complete(_),
+        ) => Ok(0),
     }
 }
 
 /// No command and no terminal: the help, and the status of wrong usage.
 fn nothing(face: &mut Face<'_>) -> Outcome {
-    let problem = Problem::new(Code::Usage, "no command, and no terminal for the dashboard").hint("sandboxer --help");
+    let problem = Problem::new(Code::Usage, "no command, and no terminal for the dashboard")
+        .hint("sandboxer --help");
     if face.look.json {
         return Err(problem.into());
     }

@@ -15,7 +15,11 @@ pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
     } else {
         let now = face.now();
         let rows: Vec<_> = operations.iter().map(|operation| row(operation, now)).collect();
-        table::print(face, &["ID", "KIND!", "ON!", "STATE!", "TOOK!", "BEGAN", "BY", "REMARK"], &rows)?;
+        table::print(
+            face,
+            &["ID", "KIND!", "ON!", "STATE!", "TOOK!", "BEGAN", "BY", "REMARK"],
+            &rows,
+        )?;
     }
     Ok(0)
 }
@@ -76,7 +80,8 @@ pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
 fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
     let now = face.now();
     let mut fields = vec![("id", operation.id.to_string()), ("kind", operation.kind.to_string())];
-    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    let mut add =
+        |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     add("sandbox", operation.sandbox_id.as_ref().map(ToString::to_string));
     add("snapshot", operation.snapshot_id.as_ref().map(ToString::to_string));
     add("state", Some(state(operation)));
@@ -84,7 +89,10 @@ fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
     add("stage", operation.stage.clone());
     add("done", operation.done.zip(operation.of).map(|(done, of)| format!("{done} of {of}")));
     add("moved", operation.bytes.map(size));
-    add("began", Some(format!("{} ({} ago)", operation.started_at, age(operation.started_at, now))));
+    add(
+        "began",
+        Some(format!("{} ({} ago)", operation.started_at, age(operation.started_at, now))),
+    );
     add("ended", operation.finished_at.map(|end| end.to_string()));
     add("took", Some(short(took(operation, now))));
     add("process", Some(format!("{} on {}", operation.pid, operation.host)));

@@ -86,7 +86,8 @@ impl Io {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let mut locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
         let locale = locale.find(|value| !value.is_empty());
-        let width = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+        let width =
+            rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
         Self {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
@@ -124,28 +125,33 @@ fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
     let closed = PollFlags::ERR | PollFlags::HUP;
-    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) && fds[0].revents().intersects(closed)
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..))
+        && fds[0].revents().intersects(closed)
 }
 
 /// Whether whoever started us wants hang-ups ignored (`SigIgn` of proc(5); SIGHUP is signal 1).
 fn hang_up_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Ctrl-C, SIGTERM and a hang-up. The handlers are installed when somebody first listens: until then (a `list`, say) Ctrl-C
 /// simply ends the process.
 fn presses() -> BoxStream<'static, ()> {
     stream::once(async {
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
             return stream::pending().boxed();
         };
         // A closed window must not leave a half-made sandbox. Under nohup the hang-up is ignored, and stays so.
-        let mut hang_up = if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
+        let mut hang_up =
+            if hang_up_is_ignored() { None } else { signal(SignalKind::hangup()).ok() };
         stream::poll_fn(move |context| {
-            let mut heard = interrupt.poll_recv(context).is_ready() || terminate.poll_recv(context).is_ready();
+            let mut heard =
+                interrupt.poll_recv(context).is_ready() || terminate.poll_recv(context).is_ready();
             heard |= hang_up.as_mut().is_some_and(|signal| signal.poll_recv(context).is_ready());
             if heard {
                 // One that closes may be told so by its shell and by its terminal: that is nobody's second thought.
@@ -255,8 +261,11 @@ pub(super) struct Face<'a, C: ?Sized = dyn Client + 'a> {
 impl<C: ?Sized> Face<'_, C> {
     /// One JSON document; indented where a person looks at it.
     pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Stop> {
-        let text =
-            if self.io.terminals.stdout { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+        let text = if self.io.terminals.stdout {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        };
         self.line(&text.map_err(|error| encoding(&error))?)
     }
 
@@ -339,7 +348,8 @@ pub(super) fn error(io: &mut Io, look: Look, problem: &Problem) {
 }
 
 fn error_text(problem: &Problem, look: Look, color: bool) -> String {
-    let mut text = format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
+    let mut text =
+        format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
     if let Some(outcome) = CancelOutcome::told(&problem.details) {
         text.extend([" (", &look.clean(outcome.words(), SENTENCE), ")"]);
     }

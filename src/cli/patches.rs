@@ -33,7 +33,10 @@ async fn list(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
     if face.look.json {
         face.document(&view.patches)?;
     } else if view.patches.is_empty() {
-        face.remark(&format!("snapshot {} has no patches", face.look.clean(view.record.title(), 200)));
+        face.remark(&format!(
+            "snapshot {} has no patches",
+            face.look.clean(view.record.title(), 200)
+        ));
     } else {
         let now = face.now();
         let row = |patch: &Patch| Line {
@@ -49,7 +52,11 @@ async fn list(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
             ],
         };
         let rows: Vec<_> = view.patches.iter().map(row).collect();
-        table::print(face, &["PATCH", "ID!", "RUNS IN", "SIZE!", "AGE!", "BY", "DESCRIPTION"], &rows)?;
+        table::print(
+            face,
+            &["PATCH", "ID!", "RUNS IN", "SIZE!", "AGE!", "BY", "DESCRIPTION"],
+            &rows,
+        )?;
     }
     Ok(0)
 }
@@ -71,8 +78,13 @@ async fn add(face: &mut Face<'_>, args: &AddArgs) -> Outcome {
     show(face, &patch)?;
     // It is added, whether or not anybody can be told who will get it.
     if let Ok(view) = face.client.snapshot_view(&snapshot).await {
-        let waiting: Vec<_> = view.sandboxes.iter().filter(|sandbox| sandbox.owes.contains(&patch.sequence)).collect();
-        let names: Vec<_> = waiting.iter().map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
+        let waiting: Vec<_> = view
+            .sandboxes
+            .iter()
+            .filter(|sandbox| sandbox.owes.contains(&patch.sequence))
+            .collect();
+        let names: Vec<_> =
+            waiting.iter().map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
         let text = match names.as_slice() {
             [] => "no sandbox is based on the snapshot: the next that is restored from it gets the patch".to_owned(),
             names => format!("on their next wake, or with `patches apply`, get it: {}", names.join(", ")),
@@ -104,7 +116,11 @@ fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Problem> {
     } else {
         File::open(path).and_then(read)
     };
-    let shown = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+    let shown = if path.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    };
     let bytes = read.map_err(|error| {
         let mut problem = Problem::new(Code::InvalidInput, format!("{shown} cannot be read"));
         problem.causes.push(error.to_string());
@@ -130,14 +146,17 @@ fn read(source: impl Read) -> io::Result<Vec<u8>> {
 async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
     let view = face.client.snapshot_view(&args.snapshot).await?;
     // From here on it is the id of what was shown: one that comes by this number later is not meant.
-    let Some(patch) = find(&view.patches, &args.patch) else { return Err(no_such_patch(&view, &args.patch).into()) };
+    let Some(patch) = find(&view.patches, &args.patch) else {
+        return Err(no_such_patch(&view, &args.patch).into());
+    };
     agree(face, args, &view, patch).await?;
     let record = &view.record;
     let patch = face.client.remove_patch(record.id.as_str(), patch.id.as_str()).await?;
     if face.look.json {
         face.document(&patch)?;
     } else {
-        let text = format!("removed patch {} ({}) from {}", patch.sequence, patch.id, record.title());
+        let text =
+            format!("removed patch {} ({}) from {}", patch.sequence, patch.id, record.title());
         face.line(&face.look.clean(&text, 1000))?;
     }
     Ok(0)
@@ -145,14 +164,29 @@ async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
 
 fn no_such_patch(view: &SnapshotView, reference: &str) -> Problem {
     let shown: String = reference.chars().take(80).collect();
-    let problem = Problem::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", view.record.title()));
-    let there: Vec<_> = view.patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
-    problem.hint(if there.is_empty() { "it has no patches".to_owned() } else { format!("it has {}", there.join(", ")) })
+    let problem = Problem::new(
+        Code::NotFound,
+        format!("snapshot {} has no patch {shown:?}", view.record.title()),
+    );
+    let there: Vec<_> =
+        view.patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
+    problem.hint(if there.is_empty() {
+        "it has no patches".to_owned()
+    } else {
+        format!("it has {}", there.join(", "))
+    })
 }
 
-async fn agree(face: &mut Face<'_>, args: &RemoveArgs, view: &SnapshotView, patch: &Patch) -> Result<(), Stop> {
+async fn agree(
+    face: &mut Face<'_>,
+    args: &RemoveArgs,
+    view: &SnapshotView,
+    patch: &Patch,
+) -> Result<(), Stop> {
     let needs_yes = Some("patches remove".to_owned());
     let note = "Sandboxes that have it keep it; those that owe it never get it.".to_owned();
     let about = confirm::patch(patch, view, face.now());
-    allow(face, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes }).await.map(drop)
+    allow(face, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes })
+        .await
+        .map(drop)
 }

@@ -66,7 +66,8 @@ pub(super) async fn show(face: &mut Face<'_>, id: &str) -> Outcome {
 
 fn print(face: &mut Face<'_>, view: &ProfileView) -> Result<(), Stop> {
     let mut fields = vec![("id", view.id.clone())];
-    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    let mut add =
+        |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     add("version", view.version.clone());
     add("summary", view.summary.clone());
     add("extension", view.extension.clone());
@@ -74,7 +75,10 @@ fn print(face: &mut Face<'_>, view: &ProfileView) -> Result<(), Stop> {
     add("file", view.path.clone());
     add("broken", view.error.clone());
     if view.error.is_none() && !view.available {
-        add("available", Some(format!("no: {}", view.unavailable.as_deref().unwrap_or("not in this build"))));
+        add(
+            "available",
+            Some(format!("no: {}", view.unavailable.as_deref().unwrap_or("not in this build"))),
+        );
     }
     add("hash", view.hash.clone());
     if let Some(profile) = &view.profile {
@@ -84,7 +88,9 @@ fn print(face: &mut Face<'_>, view: &ProfileView) -> Result<(), Stop> {
 }
 
 fn recipe(profile: &Profile, add: &mut impl FnMut(&'static str, Option<String>)) {
-    let time = |limit: Option<Seconds>| limit.map_or_else(|| "none".to_owned(), |limit| short(limit.get()));
+    let time = |limit: Option<Seconds>| {
+        limit.map_or_else(|| "none".to_owned(), |limit| short(limit.get()))
+    };
     add("ttl", Some(format!("{} (at most {})", time(profile.ttl), time(profile.max_ttl))));
     add("ready", Some(format!("within {}", short(profile.ready_timeout.get()))));
     let hosts: Vec<_> = profile.placement.hosts.iter().map(ToString::to_string).collect();
@@ -103,7 +109,11 @@ fn input(name: &str, spec: &InputSpec) -> String {
         (Some(default), false) => format!(", default {default}"),
         (None, false) => String::new(),
     };
-    let choices = if spec.choices.is_empty() { String::new() } else { format!(" of {}", spec.choices.join(", ")) };
+    let choices = if spec.choices.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", spec.choices.join(", "))
+    };
     let help = spec.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
     format!("{name} ({}{choices}{default}){help}", spec.kind)
 }

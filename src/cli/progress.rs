@@ -72,7 +72,8 @@ impl Meter {
             }
             Form::Lines { last } => {
                 let step = format!("{} {}", progress.operation, progress.stage);
-                let due = last.as_ref().is_none_or(|(known, at)| *known != step || at.elapsed() >= PAUSE);
+                let due =
+                    last.as_ref().is_none_or(|(known, at)| *known != step || at.elapsed() >= PAUSE);
                 if due {
                     *last = Some((step, Instant::now()));
                     let _ = writeln!(io.stderr, "{}", self.look.clean(&sentence(progress), 400));
@@ -96,7 +97,14 @@ impl Meter {
     }
 
     /// Shows how far this process itself has come with moving bytes, which is no operation: no line with `--json`.
-    pub(super) fn moved(&mut self, io: &mut Io, subject: &str, stage: &str, done: u64, of: Option<u64>) {
+    pub(super) fn moved(
+        &mut self,
+        io: &mut Io,
+        subject: &str,
+        stage: &str,
+        done: u64,
+        of: Option<u64>,
+    ) {
         let far = of.map(|of| format!(" of {}", size(of.max(done)))).unwrap_or_default();
         let text = format!("{subject} {stage} {}{far}", size(done));
         match &mut self.form {
@@ -128,9 +136,14 @@ impl Meter {
 
 fn new_bar(look: Look) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-    let (ticks, chars) = if look.ascii { ("|/-\\ ", "=> ") } else { ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ", "━╸─") };
+    let (ticks, chars) = if look.ascii {
+        ("|/-\\ ", "=> ")
+    } else {
+        ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ", "━╸─")
+    };
     let template = "{spinner} {bar:24} {msg}";
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style.tick_chars(ticks).progress_chars(chars));
     bar
 }

@@ -38,7 +38,8 @@ pub(super) fn state(record: &SandboxRecord, now: Time, fresh: u64) -> String {
     }
     // A host that does not answer changes no state: then the state is only what was seen last. Of the other
     // states nothing is on a host that could have changed since.
-    let may_differ = matches!(record.state, State::Ready | State::Sleeping | State::Lost | State::Destroying);
+    let may_differ =
+        matches!(record.state, State::Ready | State::Sleeping | State::Lost | State::Destroying);
     if let Some(seen) = record.observed_at.filter(|_| may_differ)
         && now.since(seen).as_secs() >= fresh
     {
@@ -56,7 +57,11 @@ pub(super) fn degraded(record: &SandboxRecord) -> Option<String> {
         0 => String::new(),
         more => format!(" +{more}"),
     };
-    Some(format!("degraded: {} {}{exit}{more}", clean_line(&first.name, NAME), clean_line(&first.state, NAME)))
+    Some(format!(
+        "degraded: {} {}{exit}{more}",
+        clean_line(&first.name, NAME),
+        clean_line(&first.state, NAME)
+    ))
 }
 
 /// `web: exited, exit status 137, restarted 3 times, unhealthy`.
@@ -117,7 +122,8 @@ pub(super) fn print(face: &mut Face<'_>, record: &SandboxRecord) -> Result<(), S
 /// Names and values of a record.
 pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, String)> {
     let mut fields = vec![("id", record.id.to_string())];
-    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    let mut add =
+        |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     add("name", record.name.clone());
     add("state", Some(state(record, now, 1)));
     add("reason", record.reason.as_ref().map(ToString::to_string));
@@ -135,7 +141,10 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
         add("service", Some(service(one)));
     }
     for endpoint in record.reachability.iter().flat_map(|reach| &reach.endpoints) {
-        add("endpoint", Some(format!("{}:{}  {}", endpoint.service, endpoint.container_port, endpoint.url)));
+        add(
+            "endpoint",
+            Some(format!("{}:{}  {}", endpoint.service, endpoint.container_port, endpoint.url)),
+        );
         add("tunnel", endpoint.tunnel.clone());
     }
     for attachment in record.reachability.iter().flat_map(|reach| &reach.attachments) {
@@ -172,7 +181,8 @@ pub(super) fn block(face: &mut Face<'_>, fields: &[(&str, String)]) -> Result<()
 
 /// The step that failed, why, and the last lines it wrote. Cleaned.
 pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
-    let status = failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
+    let status =
+        failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
     let mut lines = vec![format!("failed step: {}{status}", look.clean(&failure.step, VALUE))];
     let output = clean_block(&failure.output);
     let telling = telling_lines(&output);
@@ -188,7 +198,10 @@ pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
 
 /// The run that keeps a sandbox's later patches from it. One that was taken away from the snapshot stays on the record, and
 /// stands in nobody's way.
-pub(super) async fn standing_in_the_way(client: &dyn Client, record: &SandboxRecord) -> Vec<AppliedPatch> {
+pub(super) async fn standing_in_the_way(
+    client: &dyn Client,
+    record: &SandboxRecord,
+) -> Vec<AppliedPatch> {
     let Some(base) = &record.based_on_snapshot else { return Vec::new() };
     let Ok(view) = client.snapshot_view(base.as_str()).await else { return Vec::new() };
     match owed(record, &view.patches, false).blocked {
@@ -199,7 +212,8 @@ pub(super) async fn standing_in_the_way(client: &dyn Client, record: &SandboxRec
 
 /// How a patch ended, and what it wrote last. Cleaned.
 pub(super) fn patch_output(applied: &AppliedPatch, look: Look) -> Vec<String> {
-    let status = applied.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
+    let status =
+        applied.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
     let mut lines = vec![format!("patch {} {}{status}", applied.sequence, applied.state)];
     lines.extend(applied.output.iter().flat_map(|output| quoted(output, look)));
     lines
@@ -215,11 +229,21 @@ pub(super) fn quoted(output: &str, look: Look) -> Vec<String> {
 pub(super) fn evidence(record: &SandboxRecord, look: Look) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(record.failure.iter().flat_map(|failed| failure(failed, look)));
-    lines.extend(record.teardown.iter().filter_map(TeardownLine::left_alone).map(|line| look.clean(&line, VALUE)));
+    lines.extend(
+        record
+            .teardown
+            .iter()
+            .filter_map(TeardownLine::left_alone)
+            .map(|line| look.clean(&line, VALUE)),
+    );
     if !record.leftovers.is_empty() {
         lines.push(format!("left on {}:", look.clean(record.host.as_str(), VALUE)));
         for resource in &record.leftovers {
-            lines.push(format!("  {} {}", look.clean(&resource.kind, VALUE), look.clean(&resource.id, VALUE)));
+            lines.push(format!(
+                "  {} {}",
+                look.clean(&resource.kind, VALUE),
+                look.clean(&resource.id, VALUE)
+            ));
         }
     }
     lines

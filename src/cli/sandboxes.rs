@@ -62,8 +62,11 @@ pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
         face.line(&line)?;
     }
     // Where the patch was what failed, that is the evidence.
-    let stuck =
-        if record.failure.is_none() { record::standing_in_the_way(face.client, &record).await } else { Vec::new() };
+    let stuck = if record.failure.is_none() {
+        record::standing_in_the_way(face.client, &record).await
+    } else {
+        Vec::new()
+    };
     let look = face.look;
     for line in stuck.iter().flat_map(|applied| record::patch_output(applied, look)) {
         face.line(&line)?;

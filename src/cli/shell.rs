@@ -36,8 +36,12 @@ fn refused(face: &Face<'_>, args: &ShellArgs) -> Option<Problem> {
     } else {
         "a shell needs a terminal as standard input and output"
     };
-    let service = args.service.as_ref().map(|name| format!(" --service {name}")).unwrap_or_default();
-    Some(Problem::new(Code::Usage, why).hint(format!("sandboxer exec {}{service} -- CMD... runs one command", args.id)))
+    let service =
+        args.service.as_ref().map(|name| format!(" --service {name}")).unwrap_or_default();
+    Some(
+        Problem::new(Code::Usage, why)
+            .hint(format!("sandboxer exec {}{service} -- CMD... runs one command", args.id)),
+    )
 }
 
 /// What is heard while another program has the terminal. Keys are that program's: it may take Ctrl-C as a key, or
@@ -85,7 +89,11 @@ fn start(interactive: &Interactive) -> Result<Child, Problem> {
         return Err(Problem::new(Code::Internal, "the extension names no program for a shell"));
     };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    command
+        .args(arguments)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit());
     if let Some(folder) = &interactive.folder {
         command.current_dir(folder);
     }
@@ -94,18 +102,25 @@ fn start(interactive: &Interactive) -> Result<Child, Problem> {
 
 /// Asks the program to end; it resets the terminal then, which a killed one would not.
 fn end(child: &Child) {
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    let pid =
+        child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 }
 
 fn failed(interactive: &Interactive, error: &std::io::Error) -> Problem {
-    let program = interactive.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let program = interactive
+        .words
+        .first()
+        .map(|word| word.to_string_lossy().into_owned())
+        .unwrap_or_default();
     // A folder that is not there is "not found" too.
     let folder = interactive.folder.as_ref().filter(|folder| !folder.is_dir());
     let mut problem = match folder {
-        Some(folder) => Problem::new(Code::NotFound, format!("the folder {} is not there", folder.display())),
+        Some(folder) => {
+            Problem::new(Code::NotFound, format!("the folder {} is not there", folder.display()))
+        }
         None if error.kind() == ErrorKind::NotFound => {
             Problem::new(Code::MissingDependency, format!("this machine has no program {program}"))
         }

@@ -22,7 +22,8 @@ async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
     let request = SleepRequest { id: id.to_string(), revision: None };
     let running = Running::new(client);
     let work = attend(face, &running, async {
-        let started = if wake { client.wake(request).await? } else { client.sleep(request).await? };
+        let started =
+            if wake { client.wake(request).await? } else { client.sleep(request).await? };
         let idle = started.operation.is_none();
         running.finish_change(started).await.map(|record| (record, idle))
     });
@@ -52,7 +53,9 @@ async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
 
 /// A sandbox is usable though a patch failed, or could not be begun: that is no failure of the verb, and must not be overlooked.
 pub(super) fn warn_of_patches(face: &mut Face<'_>, record: &SandboxRecord) {
-    if matches!(record.patch_state, PatchState::Failed | PatchState::Unknown) || record.patch_error.is_some() {
+    if matches!(record.patch_state, PatchState::Failed | PatchState::Unknown)
+        || record.patch_error.is_some()
+    {
         let error = record.patch_error.as_deref().unwrap_or("its patches are not all in");
         face.remark(&format!("warning: {}", face.look.clean(error, 1000)));
     }

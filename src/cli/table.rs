@@ -19,7 +19,11 @@ pub(super) struct Line {
 
 /// Prints a table: cut to the terminal's width by columns, never wrapped; a whole row has one tone. A head that
 /// ends in `!` is of a column that must stay whole, as the first always does.
-pub(super) fn print<C: ?Sized>(face: &mut Face<'_, C>, head: &[&str], lines: &[Line]) -> Result<(), Stop> {
+pub(super) fn print<C: ?Sized>(
+    face: &mut Face<'_, C>,
+    head: &[&str],
+    lines: &[Line],
+) -> Result<(), Stop> {
     let color = face.paints();
     let table = layout(head, lines, face.look, face.io.width);
     let tones = std::iter::once(Tone::Strong).chain(lines.iter().map(|line| line.tone));
@@ -44,7 +48,11 @@ fn layout(head: &[&str], lines: &[Line], look: Look, width: Option<usize>) -> Ta
     };
     table.set_header(row(head.iter().map(|name| Cell::new(name.trim_end_matches('!'))).collect()));
     for line in lines {
-        table.add_row(row(line.cells.iter().map(|cell| Cell::new(look.clean(cell, CELL))).collect()));
+        table.add_row(row(line
+            .cells
+            .iter()
+            .map(|cell| Cell::new(look.clean(cell, CELL)))
+            .collect()));
     }
     let last = head.len().saturating_sub(1);
     for (index, column) in table.column_iter_mut().enumerate() {
@@ -61,7 +69,9 @@ fn layout(head: &[&str], lines: &[Line], look: Look, width: Option<usize>) -> Ta
 /// A duration in its two largest units: `2d3h`, `3h52m`, `5m12s`, `42s`.
 pub(super) fn short(seconds: u64) -> String {
     let units = [(86_400, "d"), (3600, "h"), (60, "m"), (1, "s")];
-    let Some(first) = units.iter().position(|(size, _)| seconds >= *size) else { return "0s".to_owned() };
+    let Some(first) = units.iter().position(|(size, _)| seconds >= *size) else {
+        return "0s".to_owned();
+    };
     let mut rest = seconds;
     let parts = units[first..].iter().take(2).map(|(size, unit)| {
         let count = rest / size;
@@ -87,9 +97,15 @@ mod tests {
 
     #[test]
     fn durations_have_two_units_at_most() {
-        for (seconds, text) in
-            [(0, "0s"), (42, "42s"), (60, "1m"), (312, "5m12s"), (13_920, "3h52m"), (3_605, "1h"), (183_600, "2d3h")]
-        {
+        for (seconds, text) in [
+            (0, "0s"),
+            (42, "42s"),
+            (60, "1m"),
+            (312, "5m12s"),
+            (13_920, "3h52m"),
+            (3_605, "1h"),
+            (183_600, "2d3h"),
+        ] {
             assert_eq!(short(seconds), text);
         }
     }
@@ -97,14 +113,21 @@ mod tests {
     fn shown(cells: &[&[&str]], width: Option<usize>, look: Look) -> Vec<String> {
         let lines: Vec<Line> = cells
             .iter()
-            .map(|cells| Line { tone: Tone::Plain, cells: cells.iter().map(|&cell| cell.to_owned()).collect() })
+            .map(|cells| Line {
+                tone: Tone::Plain,
+                cells: cells.iter().map(|&cell| cell.to_owned()).collect(),
+            })
             .collect();
-        layout(&["ID", "NAME", "HOST"], &lines, look, width).lines().map(|line| line.trim_end().to_owned()).collect()
+        layout(&["ID", "NAME", "HOST"], &lines, look, width)
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
     }
 
     #[test]
     fn a_table_is_cut_by_columns_and_never_wraps() {
-        let rows: &[&[&str]] = &[&["a1b2c3d4", "日本語テキスト日本語テキスト", "coulombcore"], &["b", "x", "local"]];
+        let rows: &[&[&str]] =
+            &[&["a1b2c3d4", "日本語テキスト日本語テキスト", "coulombcore"], &["b", "x", "local"]];
         for width in [24, 30, 40, 80] {
             let lines = shown(rows, Some(width), Look::default());
             assert_eq!(lines.len(), 3, "{width}: {lines:?}");

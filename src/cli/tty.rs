@@ -56,8 +56,9 @@ impl Tty for Controlling {
         let length = self.file.read(&mut piece)?;
         self.typed.extend_from_slice(&piece[..length]);
         // A terminal that somebody left raw says CR for the key that ends a line.
-        let whole =
-            length == 0 || self.typed.len() >= ANSWER || self.typed.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+        let whole = length == 0
+            || self.typed.len() >= ANSWER
+            || self.typed.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
         Ok(whole.then(|| String::from_utf8_lossy(&std::mem::take(&mut self.typed)).into_owned()))
     }
 

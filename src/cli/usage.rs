@@ -34,7 +34,11 @@ impl ParseOutcome {
     pub fn finish(&self, io: &mut Io) -> u8 {
         match self {
             Self::Text(text) => {
-                let text = if io.terminals.stdout && io.color { text.ansi().to_string() } else { text.to_string() };
+                let text = if io.terminals.stdout && io.color {
+                    text.ansi().to_string()
+                } else {
+                    text.to_string()
+                };
                 // A reader that went away (`--help | head`) is no error.
                 let _ = io.stdout.write_all(text.as_bytes()).and_then(|()| io.stdout.flush());
                 0
@@ -110,12 +114,18 @@ fn verbs(args: &[OsString]) -> String {
 /// Reads clap's paragraphs: the sentence, then tips and a usage line.
 fn problem(text: &str, verbs: &str) -> Problem {
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
-        let lines: Vec<_> = paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<_> =
+            paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         lines.join(" ")
     });
     let sentence = paragraphs.next().unwrap_or_default();
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).to_owned();
-    let tips: Vec<_> = paragraphs.filter_map(|text| text.strip_prefix("tip: ").map(str::to_owned)).collect();
-    let hint = if tips.is_empty() { format!("{verbs} --help") } else { tips.join("; ").replace(" tip: ", "; ") };
+    let tips: Vec<_> =
+        paragraphs.filter_map(|text| text.strip_prefix("tip: ").map(str::to_owned)).collect();
+    let hint = if tips.is_empty() {
+        format!("{verbs} --help")
+    } else {
+        tips.join("; ").replace(" tip: ", "; ")
+    };
     Problem::new(Code::Usage, sentence).hint(hint)
 }

@@ -40,7 +40,9 @@ pub enum Since {
 
 pub(super) fn pair(text: &str) -> Result<Pair, String> {
     match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok(Pair { key: key.to_owned(), value: value.to_owned() }),
+        Some((key, value)) if !key.is_empty() => {
+            Ok(Pair { key: key.to_owned(), value: value.to_owned() })
+        }
         _ => Err("write KEY=VALUE".to_owned()),
     }
 }
@@ -50,7 +52,9 @@ pub(super) fn label_change(text: &str) -> Result<LabelChange, String> {
         return Ok(LabelChange::Set(pair));
     }
     match text.strip_suffix('-') {
-        Some(key) if !key.is_empty() && !key.contains('=') => Ok(LabelChange::Remove(key.to_owned())),
+        Some(key) if !key.is_empty() && !key.contains('=') => {
+            Ok(LabelChange::Remove(key.to_owned()))
+        }
         _ => Err("write KEY=VALUE to set it, KEY- to take it away".to_owned()),
     }
 }
@@ -60,7 +64,9 @@ pub(super) fn map_of(flag: &str, pairs: Vec<Pair>) -> Result<BTreeMap<String, St
     let mut map = BTreeMap::new();
     for Pair { key, value } in pairs {
         if map.contains_key(&key) {
-            return Err(Problem::new(Code::Usage, format!("{flag} {key}=... is given twice")).into());
+            return Err(
+                Problem::new(Code::Usage, format!("{flag} {key}=... is given twice")).into()
+            );
         }
         map.insert(key, value);
     }
@@ -78,7 +84,8 @@ pub(super) fn states() -> impl TypedValueParser<Value = State> {
 
 /// Modes of a snapshot, for clap.
 pub(super) fn modes() -> impl TypedValueParser<Value = SnapshotMode> {
-    words(SnapshotMode::ALL.iter().map(SnapshotMode::as_str)).map(|word| SnapshotMode::from_word(&word))
+    words(SnapshotMode::ALL.iter().map(SnapshotMode::as_str))
+        .map(|word| SnapshotMode::from_word(&word))
 }
 
 /// Kinds of events, for clap.
@@ -116,7 +123,9 @@ mod tests {
 
     #[test]
     fn a_label_is_set_or_taken_away() {
-        let set = |key: &str, value: &str| Ok(LabelChange::Set(Pair { key: key.to_owned(), value: value.to_owned() }));
+        let set = |key: &str, value: &str| {
+            Ok(LabelChange::Set(Pair { key: key.to_owned(), value: value.to_owned() }))
+        };
         assert_eq!(label_change("a=b"), set("a", "b"));
         assert_eq!(label_change("a=b-"), set("a", "b-"));
         assert_eq!(label_change("a-="), set("a-", ""));

@@ -25,7 +25,11 @@ pub(super) async fn wait(face: &mut Face<'_>, args: &WaitArgs) -> Outcome {
     Ok(0)
 }
 
-async fn until(client: &dyn Client, args: &WaitArgs, deadline: Option<Instant>) -> Result<SandboxRecord, Problem> {
+async fn until(
+    client: &dyn Client,
+    args: &WaitArgs,
+    deadline: Option<Instant>,
+) -> Result<SandboxRecord, Problem> {
     // Listening begins before the first look, so that nothing falls between.
     let mut updates = client.subscribe().await?;
     let mut record = client.get(&args.id).await?;
@@ -63,7 +67,11 @@ async fn until(client: &dyn Client, args: &WaitArgs, deadline: Option<Instant>) 
 }
 
 /// A sandbox as its host says it is now, where that is what is waited for.
-async fn observed(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Result<SandboxRecord, Problem> {
+async fn observed(
+    client: &dyn Client,
+    record: &SandboxRecord,
+    what: WaitFor,
+) -> Result<SandboxRecord, Problem> {
     if what == WaitFor::Ready && record.state == State::Ready && record.operation.is_none() {
         return client.observe(record.id.as_str()).await;
     }
@@ -72,16 +80,22 @@ async fn observed(client: &dyn Client, record: &SandboxRecord, what: WaitFor) ->
 
 /// Services that should run and have come to an end.
 fn services_ended(record: &SandboxRecord) -> Vec<Service> {
-    let ended = |service: &&Service| matches!(service.state.as_str(), "exited" | "dead" | "missing");
+    let ended =
+        |service: &&Service| matches!(service.state.as_str(), "exited" | "dead" | "missing");
     record.degraded().filter(ended).cloned().collect()
 }
 
 /// Returns at the next update that may have changed this sandbox; none when there will be no more.
-async fn concerning(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin), id: &SandboxId) -> Option<()> {
+async fn concerning(
+    updates: &mut (impl futures_util::Stream<Item = Update> + Unpin),
+    id: &SandboxId,
+) -> Option<()> {
     loop {
         match updates.next().await? {
             Update::Event(event) if event.sandbox_id.as_ref() == Some(id) => return Some(()),
-            Update::Ended(operation) if operation.sandbox_id.as_ref() == Some(id) => return Some(()),
+            Update::Ended(operation) if operation.sandbox_id.as_ref() == Some(id) => {
+                return Some(());
+            }
             Update::Resync => return Some(()),
             _ => {}
         }
@@ -91,7 +105,11 @@ async fn concerning(updates: &mut (impl futures_util::Stream<Item = Update> + Un
 /// Whether what is waited for has come.
 ///
 /// Errors: `operation_failed` or `conflict` when it will not come by itself.
-async fn judge(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Result<bool, Problem> {
+async fn judge(
+    client: &dyn Client,
+    record: &SandboxRecord,
+    what: WaitFor,
+) -> Result<bool, Problem> {
     match what {
         WaitFor::Ready => judge_ready(record),
         // `forgotten` is not destroyed: nobody looked.
@@ -111,7 +129,8 @@ fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Prob
     let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
     let owes = owed(record, patches, false);
     if owes.blocked.is_some() && !in_a_pass {
-        let error = record.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
+        let error =
+            record.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
         return Err(failure(record, Some(&error)));
     }
     if owes.run.is_empty() && !in_a_pass {
@@ -151,8 +170,14 @@ fn judge_ready(record: &SandboxRecord) -> Result<bool, Problem> {
 /// A sandbox of which a service ended that nobody starts again.
 fn degraded(record: &SandboxRecord) -> Problem {
     let words = record::degraded(record).unwrap_or_default();
-    Problem::new(Code::OperationFailed, format!("{} is not ready any more: {words}", record.title()))
-        .hint(format!("sandboxer logs {0} shows why it ended; sandboxer recreate {0} makes it again", record.id))
+    Problem::new(
+        Code::OperationFailed,
+        format!("{} is not ready any more: {words}", record.title()),
+    )
+    .hint(format!(
+        "sandboxer logs {0} shows why it ended; sandboxer recreate {0} makes it again",
+        record.id
+    ))
 }
 
 fn is_ending(state: &State) -> bool {
@@ -160,12 +185,16 @@ fn is_ending(state: &State) -> bool {
 }
 
 fn failure(record: &SandboxRecord, message: Option<&String>) -> Problem {
-    let message = message.cloned().unwrap_or_else(|| format!("{} is {}", record.title(), record.state));
+    let message =
+        message.cloned().unwrap_or_else(|| format!("{} is {}", record.title(), record.state));
     Problem::new(Code::OperationFailed, message)
 }
 
 fn ending(record: &SandboxRecord) -> Problem {
-    Problem::new(Code::Conflict, format!("{} is {}; what is waited for will not come", record.title(), record.state))
+    Problem::new(
+        Code::Conflict,
+        format!("{} is {}; what is waited for will not come", record.title(), record.state),
+    )
 }
 
 fn late(record: &SandboxRecord, args: &WaitArgs) -> Problem {
@@ -175,7 +204,11 @@ fn late(record: &SandboxRecord, args: &WaitArgs) -> Problem {
         WaitFor::Patched => "patched",
     };
     let timeout = args.timeout.unwrap_or_default();
-    let state: Vec<String> = std::iter::once(record.state.to_string()).chain(record::degraded(record)).collect();
+    let state: Vec<String> =
+        std::iter::once(record.state.to_string()).chain(record::degraded(record)).collect();
     let state = state.join(", ");
-    Problem::new(Code::Timeout, format!("{} is not {what} after {timeout}; it is {state}", record.title()))
+    Problem::new(
+        Code::Timeout,
+        format!("{} is not {what} after {timeout}; it is {state}", record.title()),
+    )
 }

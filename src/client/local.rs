@@ -14,13 +14,13 @@ use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::request::{
-    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem, RolloutRequest,
-    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
-    SnapshotQuery, SnapshotRequest, SnapshotStarted,
+    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem,
+    RolloutRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff,
+    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
 };
 use crate::domain::request::{
-    CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
-    LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
+    CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest,
+    ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
@@ -102,16 +102,30 @@ impl Client for LocalClient {
         Ok(self.manager.verify_snapshot(id).await?)
     }
 
-    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
+    async fn delete_snapshot(
+        &self,
+        request: SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         Ok(self.manager.delete_snapshot(&request).await?)
     }
 
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
+    async fn copy_snapshot(
+        &self,
+        request: SnapshotCopyRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         Ok(self.manager.copy_snapshot(&request).await?)
     }
 
-    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
-        Ok(self.manager.export_snapshot(id).await?.map(|piece| piece.map_err(Problem::from)).boxed())
+    async fn export_snapshot(
+        &self,
+        id: &str,
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
+        Ok(self
+            .manager
+            .export_snapshot(id)
+            .await?
+            .map(|piece| piece.map_err(Problem::from))
+            .boxed())
     }
 
     async fn import_snapshot(
@@ -192,10 +206,18 @@ impl Client for LocalClient {
         input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
         let input = input.map(|input| input.map(|piece| piece.map_err(Fault::from)).boxed());
-        Ok(self.manager.exec(request, input).await?.map(|piece| piece.map_err(Problem::from)).boxed())
+        Ok(self
+            .manager
+            .exec(request, input)
+            .await?
+            .map(|piece| piece.map_err(Problem::from))
+            .boxed())
     }
 
-    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+    async fn logs(
+        &self,
+        request: LogsRequest,
+    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
         Ok(self.manager.logs(request).await?.map(|line| line.map_err(Problem::from)).boxed())
     }
 

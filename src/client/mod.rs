@@ -15,13 +15,15 @@ pub use problem::Problem;
 
 pub use crate::domain::event::Update;
 pub use crate::domain::request::{
-    ApplyRequest, PatchRequest, PatchStanding, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem,
-    RolloutRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
-    SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
+    ApplyRequest, PatchRequest, PatchStanding, PatchStatus, PruneItem, PruneRequest,
+    RestoreRequest, RolloutItem, RolloutRequest, SleepRequest, SnapshotCopyRequest,
+    SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
+    SnapshotRequest, SnapshotStarted,
 };
 pub use crate::domain::request::{
-    Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest,
-    ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
+    Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
+    ExtensionView, LabelRequest, ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest,
+    ShellRequest, Started,
 };
 
 use crate::domain::event::{Actor, Event};
@@ -47,8 +49,11 @@ pub trait Client: Send + Sync {
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem>;
     /// As [`Self::list`], each as JSON: for a face that only hands them on.
     async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Problem> {
-        let texts: Result<_, _> = self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
-        texts.map_err(|error| Problem::new(Code::Internal, format!("a record cannot be written as JSON: {error}")))
+        let texts: Result<_, _> =
+            self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
+        texts.map_err(|error| {
+            Problem::new(Code::Internal, format!("a record cannot be written as JSON: {error}"))
+        })
     }
     /// The sandbox that an exact id, an exact name or a unique prefix of an id (4 or more) means, destroyed ones
     /// and the history included. `not_found`, or `conflict` for an ambiguous prefix, naming the matches.
@@ -75,11 +80,18 @@ pub trait Client: Send + Sync {
     /// Starts to read a snapshot and to compare it with what is known of it.
     async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem>;
     /// Starts to delete a snapshot. `in_use` names what depends on it.
-    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem>;
+    async fn delete_snapshot(
+        &self,
+        request: SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Problem>;
     /// Starts to copy a snapshot to another host.
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem>;
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest)
+    -> Result<SnapshotStarted, Problem>;
     /// The bytes of a file that [`Client::import_snapshot`] takes.
-    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem>;
+    async fn export_snapshot(
+        &self,
+        id: &str,
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem>;
     /// Starts to take a snapshot from a file's bytes.
     async fn import_snapshot(
         &self,
@@ -118,7 +130,10 @@ pub trait Client: Send + Sync {
         input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem>;
     /// What a sandbox's services write. Takes no lock. Dropping the stream ends it.
-    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem>;
+    async fn logs(
+        &self,
+        request: LogsRequest,
+    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem>;
     /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem>;
     /// Changes labels; the record as it is then. Takes no lock.

@@ -19,8 +19,12 @@ impl Environment {
     }
 
     /// From names and values.
-    pub fn from_pairs<N: Into<OsString>, V: Into<OsString>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        Self { variables: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    pub fn from_pairs<N: Into<OsString>, V: Into<OsString>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        Self {
+            variables: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        }
     }
 
     /// A variable's text; `None` when it is not set, empty, or not UTF-8.
@@ -33,9 +37,11 @@ impl Environment {
     ///
     /// Errors: `usage`, naming the variable.
     pub fn check_text(&self, names: &[&str]) -> Result<(), Fault> {
-        let odd = names.iter().find(|name| self.raw(name).is_some_and(|value| value.to_str().is_none()));
+        let odd =
+            names.iter().find(|name| self.raw(name).is_some_and(|value| value.to_str().is_none()));
         odd.map_or(Ok(()), |name| {
-            Err(Fault::new(Code::Usage, format!("{name} is not UTF-8")).hint(format!("set {name} to plain text")))
+            Err(Fault::new(Code::Usage, format!("{name} is not UTF-8"))
+                .hint(format!("set {name} to plain text")))
         })
     }
 

@@ -59,11 +59,14 @@ impl Paths {
         // The specification says that a relative path is invalid and to be ignored.
         let base = |variable: &str, below_home: &str| {
             let own = environment.path(variable).filter(|path| path.is_absolute());
-            own.or_else(|| home.as_ref().map(|home| home.join(below_home))).map(|base| base.join("sandboxer"))
+            own.or_else(|| home.as_ref().map(|home| home.join(below_home)))
+                .map(|base| base.join("sandboxer"))
         };
         let config_dir = base("XDG_CONFIG_HOME", ".config");
-        let named_config = overrides.config.clone().or_else(|| environment.path("SANDBOXER_CONFIG"));
-        let named_data = overrides.data_dir.clone().or_else(|| environment.path("SANDBOXER_DATA_DIR"));
+        let named_config =
+            overrides.config.clone().or_else(|| environment.path("SANDBOXER_CONFIG"));
+        let named_data =
+            overrides.data_dir.clone().or_else(|| environment.path("SANDBOXER_DATA_DIR"));
         let in_config = |name: &str| config_dir.as_ref().map(|dir| dir.join(name));
 
         let mut missing = Vec::new();
@@ -77,19 +80,24 @@ impl Paths {
             config_named: named_config.is_some(),
             config_file: take("--config", named_config.or_else(|| in_config("config.yaml"))),
             profiles_named: overrides.profiles_dir.is_some(),
-            profiles_dir: take("--profiles-dir", overrides.profiles_dir.clone().or_else(|| in_config("profiles"))),
+            profiles_dir: take(
+                "--profiles-dir",
+                overrides.profiles_dir.clone().or_else(|| in_config("profiles")),
+            ),
             extensions_named: overrides.extensions_dir.is_some(),
             extensions_dir: take(
                 "--extensions-dir",
                 overrides.extensions_dir.clone().or_else(|| in_config("extensions")),
             ),
-            data_dir: take("--data-dir", named_data.or_else(|| base("XDG_DATA_HOME", ".local/share"))),
+            data_dir: take(
+                "--data-dir",
+                named_data.or_else(|| base("XDG_DATA_HOME", ".local/share")),
+            ),
             log_file: take(
                 "--log-file",
-                overrides
-                    .log_file
-                    .clone()
-                    .or_else(|| base("XDG_STATE_HOME", ".local/state").map(|dir| dir.join("sandboxer.log"))),
+                overrides.log_file.clone().or_else(|| {
+                    base("XDG_STATE_HOME", ".local/state").map(|dir| dir.join("sandboxer.log"))
+                }),
             ),
             runtime_dir: environment.path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute()),
             home,
@@ -97,10 +105,16 @@ impl Paths {
         if missing.is_empty() {
             return Ok(paths);
         }
-        let problem =
-            if environment.path("HOME").is_some() { "HOME is not an absolute path" } else { "HOME is not set" };
-        Err(Fault::new(Code::InvalidConfig, format!("{problem}, so it is not known where sandboxer's files are"))
-            .hint(format!("set HOME, or pass {}", missing.join(", "))))
+        let problem = if environment.path("HOME").is_some() {
+            "HOME is not an absolute path"
+        } else {
+            "HOME is not set"
+        };
+        Err(Fault::new(
+            Code::InvalidConfig,
+            format!("{problem}, so it is not known where sandboxer's files are"),
+        )
+        .hint(format!("set HOME, or pass {}", missing.join(", "))))
     }
 
     /// Errors: `invalid_config` when a directory that a flag names is missing.
@@ -112,7 +126,8 @@ impl Paths {
         for (flag, dir, _) in named.into_iter().filter(|(_, _, named)| *named) {
             if !dir.is_dir() {
                 let message = format!("{flag} names {}, which is not a directory", dir.display());
-                return Err(Fault::new(Code::InvalidConfig, message).detail("path", dir.display().to_string()));
+                return Err(Fault::new(Code::InvalidConfig, message)
+                    .detail("path", dir.display().to_string()));
             }
         }
         Ok(())
@@ -121,17 +136,22 @@ impl Paths {
     /// The configuration file; `None` when it is missing and was not named.
     pub(super) fn read_config_file(&self) -> Result<Option<Document>, Fault> {
         match std::fs::symlink_metadata(&self.config_file) {
-            Err(error) if error.kind() == ErrorKind::NotFound && !self.config_named => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound && !self.config_named => {
+                return Ok(None);
+            }
             // ENOTDIR: a part of the default path is a file.
-            Err(error) if error.kind() == ErrorKind::NotADirectory && !self.config_named => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotADirectory && !self.config_named => {
+                return Ok(None);
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let message = format!("the configuration file {} does not exist", self.config_file.display());
+                let message =
+                    format!("the configuration file {} does not exist", self.config_file.display());
                 return Err(Fault::new(Code::InvalidConfig, message).because(error));
             }
             _ => {}
         }
-        let document =
-            read_document(&self.config_file).map_err(|problem| problems_fault(Code::InvalidConfig, &[problem]))?;
+        let document = read_document(&self.config_file)
+            .map_err(|problem| problems_fault(Code::InvalidConfig, &[problem]))?;
         Ok(Some(document))
     }
 
@@ -143,9 +163,16 @@ impl Paths {
             let inner = match rest.strip_prefix('/') {
                 Some(inner) => inner.trim_start_matches('/'),
                 None if rest.is_empty() => "",
-                None => return Err(format!("'{text}': another account's home is not looked up, write the whole path")),
+                None => {
+                    return Err(format!(
+                        "'{text}': another account's home is not looked up, write the whole path"
+                    ));
+                }
             };
-            let home = self.home.as_ref().ok_or_else(|| format!("'{text}' needs HOME, which is not set"))?;
+            let home = self
+                .home
+                .as_ref()
+                .ok_or_else(|| format!("'{text}' needs HOME, which is not set"))?;
             return Ok(if inner.is_empty() { home.clone() } else { home.join(inner) });
         }
         let beside = self.config_file.parent().unwrap_or_else(|| Path::new(""));

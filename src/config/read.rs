@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use super::sections::{
-    Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme, UndoSettings,
+    Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme,
+    UndoSettings,
 };
 use super::{Config, Environment, Paths};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host::{HostSpec, check_host_name};
 use crate::domain::name::{HostName, ProfileId};
 use crate::domain::profile::{FieldProblem, Seconds};
-use crate::domain::recipe_yaml::{Document, FromYaml, Kind, Node, ParseProblem, Reader, words_from_yaml};
+use crate::domain::recipe_yaml::{
+    Document, FromYaml, Kind, Node, ParseProblem, Reader, words_from_yaml,
+};
 
 /// What a create without a profile makes.
 const DEFAULT_PROFILE: &str = "profile.sandbox-canary";
@@ -101,22 +104,30 @@ impl File {
             refuse("default_host", format!("the host '{name}' is forbidden"));
         }
         if let Some(hub) = &self.state_hub {
-            let address = hub.url.strip_prefix("http://").or_else(|| hub.url.strip_prefix("https://"));
+            let address =
+                hub.url.strip_prefix("http://").or_else(|| hub.url.strip_prefix("https://"));
             if address.is_none_or(|address| address.is_empty() || address.starts_with('/'))
                 || hub.url.chars().any(|c| c.is_whitespace() || c.is_control())
             {
-                refuse("state_hub.url", "'url' must begin with http:// or https:// and name a host".to_owned());
+                refuse(
+                    "state_hub.url",
+                    "'url' must begin with http:// or https:// and name a host".to_owned(),
+                );
             }
         }
         if self.undo.max_bytes > self.undo.max_total {
-            let message =
-                format!("'max_bytes' ({}) is above 'max_total' ({})", self.undo.max_bytes, self.undo.max_total);
+            let message = format!(
+                "'max_bytes' ({}) is above 'max_total' ({})",
+                self.undo.max_bytes, self.undo.max_total
+            );
             refuse("undo.max_bytes", message);
         }
         if self.undo.window == Seconds(0) {
             refuse("undo.window", "'window' must be above 0".to_owned());
         }
-        for (path, value) in [("sweep.interval", self.sweep.interval), ("dashboard.refresh", self.dashboard.refresh)] {
+        for (path, value) in
+            [("sweep.interval", self.sweep.interval), ("dashboard.refresh", self.dashboard.refresh)]
+        {
             if !(1..=3600).contains(&value.get()) {
                 let key = path.rsplit('.').next().unwrap_or(path);
                 refuse(path, format!("'{key}' is 1s to 1h"));
@@ -128,10 +139,11 @@ impl File {
     /// Makes local paths whole.
     fn expand(&mut self, paths: &Paths) -> Vec<FieldProblem> {
         let mut found = Vec::new();
-        let mut whole = |path: String, value: &mut PathBuf| match paths.expand(&value.to_string_lossy()) {
-            Ok(expanded) => *value = expanded,
-            Err(message) => found.push(FieldProblem::new(path, message)),
-        };
+        let mut whole =
+            |path: String, value: &mut PathBuf| match paths.expand(&value.to_string_lossy()) {
+                Ok(expanded) => *value = expanded,
+                Err(message) => found.push(FieldProblem::new(path, message)),
+            };
         for host in &mut self.hosts.0 {
             if let Some(file) = &mut host.ssh_config {
                 whole(format!("hosts.{}.ssh_config", host.name), file);
@@ -145,8 +157,17 @@ impl File {
 }
 
 /// The keys of the file.
-const KEYS: &[&str] =
-    &["hosts", "default_host", "default_profile", "state_hub", "undo", "stale", "sweep", "serve", "dashboard"];
+const KEYS: &[&str] = &[
+    "hosts",
+    "default_host",
+    "default_profile",
+    "state_hub",
+    "undo",
+    "stale",
+    "sweep",
+    "serve",
+    "dashboard",
+];
 
 impl FromYaml for File {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
@@ -168,7 +189,11 @@ impl FromYaml for File {
 impl FromYaml for Hosts {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
-            return r.refuse(node, path, format!("'{path}' must be a mapping of hosts by name, not {}", node.noun()));
+            return r.refuse(
+                node,
+                path,
+                format!("'{path}' must be a mapping of hosts by name, not {}", node.noun()),
+            );
         };
         let mut hosts: Vec<HostSpec> = Vec::new();
         for entry in entries {
@@ -180,8 +205,10 @@ impl FromYaml for Hosts {
             if let Some(other) = hosts.iter().find(|host| host.name.same(&entry.key)) {
                 // The same spelling twice is reported as a duplicate key already.
                 if other.name.as_str() != entry.key {
-                    let message =
-                        format!("host '{}' is '{}' again: host names are compared without case", entry.key, other.name);
+                    let message = format!(
+                        "host '{}' is '{}' again: host names are compared without case",
+                        entry.key, other.name
+                    );
                     r.refuse_key(entry, &inner, message);
                 }
                 continue;
@@ -236,7 +263,10 @@ impl FromYaml for SweepSettings {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
         let fields = r.fields(node, path, &["interval", "reap"])?;
         let default = Self::default();
-        Some(Self { interval: fields.or(r, "interval", default.interval), reap: fields.or(r, "reap", default.reap) })
+        Some(Self {
+            interval: fields.or(r, "interval", default.interval),
+            reap: fields.or(r, "reap", default.reap),
+        })
     }
 }
 

@@ -106,7 +106,13 @@ pub struct Dashboard {
 
 impl Default for Dashboard {
     fn default() -> Self {
-        Self { theme: Theme::Terminal, keys: BTreeMap::new(), refresh: Seconds(2), notify: Notify::Bell, utc: false }
+        Self {
+            theme: Theme::Terminal,
+            keys: BTreeMap::new(),
+            refresh: Seconds(2),
+            notify: Notify::Bell,
+            utc: false,
+        }
     }
 }
 

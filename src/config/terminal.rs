@@ -37,8 +37,14 @@ impl<'a> Terminal<'a> {
         let colours = match kind {
             _ if environment.text("NO_COLOR").is_some() => Colours::None,
             None => Colours::None,
-            Some(kind) if COLOURLESS.iter().any(|name| kind.starts_with(name)) || kind.ends_with("-m") => Colours::None,
-            Some(_) if matches!(environment.text("COLORTERM"), Some("truecolor" | "24bit")) => Colours::True,
+            Some(kind)
+                if COLOURLESS.iter().any(|name| kind.starts_with(name)) || kind.ends_with("-m") =>
+            {
+                Colours::None
+            }
+            Some(_) if matches!(environment.text("COLORTERM"), Some("truecolor" | "24bit")) => {
+                Colours::True
+            }
             Some(kind) if kind.contains("256color") => Colours::Indexed,
             Some(_) => Colours::Sixteen,
         };
@@ -70,8 +76,18 @@ mod tests {
                 Colours::Indexed,
                 true,
             ),
-            (&[("TERM", "xterm"), ("COLORTERM", "truecolor"), ("LANG", "C.utf8")], Some("xterm"), Colours::True, true),
-            (&[("TERM", "tmux"), ("LC_ALL", "C"), ("LANG", "en_US.UTF-8")], Some("tmux"), Colours::Sixteen, false),
+            (
+                &[("TERM", "xterm"), ("COLORTERM", "truecolor"), ("LANG", "C.utf8")],
+                Some("xterm"),
+                Colours::True,
+                true,
+            ),
+            (
+                &[("TERM", "tmux"), ("LC_ALL", "C"), ("LANG", "en_US.UTF-8")],
+                Some("tmux"),
+                Colours::Sixteen,
+                false,
+            ),
             (&[("TERM", "linux"), ("LANG", "C.UTF-8")], Some("linux"), Colours::Sixteen, false),
             (&[("TERM", "vt220"), ("LANG", "C.UTF-8")], Some("vt220"), Colours::None, true),
             (&[("TERM", "xterm"), ("NO_COLOR", "1")], Some("xterm"), Colours::None, false),
@@ -80,7 +96,11 @@ mod tests {
         ] {
             let environment = Environment::from_pairs(pairs.iter().copied());
             let terminal = Terminal::of(&environment);
-            assert_eq!((terminal.kind, terminal.colours, terminal.has_glyphs()), (kind, colours, glyphs), "{pairs:?}");
+            assert_eq!(
+                (terminal.kind, terminal.colours, terminal.has_glyphs()),
+                (kind, colours, glyphs),
+                "{pairs:?}"
+            );
         }
     }
 

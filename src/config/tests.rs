@@ -37,7 +37,10 @@ impl Home {
     fn refusal(&self) -> String {
         let fault = self.load().unwrap_err();
         assert_eq!(fault.code, Code::InvalidConfig);
-        fault.message.replace(&self.dir.path().display().to_string(), "~").replace("~/.config/sandboxer/", "")
+        fault
+            .message
+            .replace(&self.dir.path().display().to_string(), "~")
+            .replace("~/.config/sandboxer/", "")
     }
 }
 
@@ -74,7 +77,10 @@ fn every_key_is_read() {
     let core = config.host("CoulombCore").unwrap();
     assert_eq!(core.ssh_target(), Some("ops@coulombcore"));
     assert_eq!(core.ssh_config, Some(home.path(".ssh/lab")));
-    assert_eq!((core.workspace_root.as_str(), core.compose_cmd.as_deref()), ("~/boxes", Some("podman-compose")));
+    assert_eq!(
+        (core.workspace_root.as_str(), core.compose_cmd.as_deref()),
+        ("~/boxes", Some("podman-compose"))
+    );
     assert_eq!((core.max_sandboxes, core.labels["zone"].as_str()), (Some(30), "home"));
     assert_eq!(
         serde_json::to_value(&core.limits).unwrap().to_string(),
@@ -84,7 +90,10 @@ fn every_key_is_read() {
     assert_eq!(core.reach.as_ref().unwrap().command, ["ops-bridge", "attach"]);
     assert!(config.host("railiance01").unwrap().is_forbidden());
     assert_eq!(config.host("bare").unwrap().ssh_target(), Some("bare"));
-    assert_eq!((config.default_host.as_str(), config.default_profile.as_str()), ("coulombcore", "profile.compose-e2e"));
+    assert_eq!(
+        (config.default_host.as_str(), config.default_profile.as_str()),
+        ("coulombcore", "profile.compose-e2e")
+    );
     let hub = config.state_hub.unwrap();
     assert_eq!(
         (hub.url.as_str(), hub.token_env.as_deref(), hub.format),
@@ -121,7 +130,10 @@ fn without_a_file_the_defaults_hold() {
             (config.undo.window, config.undo.max_bytes, config.undo.max_total),
             (Seconds::hours(24), Bytes::gib(1), Bytes::gib(5))
         );
-        assert_eq!((config.sweep.interval, config.sweep.reap, config.stale.grace), (Seconds(5), true, Seconds(60)));
+        assert_eq!(
+            (config.sweep.interval, config.sweep.reap, config.stale.grace),
+            (Seconds(5), true, Seconds(60))
+        );
         assert_eq!((config.state_hub, config.serve.max_upload), (None, Bytes::gib(2)));
         fs::remove_file(home.path(".config/sandboxer/config.yaml")).unwrap();
         assert!(home.load().is_ok());
@@ -133,7 +145,10 @@ fn mistakes_have_their_place() {
     for (file, wanted) in [
         ("hots: {}\n", "config.yaml:1:1: unknown key 'hots', did you mean 'hosts'?"),
         ("hosts:\n  a:\n    shh: x\n", "config.yaml:3:5: unknown key 'shh', did you mean 'ssh'?"),
-        ("hosts:\n  a: {forbiden: production}\n", "config.yaml:2:7: unknown key 'forbiden', did you mean 'forbid'?"),
+        (
+            "hosts:\n  a: {forbiden: production}\n",
+            "config.yaml:2:7: unknown key 'forbiden', did you mean 'forbid'?",
+        ),
         ("hosts:\n  a: x\n", "config.yaml:2:6: 'hosts.a' must be a mapping, not a text"),
         ("hosts: [a]\n", "config.yaml:1:8: 'hosts' must be a mapping of hosts by name, not a list"),
         ("hosts:\n  a: {}\n  a: {}\n", "config.yaml:3:3: duplicate key 'a', first set at line 2"),
@@ -145,7 +160,10 @@ fn mistakes_have_their_place() {
             "hosts:\n  a b: {}\n",
             "config.yaml:2:3: 'a b' is not a host's name: letters, digits, '.', '_' and '-', beginning with a letter or digit",
         ),
-        ("hosts:\n  local: {ssh: x}\n", "config.yaml:2:16: the host 'local' is this machine and has no 'ssh'"),
+        (
+            "hosts:\n  local: {ssh: x}\n",
+            "config.yaml:2:16: the host 'local' is this machine and has no 'ssh'",
+        ),
         (
             "hosts:\n  a.b: {ssh: -oProxyCommand=x}\n",
             "config.yaml:2:14: '-oProxyCommand=x' is not a host that ssh takes",
@@ -158,7 +176,10 @@ fn mistakes_have_their_place() {
             "hosts:\n  a: {limits: {disk_used_pct: 900}}\n",
             "config.yaml:2:31: 'disk_used_pct' is above 0 and at most 100",
         ),
-        ("hosts:\n  a: {limits: {load_per_core: .nan}}\n", "config.yaml:2:31: a number must be finite"),
+        (
+            "hosts:\n  a: {limits: {load_per_core: .nan}}\n",
+            "config.yaml:2:31: a number must be finite",
+        ),
         (
             "hosts:\n  a: {max_sandboxes: 0}\n",
             "config.yaml:2:22: 'max_sandboxes' is at least 1; write forbid: with a reason to use no host",
@@ -167,11 +188,26 @@ fn mistakes_have_their_place() {
             "hosts:\n  a: {ssh_config: ~bob/x}\n",
             "config.yaml:2:19: '~bob/x': another account's home is not looked up, write the whole path",
         ),
-        ("hosts:\n  a: {reach: {command: []}}\n", "config.yaml:2:24: 'command' names a program and its arguments"),
-        ("hosts: {a: {forbid: production}}\ndefault_host: A\n", "config.yaml:2:15: the host 'A' is forbidden"),
-        ("undo: {window: 24}\n", "config.yaml:1:16: '24' has no unit: write for example 24s, 24m or 24h"),
-        ("undo: {max_bytes: 9GiB}\n", "config.yaml:1:19: 'max_bytes' (9GiB) is above 'max_total' (5GiB)"),
-        ("undo: {max_total: big}\n", "config.yaml:1:19: 'big' is not a size: write for example 512MiB or 2GiB"),
+        (
+            "hosts:\n  a: {reach: {command: []}}\n",
+            "config.yaml:2:24: 'command' names a program and its arguments",
+        ),
+        (
+            "hosts: {a: {forbid: production}}\ndefault_host: A\n",
+            "config.yaml:2:15: the host 'A' is forbidden",
+        ),
+        (
+            "undo: {window: 24}\n",
+            "config.yaml:1:16: '24' has no unit: write for example 24s, 24m or 24h",
+        ),
+        (
+            "undo: {max_bytes: 9GiB}\n",
+            "config.yaml:1:19: 'max_bytes' (9GiB) is above 'max_total' (5GiB)",
+        ),
+        (
+            "undo: {max_total: big}\n",
+            "config.yaml:1:19: 'big' is not a size: write for example 512MiB or 2GiB",
+        ),
         ("sweep: {interval: 0s}\n", "config.yaml:1:19: 'interval' is 1s to 1h"),
         (
             "sweep: {reap: no}\n",
@@ -195,7 +231,10 @@ fn mistakes_have_their_place() {
         assert_eq!(Home::new(file).refusal(), wanted, "{file}");
     }
     let two = Home::new("hots: {}\nundo: {windw: 1h}\n");
-    assert_eq!(two.refusal(), "config.yaml:1:1: unknown key 'hots', did you mean 'hosts'? (and 1 more)");
+    assert_eq!(
+        two.refusal(),
+        "config.yaml:1:1: unknown key 'hots', did you mean 'hosts'? (and 1 more)"
+    );
     assert_eq!(two.load().unwrap_err().details["problems"][1]["line"], 2);
 }
 
@@ -203,19 +242,29 @@ fn mistakes_have_their_place() {
 fn a_later_layer_can_point_into_the_file() {
     let config = Home::new("dashboard:\n  keys:\n    destroy: ctrl-zz\n").load().unwrap();
     let fault = config.fault_at("dashboard.keys.destroy", "'ctrl-zz' is not a key");
-    assert!(fault.message.ends_with("config.yaml:3:14: 'ctrl-zz' is not a key"), "{}", fault.message);
+    assert!(
+        fault.message.ends_with("config.yaml:3:14: 'ctrl-zz' is not a key"),
+        "{}",
+        fault.message
+    );
 }
 
 #[test]
 fn hostile_files_are_refused() {
-    assert_eq!(Home::new(b"hosts: \xff\n").refusal(), "config.yaml:1:8: the file is not UTF-8 text");
+    assert_eq!(
+        Home::new(b"hosts: \xff\n").refusal(),
+        "config.yaml:1:8: the file is not UTF-8 text"
+    );
     assert_eq!(Home::new(vec![b'#'; 2 << 20]).refusal(), "config.yaml: the file is over 1 MiB");
     assert_eq!(Home::new("a: \0\n").refusal(), "config.yaml:1:4: the file holds a NUL character");
     let home = Home::new("");
     let file = home.path(".config/sandboxer/config.yaml");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/nonexistent/target", &file).unwrap();
-    assert_eq!(home.refusal(), "config.yaml: the file cannot be read: No such file or directory (os error 2)");
+    assert_eq!(
+        home.refusal(),
+        "config.yaml: the file cannot be read: No such file or directory (os error 2)"
+    );
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert_eq!(home.refusal(), "config.yaml: this is a directory, not a file");
@@ -226,17 +275,26 @@ fn a_file_or_directory_that_was_named_must_exist() {
     let home = Home::new("");
     let missing = home.path("missing");
     let by_flag = Overrides { config: Some(missing.clone()), ..Overrides::default() };
-    let by_variable = Environment::from_pairs([("HOME", home.dir.path()), ("SANDBOXER_CONFIG", missing.as_path())]);
+    let by_variable = Environment::from_pairs([
+        ("HOME", home.dir.path()),
+        ("SANDBOXER_CONFIG", missing.as_path()),
+    ]);
     let faults = [
         Config::load(&by_flag, &home.environment()).unwrap_err(),
         Config::load(&Overrides::default(), &by_variable).unwrap_err(),
     ];
     for fault in faults {
-        assert_eq!(fault.message, format!("the configuration file {} does not exist", missing.display()));
+        assert_eq!(
+            fault.message,
+            format!("the configuration file {} does not exist", missing.display())
+        );
     }
     let by_flag = Overrides { profiles_dir: Some(missing.clone()), ..Overrides::default() };
     let fault = Config::load(&by_flag, &home.environment()).unwrap_err();
-    assert_eq!(fault.message, format!("--profiles-dir names {}, which is not a directory", missing.display()));
+    assert_eq!(
+        fault.message,
+        format!("--profiles-dir names {}, which is not a directory", missing.display())
+    );
 }
 
 fn paths(overrides: &Overrides, pairs: &[(&str, &str)]) -> Paths {
@@ -265,20 +323,30 @@ fn base_directories_are_honoured_and_relative_ones_ignored() {
     assert_eq!(moved.data_dir, Path::new("/d/sandboxer"));
     assert_eq!(moved.log_file, Path::new("/s/sandboxer/sandboxer.log"));
     assert_eq!(moved.runtime_dir.as_deref(), Some(Path::new("/run/user/7")));
-    let odd = [("HOME", "/h"), ("XDG_CONFIG_HOME", "c"), ("XDG_DATA_HOME", ""), ("XDG_STATE_HOME", "./s")];
+    let odd = [
+        ("HOME", "/h"),
+        ("XDG_CONFIG_HOME", "c"),
+        ("XDG_DATA_HOME", ""),
+        ("XDG_STATE_HOME", "./s"),
+    ];
     assert_eq!(paths(&none, &odd), plain);
 }
 
 #[test]
 fn flags_win_over_variables() {
-    let variables = [("HOME", "/h"), ("SANDBOXER_CONFIG", "/v/c.yaml"), ("SANDBOXER_DATA_DIR", "/v/data")];
+    let variables =
+        [("HOME", "/h"), ("SANDBOXER_CONFIG", "/v/c.yaml"), ("SANDBOXER_DATA_DIR", "/v/data")];
     let by_variable = paths(&Overrides::default(), &variables);
     assert_eq!(
         (by_variable.config_file.as_path(), by_variable.data_dir.as_path()),
         (Path::new("/v/c.yaml"), Path::new("/v/data"))
     );
     assert!(by_variable.config_named);
-    let flags = Overrides { config: Some("f.yaml".into()), data_dir: Some("/f/data".into()), ..Overrides::default() };
+    let flags = Overrides {
+        config: Some("f.yaml".into()),
+        data_dir: Some("/f/data".into()),
+        ..Overrides::default()
+    };
     let by_flag = paths(&flags, &variables);
     assert_eq!(
         (by_flag.config_file.as_path(), by_flag.data_dir.as_path()),
@@ -288,19 +356,33 @@ fn flags_win_over_variables() {
 
 #[test]
 fn without_a_home_the_flags_are_named() {
-    for (home, start) in
-        [(None, "HOME is not set"), (Some(""), "HOME is not set"), (Some("rel"), "HOME is not an absolute path")]
-    {
+    for (home, start) in [
+        (None, "HOME is not set"),
+        (Some(""), "HOME is not set"),
+        (Some("rel"), "HOME is not an absolute path"),
+    ] {
         let environment = Environment::from_pairs(home.map(|home| ("HOME", home)));
         let fault = Paths::resolve(&Overrides::default(), &environment).unwrap_err();
-        assert_eq!(fault.message, format!("{start}, so it is not known where sandboxer's files are"));
+        assert_eq!(
+            fault.message,
+            format!("{start}, so it is not known where sandboxer's files are")
+        );
         assert_eq!(
             fault.hint.as_deref(),
-            Some("set HOME, or pass --config, --profiles-dir, --extensions-dir, --data-dir, --log-file")
+            Some(
+                "set HOME, or pass --config, --profiles-dir, --extensions-dir, --data-dir, --log-file"
+            )
         );
-        let some = Overrides { data_dir: Some("/d".into()), log_file: Some("/l".into()), ..Overrides::default() };
+        let some = Overrides {
+            data_dir: Some("/d".into()),
+            log_file: Some("/l".into()),
+            ..Overrides::default()
+        };
         let fault = Paths::resolve(&some, &environment).unwrap_err();
-        assert_eq!(fault.hint.as_deref(), Some("set HOME, or pass --config, --profiles-dir, --extensions-dir"));
+        assert_eq!(
+            fault.hint.as_deref(),
+            Some("set HOME, or pass --config, --profiles-dir, --extensions-dir")
+        );
         let bases = [("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "/d"), ("XDG_STATE_HOME", "/s")];
         assert!(Paths::resolve(&Overrides::default(), &Environment::from_pairs(bases)).is_ok());
     }
@@ -322,22 +404,35 @@ fn variables_of_ours_are_carried_and_empty_ones_are_not_set() {
         ("USER", "kay"),
     ]);
     let config = Config::load(&Overrides::default(), &environment).unwrap();
-    assert_eq!((config.actor.as_deref(), config.user.as_deref()), (Some("agt:runner"), Some("kay")));
+    assert_eq!(
+        (config.actor.as_deref(), config.user.as_deref()),
+        (Some("agt:runner"), Some("kay"))
+    );
     assert_eq!(config.requested_host.unwrap().as_str(), "CoulombCore");
-    assert_eq!((config.compose_cmd.as_deref(), config.log_filter.as_deref()), (Some("podman-compose"), Some("debug")));
+    assert_eq!(
+        (config.compose_cmd.as_deref(), config.log_filter.as_deref()),
+        (Some("podman-compose"), Some("debug"))
+    );
     let flag = Overrides { actor: Some("adm:lee".to_owned()), ..Overrides::default() };
     assert_eq!(Config::load(&flag, &environment).unwrap().actor.as_deref(), Some("adm:lee"));
     let empty = pairs(&[("SANDBOXER_ACTOR", ""), ("SANDBOXER_HOST", ""), ("SANDBOXER_CONFIG", "")]);
     let config = Config::load(&Overrides::default(), &empty).unwrap();
     assert_eq!((config.actor, config.requested_host), (None, None));
-    let fault = Config::load(&Overrides::default(), &pairs(&[("SANDBOXER_HOST", "-x")])).unwrap_err();
-    assert!(fault.message.starts_with("SANDBOXER_HOST: '-x' is not a host's name"), "{}", fault.message);
+    let fault =
+        Config::load(&Overrides::default(), &pairs(&[("SANDBOXER_HOST", "-x")])).unwrap_err();
+    assert!(
+        fault.message.starts_with("SANDBOXER_HOST: '-x' is not a host's name"),
+        "{}",
+        fault.message
+    );
 }
 
 #[test]
 fn local_may_be_configured_and_keeps_its_place() {
     let config =
-        Home::new("hosts:\n  a: {}\n  Local: {workspace_root: /srv/boxes, max_sandboxes: 3}\n").load().unwrap();
+        Home::new("hosts:\n  a: {}\n  Local: {workspace_root: /srv/boxes, max_sandboxes: 3}\n")
+            .load()
+            .unwrap();
     assert_eq!(config.hosts.len(), 2);
     let local = config.host("local").unwrap();
     assert_eq!((local.workspace_root.as_str(), local.ssh_target()), ("/srv/boxes", None));
@@ -346,7 +441,10 @@ fn local_may_be_configured_and_keeps_its_place() {
 #[test]
 fn a_relative_local_path_stands_beside_the_file() {
     let home = Home::new("hosts: {a: {ssh_config: ssh/lab}}\n");
-    assert_eq!(home.load().unwrap().host("a").unwrap().ssh_config, Some(home.path(".config/sandboxer/ssh/lab")));
+    assert_eq!(
+        home.load().unwrap().host("a").unwrap().ssh_config,
+        Some(home.path(".config/sandboxer/ssh/lab"))
+    );
 }
 
 #[test]
@@ -361,7 +459,9 @@ fn a_host_is_forbidden_with_or_without_a_reason() {
         let config = Home::new(format!("hosts:\n  a:\n    {forbid}\n")).load().unwrap();
         assert!(config.host("a").unwrap().is_forbidden(), "{forbid}");
     }
-    assert!(!Home::new("hosts:\n  a: {ssh: b}\n").load().unwrap().host("a").unwrap().is_forbidden());
+    assert!(
+        !Home::new("hosts:\n  a: {ssh: b}\n").load().unwrap().host("a").unwrap().is_forbidden()
+    );
 }
 
 #[test]

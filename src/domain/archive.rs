@@ -120,23 +120,43 @@ pub trait SnapshotArchives: Send + Sync {
 
     /// Removes it, whole or in part, and reads back. Idempotent. What bears its name and is not ours is left alone and
     /// reported as failed.
-    async fn remove(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
+    async fn remove(
+        &self,
+        place: &ArchivePlace,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError>;
 
     /// Removes what is there of a transfer that did not come to its end, and reads back. Idempotent. A sealed archive is no
     /// such thing: it stays, and nothing is reported of it.
-    async fn clear(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
+    async fn clear(
+        &self,
+        place: &ArchivePlace,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError>;
 
     /// Whether two places are one folder, whatever their hosts are called and whichever machines they are: something is put
     /// into the first for a moment, and looked for in the second.
     ///
     /// Errors: `conflict` where the first has something of that name that is not ours, and whatever keeps it from being told.
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, ExtensionError>;
+    async fn is_one_folder(
+        &self,
+        one: &ArchivePlace,
+        other: &ArchivePlace,
+    ) -> Result<bool, ExtensionError>;
 
     /// What is in it.
-    async fn entries(&self, place: &ArchivePlace, facts: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError>;
+    async fn entries(
+        &self,
+        place: &ArchivePlace,
+        facts: &ArchiveFacts,
+    ) -> Result<Vec<TreeEntry>, ExtensionError>;
 
     /// Writes the archive file's bytes to a sink.
-    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), ExtensionError>;
+    async fn read(
+        &self,
+        place: &ArchivePlace,
+        sink: &mut dyn OutputSink,
+    ) -> Result<(), ExtensionError>;
 
     /// Streams it to another host through this process, verifies it there and seals it with `manifest`. Where the other
     /// host cannot read the format it is compressed anew on the way.
@@ -154,12 +174,19 @@ pub trait SnapshotArchives: Send + Sync {
     ///
     /// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where the bytes that passed by are not
     /// those that are recorded.
-    async fn export(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError>;
+    async fn export(
+        &self,
+        place: &ArchivePlace,
+        manifest: &ArchiveManifest,
+    ) -> Result<ByteStream, ExtensionError>;
 
     /// Reads the head of such a file: its manifest, checked as far as it goes, and what comes behind it.
     ///
     /// Errors: `invalid_input` for what is no export.
-    async fn open_export(&self, source: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError>;
+    async fn open_export(
+        &self,
+        source: ByteStream,
+    ) -> Result<(ArchiveManifest, ByteStream), ExtensionError>;
 
     /// Checks what comes behind the head as hostile while it is sent to `to`, verifies it there and seals it with
     /// `manifest`.

@@ -51,7 +51,9 @@ impl Subnet {
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => {
-                let digits = !prefix.is_empty() && prefix.len() <= 3 && prefix.bytes().all(|b| b.is_ascii_digit());
+                let digits = !prefix.is_empty()
+                    && prefix.len() <= 3
+                    && prefix.bytes().all(|b| b.is_ascii_digit());
                 (address, Some(prefix.parse::<u8>().ok().filter(|_| digits)?))
             }
             None => (text, None),
@@ -115,7 +117,11 @@ mod tests {
             ("fd12::1%eth0/64", None),
             ("", None),
         ] {
-            assert_eq!(Subnet::parse(text).map(|subnet| subnet.to_string()).as_deref(), want, "{text}");
+            assert_eq!(
+                Subnet::parse(text).map(|subnet| subnet.to_string()).as_deref(),
+                want,
+                "{text}"
+            );
         }
     }
 

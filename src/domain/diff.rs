@@ -83,9 +83,11 @@ impl<'a> Tree<'a> {
     /// Which of a file's names is the file and which are links to it is chance: the order in which a folder is read. Each
     /// counts as the file.
     fn meant(&self, entry: &TreeEntry) -> TreeEntry {
-        let file = Some(entry)
-            .filter(|entry| entry.kind == EntryKind::HardLink)
-            .and_then(|link| self.entries.get(link.target.as_deref()?).filter(|file| file.kind != EntryKind::HardLink));
+        let file = Some(entry).filter(|entry| entry.kind == EntryKind::HardLink).and_then(|link| {
+            self.entries
+                .get(link.target.as_deref()?)
+                .filter(|file| file.kind != EntryKind::HardLink)
+        });
         match file {
             Some(file) => TreeEntry { path: entry.path.clone(), ..TreeEntry::clone(file) },
             None => entry.clone(),
@@ -95,7 +97,9 @@ impl<'a> Tree<'a> {
     /// The sizes of its files. A file counts once, whatever names it has.
     fn bytes(&self) -> i64 {
         let files = self.entries.values().filter(|entry| entry.kind == EntryKind::File);
-        files.fold(0, |sum: i64, file| sum.saturating_add(i64::try_from(file.size).unwrap_or(i64::MAX)))
+        files.fold(0, |sum: i64, file| {
+            sum.saturating_add(i64::try_from(file.size).unwrap_or(i64::MAX))
+        })
     }
 }
 
@@ -152,10 +156,17 @@ mod tests {
         let b = [file("workspace/same", 5), file("workspace/new", 7), file("workspace/z", 3)];
         let diff = diff(&a, &b);
         assert_eq!((diff.added, diff.removed, diff.changed, diff.bytes), (1, 1, 1, -1));
-        let told: Vec<_> = diff.changes.iter().map(|c| (c.path.as_str(), c.change.as_str())).collect();
-        assert_eq!(told, [("workspace/gone", "removed"), ("workspace/new", "added"), ("workspace/z", "changed")]);
+        let told: Vec<_> =
+            diff.changes.iter().map(|c| (c.path.as_str(), c.change.as_str())).collect();
+        assert_eq!(
+            told,
+            [("workspace/gone", "removed"), ("workspace/new", "added"), ("workspace/z", "changed")]
+        );
         assert_eq!(diff.changes[2].differs, ["size"]);
-        assert_eq!((diff.changes[2].a.as_ref().unwrap().size, diff.changes[2].b.as_ref().unwrap().size), (1, 3));
+        assert_eq!(
+            (diff.changes[2].a.as_ref().unwrap().size, diff.changes[2].b.as_ref().unwrap().size),
+            (1, 3)
+        );
         assert!(!diff.truncated);
     }
 
@@ -165,12 +176,18 @@ mod tests {
         let other = |change: fn(&mut TreeEntry)| {
             let mut new = old.clone();
             change(&mut new);
-            diff(std::slice::from_ref(&old), &[new]).changes.pop().map(|change| change.differs.join(","))
+            diff(std::slice::from_ref(&old), &[new])
+                .changes
+                .pop()
+                .map(|change| change.differs.join(","))
         };
         assert_eq!(other(|_| {}), None);
         assert_eq!(other(|new| new.mode = "rwxr-xr-x".into()).as_deref(), Some("mode"));
         assert_eq!(other(|new| new.owner = "7/7".into()).as_deref(), Some("owner"));
-        assert_eq!(other(|new| new.modified = "2026-11-28T07:00:01Z".into()).as_deref(), Some("modified"));
+        assert_eq!(
+            other(|new| new.modified = "2026-11-28T07:00:01Z".into()).as_deref(),
+            Some("modified")
+        );
         assert_eq!(other(|new| new.kind = EntryKind::Fifo).as_deref(), Some("kind"));
         let (to_x, to_y) = (link("p", EntryKind::Symlink, "x"), link("p", EntryKind::Symlink, "y"));
         assert_eq!(diff(&[to_x], &[to_y]).changes[0].differs, ["target"]);
@@ -194,8 +211,12 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_changes_are_counted_only() {
-        let many: Vec<TreeEntry> = (0..CHANGES_LIMIT + 5).map(|n| file(&format!("workspace/{n:06}"), 1)).collect();
+        let many: Vec<TreeEntry> =
+            (0..CHANGES_LIMIT + 5).map(|n| file(&format!("workspace/{n:06}"), 1)).collect();
         let diff = diff(&[], &many);
-        assert_eq!((diff.added as usize, diff.changes.len(), diff.truncated), (CHANGES_LIMIT + 5, CHANGES_LIMIT, true));
+        assert_eq!(
+            (diff.added as usize, diff.changes.len(), diff.truncated),
+            (CHANGES_LIMIT + 5, CHANGES_LIMIT, true)
+        );
     }
 }

@@ -50,7 +50,9 @@ impl Actor {
         };
         let (kind, name) = text.split_once(':').ok_or_else(wrong)?;
         let kind = ActorType::from_word(kind);
-        let printable = !name.is_empty() && name.len() <= 63 && !name.chars().any(|c| c.is_control() || c == ':');
+        let printable = !name.is_empty()
+            && name.len() <= 63
+            && !name.chars().any(|c| c.is_control() || c == ':');
         if matches!(kind, ActorType::Other(_)) || !printable {
             return Err(wrong());
         }
@@ -195,7 +197,8 @@ impl PendingEvent {
 }
 
 /// The namespace of event ids (a random UUID, fixed for ever).
-const EVENT_NAMESPACE: uuid::Uuid = uuid::Uuid::from_u128(0x7d1c_41f2_93a8_4c55_9f0e_2b8a_64d0_11c3);
+const EVENT_NAMESPACE: uuid::Uuid =
+    uuid::Uuid::from_u128(0x7d1c_41f2_93a8_4c55_9f0e_2b8a_64d0_11c3);
 
 /// The id of the event of this kind that the write of `record` at `revision` causes.
 pub fn derived_event_id(record: &str, revision: u64, kind: &EventKind) -> EventId {

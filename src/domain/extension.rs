@@ -50,7 +50,11 @@ pub trait SandboxExtension: Send + Sync {
     /// Host as a sandbox of this profile meets it, in one round trip; none where it needs nothing of it. Nothing is made there.
     ///
     /// Errors: `missing_dependency` for a host that lacks what it takes, and whatever the way there says.
-    async fn ask_host(&self, _profile: &Profile, _host: &HostName) -> Result<Option<ComposeHost>, Fault> {
+    async fn ask_host(
+        &self,
+        _profile: &Profile,
+        _host: &HostName,
+    ) -> Result<Option<ComposeHost>, Fault> {
         Ok(None)
     }
 
@@ -132,16 +136,28 @@ pub trait SandboxExtension: Send + Sync {
     }
 
     /// Writes a new deadline into the host's manifest, and the target's stamp, if it has one, to the host's counters.
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError>;
+    async fn set_deadline(
+        &self,
+        target: &Target,
+        expires_at: Option<Time>,
+    ) -> Result<(), ExtensionError>;
 
     /// Removes all of it and reads back. Idempotent; needs no handle.
     ///
     /// Errors: only when the host could not be asked (`host_unreachable`, `host_changed`, `timeout`), and `untouched`
     /// where it is certain that nothing was removed. What could not be removed is in the report.
-    async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError>;
+    async fn teardown(
+        &self,
+        target: &Target,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError>;
 
     /// What it has cost so far; `None` where it costs nothing.
-    async fn meter_actual(&self, _target: &Target, _duration: Duration) -> Result<Option<Usd>, ExtensionError> {
+    async fn meter_actual(
+        &self,
+        _target: &Target,
+        _duration: Duration,
+    ) -> Result<Option<Usd>, ExtensionError> {
         Ok(None)
     }
 
@@ -177,7 +193,11 @@ pub trait SandboxExtension: Send + Sync {
     }
 
     /// A program of this machine that opens a shell in the workspace, or in a service's container.
-    async fn shell(&self, _target: &Target, _service: Option<&str>) -> Result<Interactive, ExtensionError> {
+    async fn shell(
+        &self,
+        _target: &Target,
+        _service: Option<&str>,
+    ) -> Result<Interactive, ExtensionError> {
         Err(self.unsupported("open a shell").into())
     }
 
@@ -212,7 +232,12 @@ pub trait SandboxExtension: Send + Sync {
     /// Whether a host has what a sandbox from this archive takes; asked before the archive is brought there.
     ///
     /// Errors: `missing_dependency`, and whatever the way to the host says.
-    async fn suits(&self, _profile: &Profile, _archive: &ArchiveFacts, _host: &HostName) -> Result<(), Fault> {
+    async fn suits(
+        &self,
+        _profile: &Profile,
+        _archive: &ArchiveFacts,
+        _host: &HostName,
+    ) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -232,13 +257,21 @@ pub trait SandboxExtension: Send + Sync {
 
     /// Resumes what a snapshot that was cut off left paused or stopped; one that is `called_off` begins nothing on the host
     /// from then on. Nothing to do is fine.
-    async fn resume(&self, _target: &Target, _called_off: Option<&SnapshotId>) -> Result<(), ExtensionError> {
+    async fn resume(
+        &self,
+        _target: &Target,
+        _called_off: Option<&SnapshotId>,
+    ) -> Result<(), ExtensionError> {
         Ok(())
     }
 
     /// What is in its workspace now, as the archive of a snapshot would list it. Sockets, devices and `excludes` are left
     /// out, and so are volumes.
-    async fn entries(&self, _target: &Target, _excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(
+        &self,
+        _target: &Target,
+        _excludes: &[String],
+    ) -> Result<Vec<TreeEntry>, ExtensionError> {
         Err(self.unsupported("list a workspace").into())
     }
 
@@ -248,7 +281,11 @@ pub trait SandboxExtension: Send + Sync {
     }
 
     /// Stops all that runs; its files and volumes stay. Idempotent.
-    async fn sleep(&self, _target: &Target, _reporter: &dyn Reporter) -> Result<(), ExtensionError> {
+    async fn sleep(
+        &self,
+        _target: &Target,
+        _reporter: &dyn Reporter,
+    ) -> Result<(), ExtensionError> {
         Err(self.unsupported("sleep").into())
     }
 

@@ -85,7 +85,9 @@ impl Runtime {
             return None;
         }
         let version = self.engine_version.as_deref().unwrap_or("of an unknown version");
-        let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u64>().unwrap_or(0));
+        let mut parts = version
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|part| part.parse::<u64>().unwrap_or(0));
         let known = std::array::from_fn(|_| parts.next().unwrap_or(0));
         (known < BUILDS_STAY_IN).then(|| {
             format!(

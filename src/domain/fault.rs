@@ -86,9 +86,20 @@ impl Fault {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let retryable = matches!(
             code,
-            Code::Busy | Code::HostUnreachable | Code::Timeout | Code::ServerUnreachable | Code::Overloaded
+            Code::Busy
+                | Code::HostUnreachable
+                | Code::Timeout
+                | Code::ServerUnreachable
+                | Code::Overloaded
         );
-        Self { code, message: message.into(), hint: None, details: serde_json::Value::Null, retryable, source: None }
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            details: serde_json::Value::Null,
+            retryable,
+            source: None,
+        }
     }
 
     /// A fault of sandboxer itself.

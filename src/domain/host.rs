@@ -119,14 +119,19 @@ impl HostSpec {
         if let Some(ssh) = &self.ssh {
             if self.name.is_local() {
                 refuse("ssh", "the host 'local' is this machine and has no 'ssh'".to_owned());
-            } else if ssh.is_empty() || ssh.starts_with('-') || ssh.chars().any(|c| c.is_whitespace() || c.is_control())
+            } else if ssh.is_empty()
+                || ssh.starts_with('-')
+                || ssh.chars().any(|c| c.is_whitespace() || c.is_control())
             {
                 // A leading dash would be an option of ssh.
                 refuse("ssh", format!("{} is not a host that ssh takes", shown(ssh)));
             }
         }
         if self.ssh_config.is_some() && self.name.is_local() {
-            refuse("ssh_config", "the host 'local' is this machine and has no 'ssh_config'".to_owned());
+            refuse(
+                "ssh_config",
+                "the host 'local' is this machine and has no 'ssh_config'".to_owned(),
+            );
         }
         if let Err(message) = check_root(&self.workspace_root) {
             refuse("workspace_root", message);
@@ -134,21 +139,32 @@ impl HostSpec {
         if self.max_sandboxes == Some(0) {
             refuse(
                 "max_sandboxes",
-                "'max_sandboxes' is at least 1; write forbid: with a reason to use no host".to_owned(),
+                "'max_sandboxes' is at least 1; write forbid: with a reason to use no host"
+                    .to_owned(),
             );
         }
         if self.compose_cmd.as_ref().is_some_and(|command| command.trim().is_empty()) {
             refuse("compose_cmd", "'compose_cmd' is empty".to_owned());
         }
-        for (key, value) in [("disk_used_pct", self.limits.disk_used_pct), ("mem_used_pct", self.limits.mem_used_pct)] {
+        for (key, value) in [
+            ("disk_used_pct", self.limits.disk_used_pct),
+            ("mem_used_pct", self.limits.mem_used_pct),
+        ] {
             if !(value > 0.0 && value <= 100.0) {
                 refuse(&format!("limits.{key}"), format!("'{key}' is above 0 and at most 100"));
             }
         }
         if !(self.limits.load_per_core > 0.0 && self.limits.load_per_core <= 1000.0) {
-            refuse("limits.load_per_core", "'load_per_core' is above 0 and at most 1000".to_owned());
+            refuse(
+                "limits.load_per_core",
+                "'load_per_core' is above 0 and at most 1000".to_owned(),
+            );
         }
-        if self.reach.as_ref().is_some_and(|reach| reach.command.first().is_none_or(String::is_empty)) {
+        if self
+            .reach
+            .as_ref()
+            .is_some_and(|reach| reach.command.first().is_none_or(String::is_empty))
+        {
             refuse("reach.command", "'command' names a program and its arguments".to_owned());
         }
         for (key, value) in &self.labels {
@@ -185,14 +201,20 @@ pub fn check_root(text: &str) -> Result<(), String> {
     }
     let mut parts = inner.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
     if parts.peek().is_none() {
-        return Err(format!("{} is no place for sandboxes: name a directory below it", shown(text)));
+        return Err(format!(
+            "{} is no place for sandboxes: name a directory below it",
+            shown(text)
+        ));
     }
     if parts.any(|part| part == "..") {
         return Err(format!("{} must not hold '..'", shown(text)));
     }
     if text.contains(':') {
         // Both engines mount a folder of the workspace as `SOURCE:TARGET`, and neither has a way to write such a source.
-        return Err(format!("{} must not hold ':': container engines take that for the end of a path", shown(text)));
+        return Err(format!(
+            "{} must not hold ':': container engines take that for the end of a path",
+            shown(text)
+        ));
     }
     Ok(())
 }

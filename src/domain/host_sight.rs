@@ -25,12 +25,15 @@ pub struct HostMemory {
 impl HostMemory {
     /// Takes in what an event tells of the host.
     pub fn heard(&mut self, event: &Event) {
-        let machine_id = event.data.get("machine_id").and_then(serde_json::Value::as_str).map(str::to_owned);
+        let machine_id =
+            event.data.get("machine_id").and_then(serde_json::Value::as_str).map(str::to_owned);
         match event.kind {
             EventKind::HostDown => self.saw(&HostSight::Silent),
             EventKind::HostUp => self.saw(&HostSight::Answers(machine_id)),
             // Another machine that was looked at is the host from then on.
-            EventKind::HostChanged if machine_id.is_some() => self.saw(&HostSight::Answers(machine_id)),
+            EventKind::HostChanged if machine_id.is_some() => {
+                self.saw(&HostSight::Answers(machine_id))
+            }
             EventKind::HostChanged => self.saw(&HostSight::Another),
             _ => {}
         }
@@ -49,8 +52,12 @@ impl HostMemory {
         let was_known = matches!((sight, &self.machine_id), (HostSight::Answers(Some(now)), Some(old)) if now != old);
         match (&self.last, sight) {
             (_, HostSight::Answers(_)) if was_known => Some(EventKind::HostChanged),
-            (Some(HostSight::Silent | HostSight::Another), HostSight::Answers(_)) => Some(EventKind::HostUp),
-            (Some(HostSight::Answers(_) | HostSight::Another), HostSight::Silent) => Some(EventKind::HostDown),
+            (Some(HostSight::Silent | HostSight::Another), HostSight::Answers(_)) => {
+                Some(EventKind::HostUp)
+            }
+            (Some(HostSight::Answers(_) | HostSight::Another), HostSight::Silent) => {
+                Some(EventKind::HostDown)
+            }
             (None | Some(HostSight::Answers(_)), HostSight::Answers(_))
             | (None | Some(HostSight::Silent), HostSight::Silent)
             | (Some(HostSight::Another), HostSight::Another) => None,

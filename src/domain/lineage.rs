@@ -50,13 +50,16 @@ impl SnapshotView {
         sandboxes: impl IntoIterator<Item = &'a SandboxRecord>,
         snapshots: &[SnapshotRecord],
     ) -> Self {
-        let mut mine: Vec<Patch> = patches.iter().filter(|patch| patch.snapshot_id == record.id).cloned().collect();
+        let mut mine: Vec<Patch> =
+            patches.iter().filter(|patch| patch.snapshot_id == record.id).cloned().collect();
         mine.sort_by_key(|patch| patch.sequence);
-        let based = sandboxes.into_iter().filter(|sandbox| sandbox.needs_snapshot() == Some(&record.id));
+        let based =
+            sandboxes.into_iter().filter(|sandbox| sandbox.needs_snapshot() == Some(&record.id));
         let mut based: Vec<&SandboxRecord> = based.collect();
         based.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         let sandboxes = based.into_iter().map(|sandbox| based_on(sandbox, &mine)).collect();
-        let children = snapshots.iter().filter(|other| other.parent_snapshot.as_ref() == Some(&record.id));
+        let children =
+            snapshots.iter().filter(|other| other.parent_snapshot.as_ref() == Some(&record.id));
         let mut children: Vec<&SnapshotRecord> = children.collect();
         children.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         let children = children.into_iter().map(|child| child.id.clone()).collect();
@@ -65,7 +68,8 @@ impl SnapshotView {
 
     /// Why it cannot be deleted without force, a sentence each: patches, and sandboxes based on it.
     pub fn dependants(&self) -> Vec<String> {
-        let patches = self.patches.iter().map(|patch| format!("patch {} ({})", patch.sequence, patch.id));
+        let patches =
+            self.patches.iter().map(|patch| format!("patch {} ({})", patch.sequence, patch.id));
         let sandboxes = self.sandboxes.iter().map(|sandbox| match &sandbox.name {
             Some(name) => format!("sandbox {name} ({})", sandbox.id),
             None => format!("sandbox {}", sandbox.id),
@@ -109,8 +113,10 @@ impl Lineage {
             next = snapshots.iter().find(|s| s.id == id).and_then(|s| s.parent_snapshot.clone());
             ancestors.push(id);
         }
-        let mut taken: Vec<&SnapshotRecord> =
-            snapshots.iter().filter(|s| s.sandbox_id == record.id && s.state == SnapshotState::Ready).collect();
+        let mut taken: Vec<&SnapshotRecord> = snapshots
+            .iter()
+            .filter(|s| s.sandbox_id == record.id && s.state == SnapshotState::Ready)
+            .collect();
         taken.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         Self { ancestors, snapshots: taken.into_iter().map(|s| s.id.clone()).collect() }
     }

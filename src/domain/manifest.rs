@@ -93,7 +93,10 @@ impl ExtensionManifest {
         let mut found = Vec::new();
         let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
         if !is_recipe_id(self.id.as_str(), "ext.") {
-            refuse("id", format!("{} is not 'ext.' and a name of a-z, 0-9 and '-'", shown(self.id.as_str())));
+            refuse(
+                "id",
+                format!("{} is not 'ext.' and a name of a-z, 0-9 and '-'", shown(self.id.as_str())),
+            );
         }
         match (&self.kind, self.command.first()) {
             (ExtensionKind::Process, None) => {
@@ -113,7 +116,10 @@ impl ExtensionManifest {
         for (index, name) in self.env.iter().enumerate() {
             let head = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
             if !(head && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-                refuse(&format!("env[{index}]"), format!("{} is not the name of a variable", shown(name)));
+                refuse(
+                    &format!("env[{index}]"),
+                    format!("{} is not the name of a variable", shown(name)),
+                );
             }
         }
         if !self.rates.is_free() && !self.has(&Capability::Metered) {

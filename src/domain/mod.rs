@@ -34,7 +34,9 @@ pub mod words;
 
 pub use event::{Actor, ActorType, Event, EventKind, Progress};
 pub use fault::{Code, Fault};
-pub use name::{EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId};
+pub use name::{
+    EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
+};
 pub use operation::{Operation, OperationKind, OperationState};
 pub use patch::Patch;
 pub use sandbox::{SandboxRecord, State};

@@ -155,7 +155,9 @@ impl PatchId {
 /// Checks a sandbox's or snapshot's name: `^[a-z0-9][a-z0-9_.-]{0,62}$`, and nothing that reads as an id.
 pub fn check_name(text: &str) -> Result<(), Fault> {
     let head = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    let body = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-'));
+    let body = text
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-'));
     if !(head && body && text.len() <= 63) {
         return Err(Fault::invalid_input(
             "name",
@@ -179,7 +181,9 @@ pub fn is_hex8(text: &str) -> bool {
 /// characters. `sandboxer.` is reserved for what is written on hosts.
 pub fn check_label(key: &str, value: &str) -> Result<(), Fault> {
     let head = key.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    let body = key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-' | '/'));
+    let body = key.chars().all(|c| {
+        c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-' | '/')
+    });
     if !(head && body && key.len() <= 63) {
         return Err(Fault::invalid_input(
             "label",
@@ -187,14 +191,20 @@ pub fn check_label(key: &str, value: &str) -> Result<(), Fault> {
         ));
     }
     if key.starts_with("sandboxer.") {
-        return Err(Fault::invalid_input("label", "labels that begin with 'sandboxer.' are sandboxer's own"));
+        return Err(Fault::invalid_input(
+            "label",
+            "labels that begin with 'sandboxer.' are sandboxer's own",
+        ));
     }
     // A word that looks like protection and protects nothing would cost somebody a sandbox.
     if key == "protect" && !matches!(value, "true" | "false") {
         return Err(Fault::invalid_input("label", "the label 'protect' is 'true' or 'false'"));
     }
     if value.len() > 255 || value.chars().any(char::is_control) {
-        return Err(Fault::invalid_input("label", "a label's value is at most 255 bytes without control characters"));
+        return Err(Fault::invalid_input(
+            "label",
+            "a label's value is at most 255 bytes without control characters",
+        ));
     }
     Ok(())
 }
@@ -208,13 +218,26 @@ mod tests {
         for good in ["a", "0", "a-b", "a1b2c3d4", &"a".repeat(31)] {
             assert!(SandboxId::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "-a", "A", "a b", "a\n", "$(x)", "a_b", "ä", &"a".repeat(32), &"a".repeat(10_000)] {
+        for bad in
+            ["", "-a", "A", "a b", "a\n", "$(x)", "a_b", "ä", &"a".repeat(32), &"a".repeat(10_000)]
+        {
             assert!(SandboxId::parse(bad).is_err(), "{bad}");
         }
         for good in ["my-env", "a.b_c-d", "deadbeef1", &"n".repeat(63)] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in ["", "-x", ".x", "deadbeef", "snap-deadbeef", "Up", "a b", "a'b", "\u{1b}[31m", &"n".repeat(64)] {
+        for bad in [
+            "",
+            "-x",
+            ".x",
+            "deadbeef",
+            "snap-deadbeef",
+            "Up",
+            "a b",
+            "a'b",
+            "\u{1b}[31m",
+            &"n".repeat(64),
+        ] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
     }
@@ -223,9 +246,14 @@ mod tests {
     fn labels_refuse_control_characters_and_our_prefix() {
         assert!(check_label("protect", "true").is_ok());
         assert!(check_label("team/zone", "$(reboot) 'x' \"y\"").is_ok());
-        for (key, value) in
-            [("", "x"), ("-k", "x"), ("sandboxer.id", "x"), ("k", "a\nb"), ("k", "\u{1b}[2J"), ("k", &"v".repeat(256))]
-        {
+        for (key, value) in [
+            ("", "x"),
+            ("-k", "x"),
+            ("sandboxer.id", "x"),
+            ("k", "a\nb"),
+            ("k", "\u{1b}[2J"),
+            ("k", &"v".repeat(256)),
+        ] {
             assert!(check_label(key, value).is_err(), "{key}={value}");
         }
     }

@@ -96,17 +96,25 @@ impl OperationKind {
     /// What a cancel of it leaves.
     pub fn cancel_leaves(&self) -> &'static str {
         match self {
-            Self::Create | Self::Restore => "what was made on the host is removed; the record stays as failed",
+            Self::Create | Self::Restore => {
+                "what was made on the host is removed; the record stays as failed"
+            }
             Self::Recreate => {
                 "as long as nothing was removed, nothing changes; after that, what was made anew is removed, and the old one is gone"
             }
-            Self::Destroy | Self::Delete => "what is removed stays removed; the rest is finished later",
+            Self::Destroy | Self::Delete => {
+                "what is removed stays removed; the rest is finished later"
+            }
             Self::Snapshot | Self::Copy | Self::Import => {
                 "what was written of the archive is removed; containers that stand still go on"
             }
             Self::Sleep => "what is stopped already stays stopped, or is started again",
-            Self::Wake => "what is started already is stopped again; a patch that runs is ended and may be half done",
-            Self::Patch => "a patch that runs is ended and may be half done; those before it stay applied",
+            Self::Wake => {
+                "what is started already is stopped again; a patch that runs is ended and may be half done"
+            }
+            Self::Patch => {
+                "a patch that runs is ended and may be half done; those before it stay applied"
+            }
             Self::Verify => "it only reads: nothing is left of it",
             Self::Check => "what was made for it is removed",
             Self::Recover => "what is not looked at yet stays for the next recover",

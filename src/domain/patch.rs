@@ -135,7 +135,8 @@ pub fn owed<'a>(record: &'a SandboxRecord, patches: &'a [Patch], retry: bool) ->
     let Some(base) = &record.based_on_snapshot else { return Owed::default() };
     let mut mine: Vec<&Patch> = patches.iter().filter(|patch| patch.snapshot_id == *base).collect();
     mine.sort_by_key(|patch| patch.sequence);
-    let on_it = |patch: &Patch| record.applied_patches.iter().find(|applied| applied.id == patch.id);
+    let on_it =
+        |patch: &Patch| record.applied_patches.iter().find(|applied| applied.id == patch.id);
     let mut found = Owed::default();
     for patch in mine {
         match on_it(patch) {
@@ -160,7 +161,11 @@ pub fn settled_state(record: &SandboxRecord, patches: &[Patch]) -> PatchState {
         Some(Blocked::Failed(_)) => PatchState::Failed,
         Some(Blocked::Unknown(_)) => PatchState::Unknown,
         None if !owes.run.is_empty() => PatchState::Pending,
-        None if record.applied_patches.iter().any(|applied| applied.state == PatchState::Applied) => {
+        None if record
+            .applied_patches
+            .iter()
+            .any(|applied| applied.state == PatchState::Applied) =>
+        {
             PatchState::Applied
         }
         None => PatchState::None,
@@ -195,18 +200,25 @@ pub fn check(script: &str, run_in: &str, description: Option<&str>) -> Result<()
         return Err(Fault::invalid_input("script", "the script is empty"));
     }
     if script.len() > MAX_SCRIPT_BYTES {
-        let message = format!("the script has {} bytes; {MAX_SCRIPT_BYTES} are the most", script.len());
-        return Err(
-            Fault::invalid_input("script", message).hint("let it fetch what is large, or take another snapshot")
-        );
+        let message =
+            format!("the script has {} bytes; {MAX_SCRIPT_BYTES} are the most", script.len());
+        return Err(Fault::invalid_input("script", message)
+            .hint("let it fetch what is large, or take another snapshot"));
     }
     if script.contains('\0') {
         return Err(Fault::invalid_input("script", "the script has a zero byte: it is no text"));
     }
     unix_lines(script)?;
     let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if run_in.is_empty() || run_in.len() > 63 || !run_in.chars().all(named) || run_in.starts_with('-') {
-        return Err(Fault::invalid_input("run_in", "a patch runs in `workspace` or in a service, by its name"));
+    if run_in.is_empty()
+        || run_in.len() > 63
+        || !run_in.chars().all(named)
+        || run_in.starts_with('-')
+    {
+        return Err(Fault::invalid_input(
+            "run_in",
+            "a patch runs in `workspace` or in a service, by its name",
+        ));
     }
     if description.is_some_and(|text| text.len() > 255 || text.chars().any(char::is_control)) {
         let message = "a description is at most 255 bytes without control characters";

@@ -300,7 +300,9 @@ impl Profile {
         let routes = self.routing.candidates.iter().enumerate().map(|(at, candidate)| {
             let (config, config_path) = match &candidate.config {
                 Some(config) => (Cow::Borrowed(config), format!("routing.candidates[{at}].config")),
-                None if candidate.extension == self.extension => (own.config.clone(), own.config_path.clone()),
+                None if candidate.extension == self.extension => {
+                    (own.config.clone(), own.config_path.clone())
+                }
                 None => (Cow::Owned(empty_object()), format!("routing.candidates[{at}]")),
             };
             let path = format!("routing.candidates[{at}].extension");

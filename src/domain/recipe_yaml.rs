@@ -49,7 +49,8 @@ impl Document {
             Err(error) => {
                 let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
                 let line = before.matches('\n').count() as u32 + 1;
-                let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+                let column =
+                    before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
                 Err(ParseProblem::whole(file, "the file is not UTF-8 text").at(line, column))
             }
         }
@@ -65,14 +66,17 @@ impl Document {
             let before = &source[..at];
             let line = before.matches('\n').count() as u32 + 1;
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
-            return Err(ParseProblem::whole(file, "the file holds a NUL character").at(line, column));
+            return Err(
+                ParseProblem::whole(file, "the file holds a NUL character").at(line, column)
+            );
         }
         let root = node::parse(source).map_err(|fault| {
             let mut problem = ParseProblem::whole(file, fault.message).at(fault.line, fault.column);
             problem.snippet = snippet(source, fault.line, fault.column);
             problem
         })?;
-        let mut document = Self { file: file.to_owned(), source: source.to_owned(), root, duplicates: Vec::new() };
+        let mut document =
+            Self { file: file.to_owned(), source: source.to_owned(), root, duplicates: Vec::new() };
         let mut duplicates = Vec::new();
         document.find_duplicates(&document.root, "", &mut duplicates);
         document.duplicates = duplicates;
@@ -115,12 +119,17 @@ impl Document {
 
     /// Adds what a value's own rules found, each at its place. A key that already has a problem was replaced by its
     /// default: no second complaint about it.
-    pub fn with_fields(&self, mut problems: Vec<ParseProblem>, fields: Vec<FieldProblem>) -> Vec<ParseProblem> {
+    pub fn with_fields(
+        &self,
+        mut problems: Vec<ParseProblem>,
+        fields: Vec<FieldProblem>,
+    ) -> Vec<ParseProblem> {
         for field in fields {
             let mut problem = self.problem(&field.path, field.message);
             problem.suggestion = field.suggestion;
-            let known =
-                problems.iter().any(|p| p.path == problem.path || p.line == problem.line && p.column == problem.column);
+            let known = problems.iter().any(|p| {
+                p.path == problem.path || p.line == problem.line && p.column == problem.column
+            });
             if !known {
                 problems.push(problem);
             }
@@ -128,7 +137,13 @@ impl Document {
         sorted(problems)
     }
 
-    pub(crate) fn problem_at(&self, line: u32, column: u32, path: &str, message: impl Into<String>) -> ParseProblem {
+    pub(crate) fn problem_at(
+        &self,
+        line: u32,
+        column: u32,
+        path: &str,
+        message: impl Into<String>,
+    ) -> ParseProblem {
         let mut problem = ParseProblem::whole(&self.file, message).at(line, column);
         path.clone_into(&mut problem.path);
         problem.snippet = snippet(&self.source, line, column);
@@ -142,7 +157,10 @@ impl Document {
                 for entry in entries {
                     let inner = join(path, &entry.key);
                     if let Some(line) = first.get(entry.key.as_str()) {
-                        let message = format!("duplicate key {}, first set at line {line}", shown(&entry.key));
+                        let message = format!(
+                            "duplicate key {}, first set at line {line}",
+                            shown(&entry.key)
+                        );
                         found.push(self.problem_at(entry.line, entry.column, &inner, message));
                     } else {
                         first.insert(entry.key.as_str(), entry.line);

@@ -26,16 +26,24 @@ pub struct OldRule {
 
 impl OldRule {
     /// Why this snapshot goes; or, as the error, why it stays. A sentence's end each.
-    pub fn judge(&self, record: &SnapshotRecord, all: &[&SnapshotRecord], now: Time) -> Result<String, String> {
+    pub fn judge(
+        &self,
+        record: &SnapshotRecord,
+        all: &[&SnapshotRecord],
+        now: Time,
+    ) -> Result<String, String> {
         match &record.state {
             SnapshotState::Ready => {}
             SnapshotState::Deleting => return Err("somebody else is deleting it".to_owned()),
             other => return Err(format!("it is {other}")),
         }
         if !self.is_about(record) {
-            return Err(
-                if record.kind == SnapshotKind::User { "it was imported" } else { "it is there for undo" }.to_owned()
-            );
+            return Err(if record.kind == SnapshotKind::User {
+                "it was imported"
+            } else {
+                "it is there for undo"
+            }
+            .to_owned());
         }
         let sandbox = &record.sandbox_id;
         let newer = self.newer_than(record, all);
@@ -52,15 +60,24 @@ impl OldRule {
         Ok(match self.keep {
             Some(_) => {
                 let are = if newer == 1 { "is" } else { "are" };
-                format!("{} of sandbox {sandbox} {are} there", plural(newer as u64, "newer one", "newer ones"))
+                format!(
+                    "{} of sandbox {sandbox} {are} there",
+                    plural(newer as u64, "newer one", "newer ones")
+                )
             }
             None => format!("{} old", Seconds(age_s)),
         })
     }
 
     /// Those that go, oldest first, and why.
-    pub fn old<'a>(&self, all: &[&'a SnapshotRecord], now: Time) -> Vec<(&'a SnapshotRecord, String)> {
-        all.iter().filter_map(|record| Some((*record, self.judge(record, all, now).ok()?))).collect()
+    pub fn old<'a>(
+        &self,
+        all: &[&'a SnapshotRecord],
+        now: Time,
+    ) -> Vec<(&'a SnapshotRecord, String)> {
+        all.iter()
+            .filter_map(|record| Some((*record, self.judge(record, all, now).ok()?)))
+            .collect()
     }
 
     fn is_about(&self, record: &SnapshotRecord) -> bool {
@@ -71,7 +88,11 @@ impl OldRule {
     fn newer_than(&self, record: &SnapshotRecord, all: &[&SnapshotRecord]) -> usize {
         let line = line_of(&record.sandbox_id, all);
         let newer = line.iter().rev().take_while(|other| other.id != record.id);
-        newer.filter(|other| other.state == SnapshotState::Ready && self.is_about(other) && !other.is_lost()).count()
+        newer
+            .filter(|other| {
+                other.state == SnapshotState::Ready && self.is_about(other) && !other.is_lost()
+            })
+            .count()
     }
 }
 
@@ -80,7 +101,9 @@ impl OldRule {
 fn line_of<'a>(sandbox: &SandboxId, all: &[&'a SnapshotRecord]) -> Vec<&'a SnapshotRecord> {
     let mut line: Vec<&SnapshotRecord> = Vec::new();
     for record in all.iter().filter(|record| record.sandbox_id == *sandbox) {
-        let later = |other: &&SnapshotRecord| record.imported_at.is_some() && other.created_at > record.created_at;
+        let later = |other: &&SnapshotRecord| {
+            record.imported_at.is_some() && other.created_at > record.created_at
+        };
         let at = line.iter().position(later).unwrap_or(line.len());
         line.insert(at, *record);
     }

@@ -95,7 +95,8 @@ impl HostRecord {
         if self.spare_mark.as_ref() == Some(&root.mark) {
             self.spare_mark = None;
         }
-        self.roots.retain(|known| (&known.machine_id, &known.path) != (&root.machine_id, &root.path));
+        self.roots
+            .retain(|known| (&known.machine_id, &known.path) != (&root.machine_id, &root.path));
         self.roots.push(root);
     }
 }
@@ -109,7 +110,13 @@ mod tests {
         let mark = RootMark::from_random([1, 2, 0xffff_ffff, 0]);
         assert_eq!(mark.as_str(), "0000000100000002ffffffff00000000");
         assert_eq!(RootMark::parse(mark.as_str()), Some(mark));
-        for text in ["", "00", "0000000100000002FFFFFFFF00000000", "0000000100000002ffffffff0000000g", "../etc"] {
+        for text in [
+            "",
+            "00",
+            "0000000100000002FFFFFFFF00000000",
+            "0000000100000002ffffffff0000000g",
+            "../etc",
+        ] {
             assert_eq!(RootMark::parse(text), None, "{text}");
         }
     }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::domain::event::{Actor, PendingEvent};
 use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
-use crate::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId};
+use crate::domain::name::{
+    ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId,
+};
 use crate::domain::operation::OperationKind;
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::verbatim::Kept;
@@ -66,18 +68,25 @@ string_enum! {
 impl State {
     /// Whether a transition from this state to `next` is legal (semantics 1). Staying is always legal.
     pub fn may_become(&self, next: &Self) -> bool {
-        use State::{Destroyed, Destroying, Failed, Forgotten, Lost, Provisioning, Ready, Requested, Sleeping};
+        use State::{
+            Destroyed, Destroying, Failed, Forgotten, Lost, Provisioning, Ready, Requested,
+            Sleeping,
+        };
         if self == next {
             return true;
         }
         match self {
             Requested => matches!(next, Provisioning | Failed | Destroying | Forgotten),
             // Back to what was observed, when a recreate could not even look at the host.
-            Provisioning => matches!(next, Ready | Sleeping | Lost | Failed | Destroying | Forgotten),
+            Provisioning => {
+                matches!(next, Ready | Sleeping | Lost | Failed | Destroying | Forgotten)
+            }
             Ready => matches!(next, Sleeping | Lost | Provisioning | Destroying | Forgotten),
             Sleeping => matches!(next, Ready | Lost | Provisioning | Destroying | Forgotten),
             Failed => matches!(next, Provisioning | Destroying | Forgotten),
-            Lost => matches!(next, Ready | Sleeping | Failed | Provisioning | Destroying | Forgotten),
+            Lost => {
+                matches!(next, Ready | Sleeping | Failed | Provisioning | Destroying | Forgotten)
+            }
             Destroying => matches!(next, Destroyed | Forgotten),
             Forgotten => matches!(next, Destroyed),
             Destroyed => false,
@@ -380,7 +389,8 @@ impl SandboxRecord {
     /// Whether it failed and a look at its host found nothing of it; one that is removed since is no different.
     pub fn left_nothing(&self) -> bool {
         let gone = || self.teardown.iter().all(|line| line.outcome != TeardownOutcome::Failed);
-        let came_to_nothing = matches!(self.state, State::Failed | State::Destroying) && !self.kept_failed;
+        let came_to_nothing =
+            matches!(self.state, State::Failed | State::Destroying) && !self.kept_failed;
         came_to_nothing && self.leftovers.is_empty() && !self.teardown.is_empty() && gone()
     }
 
@@ -417,8 +427,10 @@ mod tests {
 
     #[test]
     fn only_establishment_ends_in_failed() {
-        let into_failed: Vec<_> =
-            State::ALL.iter().filter(|s| **s != State::Failed && s.may_become(&State::Failed)).collect();
+        let into_failed: Vec<_> = State::ALL
+            .iter()
+            .filter(|s| **s != State::Failed && s.may_become(&State::Failed))
+            .collect();
         assert_eq!(into_failed, [&State::Requested, &State::Provisioning, &State::Lost]);
     }
 

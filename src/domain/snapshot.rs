@@ -321,7 +321,11 @@ impl SnapshotRecord {
         let lost = self.is_lost();
         let mut words: Vec<String> = Vec::new();
         for damage in &self.damage {
-            let word = if lost { damage.kind.to_string() } else { format!("{} on {}", damage.kind, damage.host) };
+            let word = if lost {
+                damage.kind.to_string()
+            } else {
+                format!("{} on {}", damage.kind, damage.host)
+            };
             if !words.contains(&word) {
                 words.push(word);
             }

@@ -74,15 +74,23 @@ fn kind(line: &str) -> Line {
     if CONSEQUENCES.iter().any(|words| lower.contains(words)) || lower.contains("retrying in ") {
         return Line::Consequence;
     }
-    let wrong = WRONG.iter().any(|word| lower.starts_with(word)) || REASONS.iter().any(|words| lower.contains(words));
+    let wrong = WRONG.iter().any(|word| lower.starts_with(word))
+        || REASONS.iter().any(|words| lower.contains(words));
     if wrong { Line::Error } else { Line::Word }
 }
 
 fn is_noise(text: &str) -> bool {
     let id = text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let said = ["exit code:", "using podman version", "podman-compose version", "** excluding"];
-    let progress = text.split_whitespace().last().is_some_and(|last| PROGRESS.contains(&last.to_lowercase().as_str()));
-    text.is_empty() || id || progress || is_call(text) || said.iter().any(|begin| text.starts_with(begin))
+    let progress = text
+        .split_whitespace()
+        .last()
+        .is_some_and(|last| PROGRESS.contains(&last.to_lowercase().as_str()));
+    text.is_empty()
+        || id
+        || progress
+        || is_call(text)
+        || said.iter().any(|begin| text.starts_with(begin))
 }
 
 /// Whether a line is a call of another program, as podman-compose prints it or a shell that traces.
@@ -90,7 +98,9 @@ fn is_call(text: &str) -> bool {
     let listed = text.starts_with("['") && text.ends_with("']");
     let typed = |program: &str| {
         let rest = text.strip_prefix(program).and_then(|rest| rest.strip_prefix(' '));
-        rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '-'))
+        rest.is_some_and(|rest| {
+            rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '-')
+        })
     };
     listed || text.starts_with("+ ") || ["podman", "docker", "buildah"].into_iter().any(typed)
 }
@@ -189,8 +199,15 @@ Error: no container with name or ID "wk32b_web_1" found: no such container
         assert_eq!(last_telling_line("one\ntwo\n\nthree\n\n"), Some("three"));
         assert_eq!(telling_lines("Error: a\nError: b\nError: a\n"), ["Error: b", "Error: a"]);
         assert_eq!(last_telling_line(""), None);
-        assert_eq!(last_telling_line("exit code: 125\n"), Some("exit code: 125"), "better than nothing");
-        assert_eq!(last_telling_line("Error: no such container\n"), Some("Error: no such container"));
+        assert_eq!(
+            last_telling_line("exit code: 125\n"),
+            Some("exit code: 125"),
+            "better than nothing"
+        );
+        assert_eq!(
+            last_telling_line("Error: no such container\n"),
+            Some("Error: no such container")
+        );
     }
 
     #[test]
@@ -198,8 +215,14 @@ Error: no container with name or ID "wk32b_web_1" found: no such container
         let folded = folded(PODMAN_1_0);
         assert!(folded.contains("podman run --name=wk32a_web_1 … (18 more words)\n"), "{folded}");
         assert!(folded.contains("podman network create … (5 more words)\n"), "{folded}");
-        assert!(folded.contains("['podman', 'network', 'exists', 'wk32a_default']\n"), "a short one stays: {folded}");
-        assert!(folded.contains("\npodman start wk32a_web_1\n") && folded.contains("connection refused\n"));
+        assert!(
+            folded.contains("['podman', 'network', 'exists', 'wk32a_default']\n"),
+            "a short one stays: {folded}"
+        );
+        assert!(
+            folded.contains("\npodman start wk32a_web_1\n")
+                && folded.contains("connection refused\n")
+        );
         assert_eq!(folded.lines().count(), PODMAN_1_0.lines().count());
     }
 }

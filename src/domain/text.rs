@@ -100,7 +100,9 @@ fn strip_escapes(text: &str) -> String {
 pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),
-        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        (Some(rest), Some(home)) if rest.starts_with('/') => {
+            home.join(rest.trim_start_matches('/'))
+        }
         _ => PathBuf::from(path),
     }
 }
@@ -137,9 +139,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let known: Vec<&str> = known.into_iter().collect();
     // A beginning, or one with something behind it, is meant more surely than any distance tells.
     let begins = |candidate: &&&str| {
-        word.len() >= 3 && candidate.len() >= 3 && (candidate.starts_with(&word) || word.starts_with(**candidate))
+        word.len() >= 3
+            && candidate.len() >= 3
+            && (candidate.starts_with(&word) || word.starts_with(**candidate))
     };
-    if let Some(one) = known.iter().find(begins).filter(|_| known.iter().filter(begins).count() == 1) {
+    if let Some(one) =
+        known.iter().find(begins).filter(|_| known.iter().filter(begins).count() == 1)
+    {
         return Some(one);
     }
     known

@@ -99,7 +99,10 @@ mod tests {
     fn written_with_z_and_read_back_equal() {
         let time: Time = "2026-11-27T14:03:22.123456789+01:00".parse().unwrap();
         assert_eq!(time.to_string(), "2026-11-27T13:03:22.123Z");
-        assert_eq!(serde_json::from_str::<Time>(&serde_json::to_string(&time).unwrap()).unwrap(), time);
+        assert_eq!(
+            serde_json::from_str::<Time>(&serde_json::to_string(&time).unwrap()).unwrap(),
+            time
+        );
         assert_eq!(time.plus_seconds(60).since(time), Duration::from_mins(1));
         assert_eq!(time.since(time.plus_seconds(60)), Duration::ZERO);
         assert!(time.plus_seconds(u64::MAX) > time);

@@ -106,7 +106,10 @@ mod tests {
             let usd = Usd::from_micros(micros);
             assert_eq!(usd.to_string(), text);
             let written = serde_json::to_string(&usd).unwrap();
-            assert_eq!(written.parse::<serde_json::Number>().unwrap(), json.parse::<serde_json::Number>().unwrap());
+            assert_eq!(
+                written.parse::<serde_json::Number>().unwrap(),
+                json.parse::<serde_json::Number>().unwrap()
+            );
             assert_eq!(serde_json::from_str::<Usd>(&written).unwrap(), usd);
         }
     }

@@ -61,7 +61,8 @@ impl<'de, T> Deserialize<'de> for Kept<T> {
         let mut text = Box::<RawValue>::deserialize(deserializer)?;
         // Somebody laid the file out anew: a record is handed on within one line.
         if text.get().as_bytes().contains(&b'\n') {
-            let value: serde_json::Value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+            let value: serde_json::Value =
+                serde_json::from_str(text.get()).map_err(D::Error::custom)?;
             text = serde_json::value::to_raw_value(&value).map_err(D::Error::custom)?;
         }
         Ok(Self { text: text.into(), of: PhantomData })

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection, PatchOutcome, PatchRun,
-    Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource, Restored, SandboxExtension,
-    Target, TeardownReport, Unsettled,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
+    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
+    RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
@@ -28,7 +28,8 @@ use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, deadline, exec, patch, repo, teardown, workdir, workspace,
+    Steps, before_anything, configured_root, deadline, exec, patch, repo, teardown, workdir,
+    workspace,
 };
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
@@ -105,7 +106,10 @@ impl SandboxExtension for VmPacker {
             failpoint::reached("vm.transferred");
         }
         // Having one means: provision came to its end.
-        Ok(Provisioned { handle: serde_json::json!({"root": prepared.root}), ..prepared.provisioned() })
+        Ok(Provisioned {
+            handle: serde_json::json!({"root": prepared.root}),
+            ..prepared.provisioned()
+        })
     }
 
     async fn wait_ready(
@@ -126,11 +130,19 @@ impl SandboxExtension for VmPacker {
         })
     }
 
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {
+    async fn set_deadline(
+        &self,
+        target: &Target,
+        expires_at: Option<Time>,
+    ) -> Result<(), ExtensionError> {
         deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
     }
 
-    async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn teardown(
+        &self,
+        target: &Target,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
         teardown::teardown(self.transports.as_ref(), target, &[], reporter).await
     }
 
@@ -153,7 +165,8 @@ impl SandboxExtension for VmPacker {
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
         let transport = self.open(host).await?;
         let census = look::census(transport.as_ref(), targets).await?;
-        let there = targets.iter().filter(|target| census.is_of(target) && census.has_directory(target));
+        let there =
+            targets.iter().filter(|target| census.is_of(target) && census.has_directory(target));
         Ok(there.map(|target| (target.id.clone(), Vec::new())).collect())
     }
 
@@ -163,8 +176,13 @@ impl SandboxExtension for VmPacker {
         request: &CaptureRequest,
         reporter: &dyn Reporter,
     ) -> Result<Captured, ExtensionError> {
-        capture::capture(self.open(&target.host).await.map_err(before_anything)?.as_ref(), target, request, reporter)
-            .await
+        capture::capture(
+            self.open(&target.host).await.map_err(before_anything)?.as_ref(),
+            target,
+            request,
+            reporter,
+        )
+        .await
     }
 
     async fn restore_from_snapshot(
@@ -180,15 +198,23 @@ impl SandboxExtension for VmPacker {
         let transport = transport.as_ref();
         let room = Bytes(min_free.get().saturating_add(restore::room(&source.archive).get()));
         let identity = source.place.host_identity.as_ref();
-        let wanted = Wanted { given_root: Some(RUNBOOK), min_free: room, identity, ..Wanted::default() };
+        let wanted =
+            Wanted { given_root: Some(RUNBOOK), min_free: room, identity, ..Wanted::default() };
         let prepared = prepare(request, transport, None, wanted, reporter).await?;
         restore::learnt(&prepared, reporter);
         let not_preserved = restore::unpack(transport, request, &prepared, source, &steps).await?;
         let handle = serde_json::json!({"root": prepared.root});
-        Ok(Restored { provisioned: Provisioned { handle, ..prepared.provisioned() }, not_preserved })
+        Ok(Restored {
+            provisioned: Provisioned { handle, ..prepared.provisioned() },
+            not_preserved,
+        })
     }
 
-    async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(
+        &self,
+        target: &Target,
+        excludes: &[String],
+    ) -> Result<Vec<TreeEntry>, ExtensionError> {
         capture::list(self.transports.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
@@ -214,11 +240,16 @@ impl SandboxExtension for VmPacker {
         run: &PatchRun,
         _reporter: &dyn Reporter,
     ) -> Result<PatchOutcome, ExtensionError> {
-        let transport = self.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
+        let transport =
+            self.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
         patch::run(transport.as_ref(), target, run).await
     }
 
-    async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, ExtensionError> {
+    async fn shell(
+        &self,
+        target: &Target,
+        service: Option<&str>,
+    ) -> Result<Interactive, ExtensionError> {
         if service.is_some() {
             return Err(exec::no_services(target).into());
         }
@@ -241,13 +272,18 @@ fn min_free(profile: &Profile) -> Result<Bytes, Fault> {
 
 /// Whether somebody can work there.
 fn confirm(target: &Target, found: &Found) -> Result<(), Fault> {
-    let place = target.workdir.as_deref().or_else(|| configured_root(&target.profile)).unwrap_or_default();
+    let place =
+        target.workdir.as_deref().or_else(|| configured_root(&target.profile)).unwrap_or_default();
     if !found.ours || !found.workspace {
-        let what = format!("{place} on {} is not the workspace of sandbox {}", target.host, target.id);
+        let what =
+            format!("{place} on {} is not the workspace of sandbox {}", target.host, target.id);
         return Err(not_ready(what, "somebody removed or replaced it"));
     }
     if !found.writable {
-        return Err(not_ready(format!("{place}/workspace on {} cannot be written", target.host), RUNBOOK));
+        return Err(not_ready(
+            format!("{place}/workspace on {} cannot be written", target.host),
+            RUNBOOK,
+        ));
     }
     Ok(())
 }

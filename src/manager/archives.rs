@@ -29,11 +29,17 @@ impl SandboxManager {
     pub async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Fault> {
         let record = self.ready_snapshot(id).await?;
         archives_of(self.extension(&record.extension)?.as_ref())?;
-        let (operation, snapshot, held) = self.begin_on(&record, OperationKind::Verify, |_| Ok(())).await?;
+        let (operation, snapshot, held) =
+            self.begin_on(&record, OperationKind::Verify, |_| Ok(())).await?;
         let record = snapshot.clone();
-        self.run_held(operation.clone(), held, None, move |manager, operation, cancel| async move {
-            manager.verify_held(&operation, &record, &cancel).await
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            None,
+            move |manager, operation, cancel| async move {
+                manager.verify_held(&operation, &record, &cancel).await
+            },
+        );
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
     }
 
@@ -151,7 +157,8 @@ impl SandboxManager {
         cancel: &CancellationToken,
         work: impl Future<Output = Result<T, ExtensionError>>,
     ) -> Result<T, ExtensionError> {
-        let called_off = || Fault::new(Code::Cancelled, format!("{}: cancelled", operation.kind)).into();
+        let called_off =
+            || Fault::new(Code::Cancelled, format!("{}: cancelled", operation.kind)).into();
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(called_off()),
@@ -165,7 +172,9 @@ impl SandboxManager {
         loop {
             tokio::time::sleep(CANCEL_LOOK).await;
             let written = self.parts.operations.get(id).await.ok().flatten();
-            if written.is_some_and(|written| written.state == OperationState::Running && written.cancel_requested) {
+            if written.is_some_and(|written| {
+                written.state == OperationState::Running && written.cancel_requested
+            }) {
                 return;
             }
         }
@@ -184,7 +193,8 @@ impl SandboxManager {
         let mut first = None;
         let wanted = record.hosts().filter(|host| !but.iter().any(|but| but.same(host.as_str())));
         // Those last of which somebody knows better.
-        let (sound, damaged): (Vec<_>, Vec<_>) = wanted.partition(|host| record.damage_on(host).is_none());
+        let (sound, damaged): (Vec<_>, Vec<_>) =
+            wanted.partition(|host| record.damage_on(host).is_none());
         for host in sound.into_iter().chain(damaged) {
             let place = self.archive_place(record, host).await?;
             let facts = facts_on(record, host);
@@ -200,7 +210,11 @@ impl SandboxManager {
     }
 
     /// What lies beside a snapshot's archive, as it is on one of its hosts.
-    pub(super) async fn manifest_of(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchiveManifest, Fault> {
+    pub(super) async fn manifest_of(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+    ) -> Result<ArchiveManifest, Fault> {
         let snapshot = SnapshotRecord {
             archive: facts_on(record, host),
             message: None,
@@ -213,16 +227,24 @@ impl SandboxManager {
             ..record.clone()
         };
         let recipe = self.snapshot_recipe(record).await?;
-        Ok(ArchiveManifest { schema: 1, id: record.id.clone(), owner: record.owner.clone(), snapshot, recipe })
+        Ok(ArchiveManifest {
+            schema: 1,
+            id: record.id.clone(),
+            owner: record.owner.clone(),
+            snapshot,
+            recipe,
+        })
     }
 }
 
 /// What is known of a snapshot's archive on one of its hosts.
 pub(super) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts {
     match record.replicas.iter().find(|replica| replica.host.same(host.as_str())) {
-        Some(replica) => {
-            ArchiveFacts { format: Some(replica.format.clone()), bytes: Some(replica.bytes), ..record.archive.clone() }
-        }
+        Some(replica) => ArchiveFacts {
+            format: Some(replica.format.clone()),
+            bytes: Some(replica.bytes),
+            ..record.archive.clone()
+        },
         None => record.archive.clone(),
     }
 }
@@ -234,7 +256,9 @@ pub(super) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
 }
 
 /// An extension's archives.
-pub(super) fn archives_of(extension: &dyn SandboxExtension) -> Result<&dyn SnapshotArchives, Fault> {
+pub(super) fn archives_of(
+    extension: &dyn SandboxExtension,
+) -> Result<&dyn SnapshotArchives, Fault> {
     extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))
 }
 
@@ -259,7 +283,10 @@ fn ensure_own_recipe(
                 "the archive of snapshot {} on {host} was altered: the recipe in its manifest.json is another one",
                 record.id
             );
-            Err(Fault::new(Code::OperationFailed, message).detail("kind", "altered").detail("differs", "recipe").into())
+            Err(Fault::new(Code::OperationFailed, message)
+                .detail("kind", "altered")
+                .detail("differs", "recipe")
+                .into())
         }
         _ => Ok(()),
     }
@@ -269,12 +296,15 @@ fn ensure_own_recipe(
 pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Fault {
     let id = &record.id;
     match bytes {
-        None => Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
-            .detail("differs", "missing"),
-        Some(_) => {
-            Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} is not what it was"))
-                .detail("kind", "altered")
+        None => {
+            Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
+                .detail("differs", "missing")
         }
+        Some(_) => Fault::new(
+            Code::OperationFailed,
+            format!("the archive of snapshot {id} on {host} is not what it was"),
+        )
+        .detail("kind", "altered"),
     }
     .hint(format!("`sandboxer snapshots verify {id}` says what is wrong"))
 }

@@ -25,13 +25,16 @@ impl SandboxManager {
         input: Option<ByteStream>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Fault>>, Fault> {
         if request.command.first().is_none_or(String::is_empty) {
-            return Err(Fault::new(Code::Usage, "there is no command to run").hint("sandboxer exec ID -- CMD..."));
+            return Err(Fault::new(Code::Usage, "there is no command to run")
+                .hint("sandboxer exec ID -- CMD..."));
         }
-        let (extension, target) = self.attended(&request.id, Capability::Exec, "run commands (exec)").await?;
+        let (extension, target) =
+            self.attended(&request.id, Capability::Exec, "run commands (exec)").await?;
         let (sender, receiver) = mpsc::channel(BETWEEN);
         let work = async move {
             let mut sink = Pieces(sender);
-            let run = ExecRun { command: &request.command, service: request.service.as_deref(), input };
+            let run =
+                ExecRun { command: &request.command, service: request.service.as_deref(), input };
             let ended = extension.exec(&target, run, &mut sink).await;
             // Nobody listens any more: then nobody hears the end either.
             let _ = match ended {
@@ -44,13 +47,18 @@ impl SandboxManager {
     }
 
     /// What a sandbox's services write. Dropping the stream ends it.
-    pub async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault> {
+    pub async fn logs(
+        &self,
+        request: LogsRequest,
+    ) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault> {
         let (extension, target) = self.attended(&request.id, Capability::Logs, "show logs").await?;
         let (sender, receiver) = mpsc::channel(BETWEEN);
         let work = async move {
             let mut sink = LogPieces(sender);
             let LogsRequest { service, tail, follow, .. } = request;
-            if let Err(error) = extension.logs(&target, service.as_deref(), tail, follow, &mut sink).await {
+            if let Err(error) =
+                extension.logs(&target, service.as_deref(), tail, follow, &mut sink).await
+            {
                 let _ = sink.0.send(Err(error.fault)).await;
             }
         };
@@ -59,7 +67,8 @@ impl SandboxManager {
 
     /// A program of this machine that opens a shell in a sandbox.
     pub async fn shell(&self, request: &ShellRequest) -> Result<Interactive, Fault> {
-        let (extension, target) = self.attended(&request.id, Capability::Exec, "open a shell").await?;
+        let (extension, target) =
+            self.attended(&request.id, Capability::Exec, "open a shell").await?;
         extension.shell(&target, request.service.as_deref()).await.map_err(|error| error.fault)
     }
 
@@ -91,17 +100,24 @@ fn reachable(record: &SandboxRecord) -> Result<(), Fault> {
     if there && record.workdir.is_some() {
         return Ok(());
     }
-    let fault =
-        Fault::new(Code::Conflict, format!("sandbox {} is {}; nothing of it can be entered", record.id, record.state));
+    let fault = Fault::new(
+        Code::Conflict,
+        format!("sandbox {} is {}; nothing of it can be entered", record.id, record.state),
+    );
     let hint = match record.state {
-        State::Requested | State::Provisioning => format!("`sandboxer wait {}` waits until it is ready", record.id),
+        State::Requested | State::Provisioning => {
+            format!("`sandboxer wait {}` waits until it is ready", record.id)
+        }
         _ => format!("`sandboxer get {}` shows what became of it", record.id),
     };
     Err(fault.hint(hint).detail("state", record.state.as_str()))
 }
 
 /// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
-fn driven<T: Send + 'static>(work: BoxFuture<'static, ()>, receiver: mpsc::Receiver<T>) -> BoxStream<'static, T> {
+fn driven<T: Send + 'static>(
+    work: BoxFuture<'static, ()>,
+    receiver: mpsc::Receiver<T>,
+) -> BoxStream<'static, T> {
     let state = (work.fuse(), receiver);
     stream::unfold(state, |(mut work, mut receiver)| async move {
         loop {

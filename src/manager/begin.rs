@@ -31,12 +31,21 @@ impl SandboxManager {
     }
 
     /// Puts an operation that is written down on the record of a sandbox whose lock is held, and that it [`may_follow`].
-    pub(super) async fn mark(&self, operation: &Operation, record: &SandboxRecord) -> Result<SandboxRecord, Fault> {
+    pub(super) async fn mark(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+    ) -> Result<SandboxRecord, Fault> {
         let mark = running(operation);
         let marked = self
-            .transition(&record.id, Guard::Revision(Some(record.revision)), Vec::new(), move |record| {
-                record.operation = Some(mark);
-            })
+            .transition(
+                &record.id,
+                Guard::Revision(Some(record.revision)),
+                Vec::new(),
+                move |record| {
+                    record.operation = Some(mark);
+                },
+            )
             .await?;
         self.end_followed(record).await;
         Ok(marked)
@@ -71,8 +80,11 @@ pub(super) fn may_follow(kind: &OperationKind, record: &SandboxRecord) -> Result
         return Ok(());
     }
     let (id, dead_was) = (&record.id, by(&dead.kind, dead.pid, &dead.host));
-    Err(Fault::new(Code::Conflict, format!("sandbox {id} is not in order: {dead_was} died over it"))
-        .hint("`sandboxer recover` brings it in order; then try again")
-        .detail("operation", dead.id.as_str())
-        .detail("state", record.state.as_str()))
+    Err(Fault::new(
+        Code::Conflict,
+        format!("sandbox {id} is not in order: {dead_was} died over it"),
+    )
+    .hint("`sandboxer recover` brings it in order; then try again")
+    .detail("operation", dead.id.as_str())
+    .detail("state", record.state.as_str()))
 }

@@ -21,13 +21,17 @@ impl SandboxManager {
     pub(super) async fn busy(&self, id: &SandboxId) -> Fault {
         let what = format!("sandbox {id} is busy");
         for _ in 0..TELL_LOOKS {
-            if let Ok(Some(SandboxRecord { operation: Some(who), .. })) = self.parts.sandboxes.get(id).await {
+            if let Ok(Some(SandboxRecord { operation: Some(who), .. })) =
+                self.parts.sandboxes.get(id).await
+            {
                 return held_by(&what, Some(&who));
             }
             tokio::time::sleep(TELL_LOOK).await;
         }
         // A removal that waits for this lock is written down too.
-        let on_it = |one: &Operation| one.sandbox_id.as_ref() == Some(id) && one.kind != OperationKind::Destroy;
+        let on_it = |one: &Operation| {
+            one.sandbox_id.as_ref() == Some(id) && one.kind != OperationKind::Destroy
+        };
         held_by(&what, newest(&self.running_operations().await, on_it).as_ref())
     }
 
@@ -35,7 +39,9 @@ impl SandboxManager {
     pub(super) async fn snapshot_busy(&self, id: &SnapshotId) -> Fault {
         let what = format!("snapshot {id} is busy");
         for _ in 0..TELL_LOOKS {
-            if let Ok(Some(SnapshotRecord { operation: Some(who), .. })) = self.parts.snapshots.get(id).await {
+            if let Ok(Some(SnapshotRecord { operation: Some(who), .. })) =
+                self.parts.snapshots.get(id).await
+            {
                 return held_by(&what, Some(&who));
             }
             tokio::time::sleep(TELL_LOOK).await;
@@ -67,9 +73,13 @@ fn newest(operations: &[Operation], on_it: impl Fn(&Operation) -> bool) -> Optio
 pub(super) fn held_by(what: &str, who: Option<&Running>) -> Fault {
     let hint = "try again when it has ended, or cancel it";
     let Some(who) = who else {
-        return Fault::new(Code::Busy, format!("{what}: another process holds it for a moment")).hint(hint);
+        return Fault::new(Code::Busy, format!("{what}: another process holds it for a moment"))
+            .hint(hint);
     };
-    let message = format!("{what}: {} by process {} on {} since {}", who.kind, who.pid, who.host, who.started_at);
+    let message = format!(
+        "{what}: {} by process {} on {} since {}",
+        who.kind, who.pid, who.host, who.started_at
+    );
     Fault::new(Code::Busy, message)
         .hint(hint)
         .detail("operation", who.id.as_str())

@@ -31,7 +31,9 @@ impl SandboxManager {
         match dropped.await {
             Ok(true) => self.jobs.publish(Update::Snapshots),
             Ok(false) => {}
-            Err(fault) => tracing::warn!(%fault, "old records of failed snapshots could not be taken out"),
+            Err(fault) => {
+                tracing::warn!(%fault, "old records of failed snapshots could not be taken out")
+            }
         }
     }
 }
@@ -39,9 +41,11 @@ impl SandboxManager {
 /// Those of `records` (in the order in which they came) that go.
 fn bygone(mut records: Vec<SnapshotRecord>, now: Time) -> Vec<SnapshotRecord> {
     records.retain(SnapshotRecord::came_to_nothing);
-    let newer_of =
-        |at: usize| records[at + 1..].iter().filter(|other| other.sandbox_id == records[at].sandbox_id).count();
-    let goes = |at: usize| newer_of(at) >= KEPT || now.since(records[at].created_at).as_secs() > KEPT_S;
+    let newer_of = |at: usize| {
+        records[at + 1..].iter().filter(|other| other.sandbox_id == records[at].sandbox_id).count()
+    };
+    let goes =
+        |at: usize| newer_of(at) >= KEPT || now.since(records[at].created_at).as_secs() > KEPT_S;
     let going: Vec<bool> = (0..records.len()).map(goes).collect();
     records.into_iter().zip(going).filter_map(|(record, goes)| goes.then_some(record)).collect()
 }

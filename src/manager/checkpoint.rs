@@ -46,7 +46,8 @@ impl SandboxManager {
         check_state(&record)?;
         may_follow(&OperationKind::Snapshot, &record)?;
         let target = self.target(&record).await?;
-        if let Some(mode) = mode.as_ref().filter(|_| !extension.may_have_services(&target.profile)) {
+        if let Some(mode) = mode.as_ref().filter(|_| !extension.may_have_services(&target.profile))
+        {
             ensure_without_containers(&record, mode)?;
         }
         let draft = self.draft_snapshot(&record, request.name.clone(), SnapshotKind::User);
@@ -65,14 +66,24 @@ impl SandboxManager {
             excludes: target.profile.snapshot.exclude.clone(),
         };
         let host = record.host.clone();
-        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
-            manager.capture(&operation, extension.as_ref(), &target, capture, &cancel).await
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            Some(host),
+            move |manager, operation, cancel| async move {
+                manager.capture(&operation, extension.as_ref(), &target, capture, &cancel).await
+            },
+        );
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
     }
 
     /// The record of a snapshot of this sandbox, as far as nobody has been asked.
-    fn draft_snapshot(&self, sandbox: &SandboxRecord, name: Option<String>, kind: SnapshotKind) -> SnapshotRecord {
+    fn draft_snapshot(
+        &self,
+        sandbox: &SandboxRecord,
+        name: Option<String>,
+        kind: SnapshotKind,
+    ) -> SnapshotRecord {
         SnapshotRecord {
             id: SnapshotId::from_random((self.parts.dice)()),
             name,
@@ -176,8 +187,12 @@ impl SandboxManager {
                 }
                 Ok(())
             }
-            Err(error) if is_refusal(&error) => Err(self.take_back_refused(operation, &request, error.fault).await?),
-            Err(error) => Err(self.clear_up(operation, extension, target, &request, &reporter, error).await?),
+            Err(error) if is_refusal(&error) => {
+                Err(self.take_back_refused(operation, &request, error.fault).await?)
+            }
+            Err(error) => {
+                Err(self.clear_up(operation, extension, target, &request, &reporter, error).await?)
+            }
         };
         failpoint::reached("snapshot.freed");
         result
@@ -306,22 +321,33 @@ impl SandboxManager {
                     fault.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
             }
         }
-        let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
-        self.transition_snapshot(id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
-            record.state = SnapshotState::Failed;
-            record.message = Some(message);
-            record.failure = Some(failure);
-            record.unremoved = unremoved;
-            record.operation = None;
-            Ok(())
-        })
+        let data =
+            serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+        self.transition_snapshot(
+            id,
+            None,
+            vec![(EventKind::SnapshotFailed, data)],
+            move |record| {
+                record.state = SnapshotState::Failed;
+                record.message = Some(message);
+                record.failure = Some(failure);
+                record.unremoved = unremoved;
+                record.operation = None;
+                Ok(())
+            },
+        )
         .await?;
         let seen = self.after_stop(extension, target, request).await;
         if held {
             // It stays on the record, so that `recover` resumes them, and nothing else begins before that.
-            self.transition(&target.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
-                record.message = Some(told);
-            })
+            self.transition(
+                &target.id,
+                Guard::Operation(operation.id.clone()),
+                Vec::new(),
+                move |record| {
+                    record.message = Some(told);
+                },
+            )
             .await?;
         } else {
             self.free(operation, &target.id, Some(told), seen).await?;
@@ -339,15 +365,19 @@ fn is_refusal(error: &ExtensionError) -> bool {
 /// The error of a snapshot that was cancelled, by what the clearing up came to.
 fn called_off(id: &SnapshotId, cleared: bool) -> Fault {
     if cleared {
-        return CancelOutcome::Undone.fault(format!("snapshot {id}: cancelled; nothing of it is left"));
+        return CancelOutcome::Undone
+            .fault(format!("snapshot {id}: cancelled; nothing of it is left"));
     }
-    CancelOutcome::Stopped.fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
+    CancelOutcome::Stopped
+        .fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
 }
 
 fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {
     match SnapshotMode::from_word(word) {
-        SnapshotMode::Other(_) => Err(Fault::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
-            .hint("modes are live, pause and stop")),
+        SnapshotMode::Other(_) => {
+            Err(Fault::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
+                .hint("modes are live, pause and stop"))
+        }
         mode => Ok(mode),
     }
 }
@@ -357,7 +387,10 @@ fn ensure_without_containers(record: &SandboxRecord, mode: &SnapshotMode) -> Res
     if *mode == SnapshotMode::Live {
         return Ok(());
     }
-    let message = format!("sandbox {} has no containers: nothing in it can be held still by --mode {mode}", record.id);
+    let message = format!(
+        "sandbox {} has no containers: nothing in it can be held still by --mode {mode}",
+        record.id
+    );
     Err(Fault::new(Code::Unsupported, message)
         .hint("--mode live takes its files as they are, and so does a snapshot without --mode")
         .detail("field", "mode"))

@@ -53,8 +53,13 @@ pub(super) fn in_memory_of(record: &SnapshotRecord) -> serde_json::Value {
 impl SandboxManager {
     /// An id is kept where this installation made it, has it no more, and either nothing here refers to it, or the content is
     /// what was deleted.
-    pub(super) async fn weigh_claim(&self, manifest: &ArchiveManifest, ours: bool) -> Result<Claim, Fault> {
-        let refused = |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1, revision: 0 });
+    pub(super) async fn weigh_claim(
+        &self,
+        manifest: &ArchiveManifest,
+        ours: bool,
+    ) -> Result<Claim, Fault> {
+        let refused =
+            |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1, revision: 0 });
         if !ours {
             return refused("another installation made it".to_owned());
         }
@@ -69,11 +74,15 @@ impl SandboxManager {
         });
         let refers = self.that_refer_to(&manifest.id).await?;
         if !same && !refers.is_empty() {
-            return refused(format!("since this is not known to be what it was for {}", refers.join(", ")));
+            return refused(format!(
+                "since this is not known to be what it was for {}",
+                refers.join(", ")
+            ));
         }
         // Numbers are never used again, whatever the file says.
         let said = manifest.snapshot.next_patch_sequence.clamp(1, MOST_PATCHES);
-        let next_patch_sequence = deleted.map_or(said, |memory| memory.next_patch_sequence.max(said));
+        let next_patch_sequence =
+            deleted.map_or(said, |memory| memory.next_patch_sequence.max(said));
         Ok(Claim { refused: None, next_patch_sequence, revision })
     }
 

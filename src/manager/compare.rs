@@ -21,21 +21,30 @@ impl SandboxManager {
     ///
     /// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
     /// not there to be looked at.
-    pub async fn diff_snapshot(&self, request: &SnapshotDiffRequest) -> Result<SnapshotDiff, Fault> {
+    pub async fn diff_snapshot(
+        &self,
+        request: &SnapshotDiffRequest,
+    ) -> Result<SnapshotDiff, Fault> {
         let a = self.ready_snapshot(&request.a).await?;
         let other = match &request.b {
-            Some(b) if SnapshotId::is_one(b) => Other::Snapshot(Box::new(self.ready_snapshot(b).await?)),
+            Some(b) if SnapshotId::is_one(b) => {
+                Other::Snapshot(Box::new(self.ready_snapshot(b).await?))
+            }
             Some(b) => Other::Sandbox(Box::new(self.exactly(b, None).await?)),
             None => self.compared_by_default(&a).await?,
         };
         match other {
             Other::Snapshot(b) => {
-                let (old, new) = tokio::try_join!(self.entries_of_snapshot(&a), self.entries_of_snapshot(&b))?;
+                let (old, new) =
+                    tokio::try_join!(self.entries_of_snapshot(&a), self.entries_of_snapshot(&b))?;
                 let notes = not_captured(&a).chain(not_captured(&b)).collect();
                 Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
             }
             Other::Sandbox(b) => {
-                let (mut old, new) = tokio::try_join!(self.entries_of_snapshot(&a), self.entries_of_sandbox(&b, &a))?;
+                let (mut old, new) = tokio::try_join!(
+                    self.entries_of_snapshot(&a),
+                    self.entries_of_sandbox(&b, &a)
+                )?;
                 old.retain(|entry| !entry.path.starts_with("volumes/") && entry.path != "volumes");
                 let notes = volumes_note(&a).into_iter().collect();
                 Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
@@ -55,8 +64,12 @@ impl SandboxManager {
         {
             return Ok(Other::Snapshot(Box::new(parent)));
         }
-        let message = format!("the sandbox that snapshot {} was taken from is gone, and there is no parent", a.title());
-        Err(Fault::invalid_input("b", message).hint("name a snapshot or a sandbox to compare it with"))
+        let message = format!(
+            "the sandbox that snapshot {} was taken from is gone, and there is no parent",
+            a.title()
+        );
+        Err(Fault::invalid_input("b", message)
+            .hint("name a snapshot or a sandbox to compare it with"))
     }
 
     async fn entries_of_snapshot(&self, record: &SnapshotRecord) -> Result<Vec<TreeEntry>, Fault> {
@@ -67,7 +80,11 @@ impl SandboxManager {
         archives.entries(&place, &facts).await.map_err(|error| error.fault)
     }
 
-    async fn entries_of_sandbox(&self, record: &SandboxRecord, a: &SnapshotRecord) -> Result<Vec<TreeEntry>, Fault> {
+    async fn entries_of_sandbox(
+        &self,
+        record: &SandboxRecord,
+        a: &SnapshotRecord,
+    ) -> Result<Vec<TreeEntry>, Fault> {
         if !matches!(record.state, State::Ready | State::Sleeping) {
             return Err(Fault::new(
                 Code::Conflict,
@@ -87,15 +104,18 @@ fn side<'a>(name: &'a str, entries: &'a [TreeEntry]) -> Side<'a> {
 }
 
 fn volumes_note(a: &SnapshotRecord) -> Option<String> {
-    let names: Vec<&str> = a.archive.captured_volumes.iter().map(|volume| volume.name.as_str()).collect();
-    (!names.is_empty())
-        .then(|| format!("volumes are compared between two snapshots only; left out here: {}", names.join(", ")))
+    let names: Vec<&str> =
+        a.archive.captured_volumes.iter().map(|volume| volume.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "volumes are compared between two snapshots only; left out here: {}",
+            names.join(", ")
+        )
+    })
 }
 
 fn not_captured(record: &SnapshotRecord) -> impl Iterator<Item = String> {
-    record
-        .archive
-        .not_captured
-        .iter()
-        .map(move |volume| format!("volume {} is not in snapshot {}: {}", volume.name, record.title(), volume.reason))
+    record.archive.not_captured.iter().map(move |volume| {
+        format!("volume {} is not in snapshot {}: {}", volume.name, record.title(), volume.reason)
+    })
 }

@@ -25,7 +25,10 @@ impl SandboxManager {
     /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
     ///
     /// Errors: `invalid_input` for the host that it is on, and whatever placement says of a host.
-    pub async fn copy_snapshot(&self, request: &SnapshotCopyRequest) -> Result<SnapshotStarted, Fault> {
+    pub async fn copy_snapshot(
+        &self,
+        request: &SnapshotCopyRequest,
+    ) -> Result<SnapshotStarted, Fault> {
         let record = self.ready_snapshot(&request.id).await?;
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
@@ -33,7 +36,8 @@ impl SandboxManager {
         let place = self.archive_place(&record, &host).await?;
         let seen = archives.look(&place).await.map_err(|error| error.fault)?;
         if record.host.same(host.as_str()) {
-            self.refuse_whole(&record, seen.bytes, is_sealed(&seen, &facts_on(&record, &host))).await?;
+            self.refuse_whole(&record, seen.bytes, is_sealed(&seen, &facts_on(&record, &host)))
+                .await?;
         }
         let known = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
         if known && is_sealed(&seen, &facts_on(&record, &host)) {
@@ -44,28 +48,44 @@ impl SandboxManager {
             let _held = self.hold_snapshot(&record.id).await?;
             self.refuse_left(&self.ready_snapshot(&request.id).await?, &host)?;
         }
-        let (operation, snapshot, held) = self.begin_on(&record, OperationKind::Copy, |_| Ok(())).await?;
+        let (operation, snapshot, held) =
+            self.begin_on(&record, OperationKind::Copy, |_| Ok(())).await?;
         let record = snapshot.clone();
-        self.run_held(operation.clone(), held, Some(host.clone()), move |manager, operation, cancel| async move {
-            manager.copy_held(&operation, &record, &host, &cancel).await
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            Some(host.clone()),
+            move |manager, operation, cancel| async move {
+                manager.copy_held(&operation, &record, &host, &cancel).await
+            },
+        );
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
     }
 
     /// Refuses a copy to where the snapshot was made, unless its archive there is known, or seen now, not to be whole: then
     /// it is brought back from another host.
-    async fn refuse_whole(&self, record: &SnapshotRecord, bytes: Option<u64>, sealed: bool) -> Result<(), Fault> {
+    async fn refuse_whole(
+        &self,
+        record: &SnapshotRecord,
+        bytes: Option<u64>,
+        sealed: bool,
+    ) -> Result<(), Fault> {
         let host = &record.host;
         if !sealed {
             self.note_damage(&record.id, host, &not_whole(record, host, bytes)).await;
         } else if record.damage_on(host).is_none() {
-            let message = format!("snapshot {} is on {host}: that is where it was made", record.title());
-            return Err(Fault::invalid_input("host", message)
-                .hint(format!("`sandboxer snapshots verify {}` says whether it is whole there", record.id)));
+            let message =
+                format!("snapshot {} is on {host}: that is where it was made", record.title());
+            return Err(Fault::invalid_input("host", message).hint(format!(
+                "`sandboxer snapshots verify {}` says whether it is whole there",
+                record.id
+            )));
         }
         if record.replicas.is_empty() {
-            let message =
-                format!("snapshot {} has no other archive than the one on {host}, which is not whole", record.title());
+            let message = format!(
+                "snapshot {} has no other archive than the one on {host}, which is not whole",
+                record.title()
+            );
             return Err(Fault::new(Code::NotFound, message).hint("an export of it can be imported"));
         }
         Ok(())
@@ -80,8 +100,11 @@ impl SandboxManager {
                     "`sandboxer recover` removes it, when that host is back; if it never will be, take {left} out of the \
                      configuration"
                 );
-                Err(Fault::new(Code::Conflict, format!("what was to be copied to {left} may still be there in part"))
-                    .hint(hint))
+                Err(Fault::new(
+                    Code::Conflict,
+                    format!("what was to be copied to {left} may still be there in part"),
+                )
+                .hint(hint))
             }
             None => Ok(()),
         }
@@ -96,7 +119,11 @@ impl SandboxManager {
         reporter: &JobReporter,
     ) -> Result<SnapshotRecord, Fault> {
         let Some(left) = left_elsewhere(&record, to).cloned() else { return Ok(record) };
-        let clearing = tokio::time::timeout(CLEAR_LIMIT, Box::pin(self.clear_remains(&record, &left, reporter))).await;
+        let clearing = tokio::time::timeout(
+            CLEAR_LIMIT,
+            Box::pin(self.clear_remains(&record, &left, reporter)),
+        )
+        .await;
         let arrived = match clearing {
             Ok(Ok(arrived)) => Ok(arrived.map(|arrived| replica(&left, arrived, self.now()))),
             Ok(Err(_)) | Err(_) => Err(format!(
@@ -166,7 +193,8 @@ impl SandboxManager {
         arrived: Arrived,
     ) -> Result<SnapshotRecord, Fault> {
         let replica = replica(host, arrived, self.now());
-        let data = serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
+        let data =
+            serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
         let news = vec![(EventKind::SnapshotCopied, data)];
         self.transition_snapshot(id, None, news, move |record| {
             list(record, replica);
@@ -192,7 +220,8 @@ impl SandboxManager {
             self.free_snapshot(id, |_| {}).await?;
             return Err(CancelOutcome::Undone.noted_on(error.fault));
         }
-        let clearing = tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(&record, host, reporter)).await;
+        let clearing =
+            tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(&record, host, reporter)).await;
         let clean = match clearing {
             Ok(Ok(Some(arrived))) => return self.write_arrived(id, host, arrived).await,
             Ok(Ok(None)) => true,
@@ -211,10 +240,15 @@ impl SandboxManager {
         if clean {
             let fault = CancelOutcome::Undone.noted_on(fault);
             let told = fault.hint.is_some();
-            return Err(if told { fault } else { fault.hint(format!("nothing of the copy is left on {host}")) });
+            return Err(if told {
+                fault
+            } else {
+                fault.hint(format!("nothing of the copy is left on {host}"))
+            });
         }
-        let hint =
-            format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
+        let hint = format!(
+            "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
+        );
         Err(fault.hint(hint).detail("unremoved", true))
     }
 }

@@ -61,7 +61,8 @@ mod tests {
         course.announce(2 + 5 + 1, 1);
         let copy = [("prepare", 0, 0), ("copy", 0, 0), ("copy", 0, 0)];
         assert_eq!(told(&mut course, &copy), ["1/8", "2/8", "2/8"]);
-        let restore = [("prepare", 1, 5), ("extract", 2, 5), ("render", 3, 5), ("up", 4, 5), ("up", 4, 5)];
+        let restore =
+            [("prepare", 1, 5), ("extract", 2, 5), ("render", 3, 5), ("up", 4, 5), ("up", 4, 5)];
         assert_eq!(told(&mut course, &restore), ["3/8", "4/8", "5/8", "6/8", "6/8"]);
         assert_eq!(told(&mut course, &[("ready", 0, 0), ("patch", 0, 0)]), ["7/8", "8/8"]);
         // What nobody expected.
@@ -72,7 +73,8 @@ mod tests {
     fn a_part_that_alone_knows_its_number_is_told_with_what_follows_it() {
         let mut course = Course::default();
         course.announce(0, 1);
-        let capture = [("prepare", 1, 4), ("pause", 2, 4), ("archive", 3, 4), ("seal", 4, 4), ("keep", 0, 0)];
+        let capture =
+            [("prepare", 1, 4), ("pause", 2, 4), ("archive", 3, 4), ("seal", 4, 4), ("keep", 0, 0)];
         assert_eq!(told(&mut course, &capture), ["1/5", "2/5", "3/5", "4/5", "5/5"]);
     }
 }

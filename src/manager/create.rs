@@ -56,13 +56,17 @@ impl SandboxManager {
         let refused = preview.check().err();
         let taken = self.taken(request).await.err();
         let quote = self.quote(&resolved).await?;
-        let Placed { verdicts, on } = self.place(&resolved.profile, request.host.as_deref(), true).await?;
+        let Placed { verdicts, on } =
+            self.place(&resolved.profile, request.host.as_deref(), true).await?;
         let (route, unfit) = match on {
             Ok((route, compose)) => {
                 draft.host = route.host.clone();
                 draft.compose_host = compose;
                 let asked = extension.preview_on_host(&mut draft, &mut preview).await;
-                (Some(route), asked.map_err(|error| error.fault).and_then(|()| preview.check()).err())
+                (
+                    Some(route),
+                    asked.map_err(|error| error.fault).and_then(|()| preview.check()).err(),
+                )
             }
             Err(fault) => (None, Some(fault)),
         };
@@ -103,7 +107,8 @@ impl SandboxManager {
         let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
         preview.check()?;
         let quote = self.quote(&resolved).await?;
-        let (route, compose) = self.place(&resolved.profile, request.host.as_deref(), false).await?.on?;
+        let (route, compose) =
+            self.place(&resolved.profile, request.host.as_deref(), false).await?.on?;
         draft.host = route.host.clone();
         draft.compose_host = compose;
         extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| error.fault)?;
@@ -124,7 +129,9 @@ impl SandboxManager {
         };
         let written = match self.write_ahead(ahead).await {
             // The same request came in twice at once: the other one was first.
-            Err(fault) if fault.code == Code::Conflict && fault.details["field"] == "idempotency_key" => {
+            Err(fault)
+                if fault.code == Code::Conflict && fault.details["field"] == "idempotency_key" =>
+            {
                 return self.repeated(&request, &hash).await?.ok_or(fault);
             }
             written => written?,
@@ -155,14 +162,17 @@ impl SandboxManager {
             return self.repeated_error(&first).await?.map_or(Ok(()), Err);
         }
         let used = |field: &str, word: &str| {
-            Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken")).detail("field", field))
+            Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken"))
+                .detail("field", field))
         };
         let mut records = self.parts.sandboxes.list().await?;
         let mut names: BTreeSet<String> =
             records.iter().filter_map(|record| record.name_in_use().map(str::to_owned)).collect();
         records.extend(self.parts.sandboxes.history().await?);
         let is_id = |word: &str| records.iter().any(|record| record.id.as_str() == word);
-        if let Some(name) = request.name.as_ref().filter(|name| names.contains(*name) || is_id(name)) {
+        if let Some(name) =
+            request.name.as_ref().filter(|name| names.contains(*name) || is_id(name))
+        {
             return used("name", name);
         }
         for snapshot in self.parts.snapshots.list().await? {
@@ -180,15 +190,18 @@ impl SandboxManager {
         let id = request.profile.as_deref().unwrap_or(&self.parts.settings.default_profile);
         let entry = self.parts.catalogue.profile(id).map_err(|fault| match request.profile {
             Some(_) => fault,
-            None => fault.hint(format!("it is the default_profile of {}", self.parts.settings.config_file)),
+            None => fault
+                .hint(format!("it is the default_profile of {}", self.parts.settings.config_file)),
         })?;
         let profile = entry.definition()?.clone();
         entry.ensure_available()?;
         let mut given = request.inputs.clone();
         let input_id = given.remove("sandbox_id");
         let mut inputs = profile.check_inputs(&given).map_err(|problems| {
-            let list: Vec<serde_json::Value> =
-                problems.iter().map(|p| serde_json::json!({"field": p.field, "message": p.message})).collect();
+            let list: Vec<serde_json::Value> = problems
+                .iter()
+                .map(|p| serde_json::json!({"field": p.field, "message": p.message}))
+                .collect();
             let first = problems.into_iter().next();
             let (field, message) = first.map_or_else(Default::default, |p| (p.field, p.message));
             Fault::invalid_input(&field, message)
@@ -198,7 +211,10 @@ impl SandboxManager {
         self.settle_directories(&profile, &mut inputs).await?;
         let id = match (request.id.as_deref(), input_id.as_deref()) {
             (Some(a), Some(b)) if a != b => {
-                return Err(Fault::invalid_input("id", "--id and the input sandbox_id name different ids"));
+                return Err(Fault::invalid_input(
+                    "id",
+                    "--id and the input sandbox_id name different ids",
+                ));
             }
             (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
             (None, None) => None,
@@ -224,7 +240,12 @@ impl SandboxManager {
     }
 
     /// The request to the extension, but for what only the written record knows.
-    pub(super) fn draft(&self, resolved: &Resolved, request: &CreateRequest, host: HostName) -> ProvisionRequest {
+    pub(super) fn draft(
+        &self,
+        resolved: &Resolved,
+        request: &CreateRequest,
+        host: HostName,
+    ) -> ProvisionRequest {
         ProvisionRequest {
             id: resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0)),
             owner: OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 },
@@ -243,7 +264,11 @@ impl SandboxManager {
         let extension = self.extension(&resolved.profile.extension)?;
         let seconds = resolved.ttl_s.unwrap_or(3600);
         extension
-            .estimate_cost(&resolved.profile, &resolved.inputs, std::time::Duration::from_secs(seconds))
+            .estimate_cost(
+                &resolved.profile,
+                &resolved.inputs,
+                std::time::Duration::from_secs(seconds),
+            )
             .await
             .map_err(|error| error.fault)
     }
@@ -256,7 +281,10 @@ impl SandboxManager {
         let Ahead { request, resolved, route, quote, request_hash, base } = ahead;
         let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
         let owners = self.parts.installation.owners().await?;
-        let owner = owners.into_iter().next().ok_or_else(|| Fault::internal("this installation has no owner id"))?;
+        let owner = owners
+            .into_iter()
+            .next()
+            .ok_or_else(|| Fault::internal("this installation has no owner id"))?;
         let patches = match base {
             Some(base) => self.patches_of(&base.id).await?,
             None => Vec::new(),
@@ -278,7 +306,11 @@ impl SandboxManager {
             record.patch_state = settled_state(&record, &patches);
             record.operation = Some(running(&operation));
             record.pending.push(crate::domain::event::PendingEvent {
-                id: crate::domain::event::derived_event_id(id.as_str(), 1, &EventKind::SandboxRequested),
+                id: crate::domain::event::derived_event_id(
+                    id.as_str(),
+                    1,
+                    &EventKind::SandboxRequested,
+                ),
                 time: record.created_at,
                 kind: EventKind::SandboxRequested,
                 sandbox_id: Some(id.clone()),
@@ -295,7 +327,9 @@ impl SandboxManager {
             let spec = self.parts.transports.spec(&record.host);
             // Others may have been placed there since the host was chosen.
             let admit = |live: &[&SandboxRecord]| {
-                let full = spec.as_ref().and_then(|spec| Some((spec, fullness(spec, live.iter().copied())?)));
+                let full = spec
+                    .as_ref()
+                    .and_then(|spec| Some((spec, fullness(spec, live.iter().copied())?)));
                 full.map_or(Ok(()), |(spec, full)| Err(host_full(spec, &full)))
             };
             match self.parts.sandboxes.insert_if(record, &admit).await {
@@ -303,13 +337,19 @@ impl SandboxManager {
                     self.append_pending(&record).await;
                     if let Err(fault) = self.parts.ledger.hold(&id, quote.as_ref()).await {
                         // The record must not stay as if somebody worked on it.
-                        self.abandon(operation, Fault::new(fault.code.clone(), fault.message.clone())).await;
+                        self.abandon(
+                            operation,
+                            Fault::new(fault.code.clone(), fault.message.clone()),
+                        )
+                        .await;
                         return Err(fault);
                     }
                     return Ok((record, operation, held));
                 }
                 Err(fault) => {
-                    let again = fault.code == Code::Conflict && resolved.id.is_none() && fault.details["field"] == "id";
+                    let again = fault.code == Code::Conflict
+                        && resolved.id.is_none()
+                        && fault.details["field"] == "id";
                     let told = Fault::new(fault.code.clone(), fault.message.clone());
                     self.end_operation(operation, Err(told)).await;
                     if !again {

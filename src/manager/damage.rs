@@ -85,9 +85,13 @@ impl SandboxManager {
                 ));
                 return Ok(found);
             }
-            Ok(()) => format!("the archive on {host} is what it was: nothing was copied, try again"),
+            Ok(()) => {
+                format!("the archive on {host} is what it was: nothing was copied, try again")
+            }
             Err(_) => {
-                format!("whether it is sound on {host} could not be told; `sandboxer snapshots verify {id}` does")
+                format!(
+                    "whether it is sound on {host} could not be told; `sandboxer snapshots verify {id}` does"
+                )
             }
         };
         arrival.fault = arrival.fault.hint(hint);
@@ -95,7 +99,12 @@ impl SandboxManager {
     }
 
     /// An export's bytes. What ends them is written down, if it proves that the archive on `host` is not what it was.
-    pub(super) fn noting(&self, pieces: ByteStream, record: SnapshotRecord, host: HostName) -> ByteStream {
+    pub(super) fn noting(
+        &self,
+        pieces: ByteStream,
+        record: SnapshotRecord,
+        host: HostName,
+    ) -> ByteStream {
         let known = Arc::new((self.clone(), record, host));
         let noted = pieces.then(move |piece| {
             let known = Arc::clone(&known);
@@ -111,12 +120,19 @@ impl SandboxManager {
     }
 
     /// Notes what an export's fault proves, and says where else the snapshot is.
-    pub(super) async fn unlike_on_export(&self, record: &SnapshotRecord, host: &HostName, fault: Fault) -> Fault {
+    pub(super) async fn unlike_on_export(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+        fault: Fault,
+    ) -> Fault {
         if proven(host, &fault, self.now()).is_none() {
             return fault;
         }
         self.note_damage(&record.id, host, &fault).await;
-        let other = record.hosts().find(|other| !other.same(host.as_str()) && record.damage_on(other).is_none());
+        let other = record
+            .hosts()
+            .find(|other| !other.same(host.as_str()) && record.damage_on(other).is_none());
         fault.hint(match other {
             Some(other) => format!("there is a copy on {other}: the next export takes that one"),
             None => {
@@ -131,7 +147,9 @@ pub(super) fn proven(host: &HostName, fault: &Fault, now: Time) -> Option<Damage
     let kind = match fault.details["kind"].as_str() {
         Some("altered" | "hostile") => DamageKind::Altered,
         Some("absent") => DamageKind::Missing,
-        _ if fault.code == Code::NotFound && fault.details["differs"] == "missing" => DamageKind::Missing,
+        _ if fault.code == Code::NotFound && fault.details["differs"] == "missing" => {
+            DamageKind::Missing
+        }
         _ => return None,
     };
     Some(Damage { host: host.clone(), kind, message: fault.message.clone(), found_at: now })
@@ -147,7 +165,10 @@ pub(super) fn set_damage(record: &mut SnapshotRecord, damage: Damage) {
 pub(super) fn note_gone(record: &mut SnapshotRecord, host: &HostName, now: Time) {
     if record.host.same(host.as_str()) {
         let message = format!("the archive of snapshot {} is not on {host}", record.id);
-        set_damage(record, Damage { host: record.host.clone(), kind: DamageKind::Missing, message, found_at: now });
+        set_damage(
+            record,
+            Damage { host: record.host.clone(), kind: DamageKind::Missing, message, found_at: now },
+        );
     }
 }
 

@@ -33,7 +33,8 @@ impl SandboxManager {
         let host = self.host_spec(name)?.name;
         self.ensure_own().await?;
         let nobody = SandboxId::new(String::new());
-        let operation = Operation { sandbox_id: None, ..self.new_operation(OperationKind::Check, &nobody) };
+        let operation =
+            Operation { sandbox_id: None, ..self.new_operation(OperationKind::Check, &nobody) };
         self.parts.operations.put(operation.clone()).await?;
         let (id, body) = (operation.id.clone(), operation.clone());
         let (manager, fallback) = (self.clone(), self.clone());
@@ -61,10 +62,17 @@ impl SandboxManager {
         let ended = self.jobs.ended(id).await;
         let found = self.deeply_checked.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         let why = ended.and_then(|operation| operation.error).map(|error| Fault::from(*error));
-        found.ok_or_else(|| why.unwrap_or_else(|| Fault::internal(format!("{id} is no deep check of this process"))))
+        found.ok_or_else(|| {
+            why.unwrap_or_else(|| Fault::internal(format!("{id} is no deep check of this process")))
+        })
     }
 
-    async fn check_deeply(&self, operation: &Operation, host: &HostName, cancel: &CancellationToken) -> HostView {
+    async fn check_deeply(
+        &self,
+        operation: &Operation,
+        host: &HostName,
+        cancel: &CancellationToken,
+    ) -> HostView {
         let course = Course { manager: self, operation: &operation.id, host, cancel };
         let mut steps = Steps::new(JobReporter::new(&self.jobs, operation), host, cancel);
         let work = course.run(&mut steps);
@@ -96,8 +104,14 @@ impl SandboxManager {
 /// Why a check did not come well to its end. One that was cancelled has undone everything if it could remove all of it.
 fn why_not(deep: &DeepCheck) -> Option<Fault> {
     let fault = Fault::from(deep.error()?.clone());
-    let removed = |stage: &DeepStage| deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none());
-    if ENDING.iter().all(removed) { Some(CancelOutcome::Undone.noted_on(fault)) } else { Some(fault) }
+    let removed = |stage: &DeepStage| {
+        deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none())
+    };
+    if ENDING.iter().all(removed) {
+        Some(CancelOutcome::Undone.noted_on(fault))
+    } else {
+        Some(fault)
+    }
 }
 
 /// The steps that come after everything was tried, whatever came of it.

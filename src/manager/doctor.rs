@@ -38,7 +38,8 @@ impl SandboxManager {
         }
         // First, because a host may say that this data directory is an old copy.
         let hosts = self.parts.transports.hosts();
-        let hosts = join_all(hosts.iter().map(|spec| self.check_one_host(spec.name.as_str()))).await;
+        let hosts =
+            join_all(hosts.iter().map(|spec| self.check_one_host(spec.name.as_str()))).await;
         for view in hosts.iter().filter(|check| check.state != CheckState::Failed) {
             let name = view.name.trim_start_matches("host ");
             if let Err(fault) = self.refresh_services(name).await {
@@ -58,22 +59,31 @@ impl SandboxManager {
             Ok(patches) => ok("patches", plural(patches.len() as u64, "record", "records")),
             Err(fault) => failed("patches", &fault),
         });
-        checks.push(match tokio::try_join!(self.parts.sandboxes.history(), self.parts.sandboxes.passed_over()) {
-            Ok((records, passed_over)) => {
-                lines("history", plural(records.len() as u64, "record", "records"), &passed_over)
-            }
-            Err(fault) => failed("history", &fault),
-        });
+        checks.push(
+            match tokio::try_join!(
+                self.parts.sandboxes.history(),
+                self.parts.sandboxes.passed_over()
+            ) {
+                Ok((records, passed_over)) => lines(
+                    "history",
+                    plural(records.len() as u64, "record", "records"),
+                    &passed_over,
+                ),
+                Err(fault) => failed("history", &fault),
+            },
+        );
         checks.push(self.check_recipes().await);
         checks.push(match self.parts.hosts.get(&HostName::new(HostName::LOCAL)).await {
             Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
             Err(fault) => failed("known hosts", &fault),
         });
         checks.push(self.check_operations().await);
-        checks.push(match tokio::try_join!(self.parts.events.last_seq(), self.parts.events.passed_over()) {
-            Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
-            Err(fault) => failed("events", &fault),
-        });
+        checks.push(
+            match tokio::try_join!(self.parts.events.last_seq(), self.parts.events.passed_over()) {
+                Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
+                Err(fault) => failed("events", &fault),
+            },
+        );
         checks.extend(hosts);
         Ok(checks)
     }
@@ -84,23 +94,37 @@ impl SandboxManager {
         let owners = self.parts.installation.owners().await?;
         let mut hosts = self.parts.transports.hosts();
         hosts.retain(|spec| spec.forbid.is_none());
-        let asked = join_all(hosts.iter().map(|spec| self.highest_counter(&spec.name, &owners))).await;
+        let asked =
+            join_all(hosts.iter().map(|spec| self.highest_counter(&spec.name, &owners))).await;
         let highest = asked.iter().flatten().copied().max().unwrap_or(0);
         let mut stamp = self.parts.installation.claim(highest).await?;
         let mut told = self.tell_counter(&hosts, &stamp).await;
         // Somebody worked with the other copy meanwhile.
-        if let Some(counts) = told.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter) {
+        if let Some(counts) =
+            told.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
+        {
             stamp = self.parts.installation.claim(counts).await?;
             told = self.tell_counter(&hosts, &stamp).await;
         }
-        let untold: Vec<&str> =
-            hosts.iter().zip(&told).filter(|(_, told)| told.is_none()).map(|(spec, _)| spec.name.as_str()).collect();
-        let message = "this data directory is this machine's from now on; every other copy of it is behind".to_owned();
+        let untold: Vec<&str> = hosts
+            .iter()
+            .zip(&told)
+            .filter(|(_, told)| told.is_none())
+            .map(|(spec, _)| spec.name.as_str())
+            .collect();
+        let message =
+            "this data directory is this machine's from now on; every other copy of it is behind"
+                .to_owned();
         Ok(if untold.is_empty() {
             ok("claim", message)
         } else {
-            warning("claim", format!("{message}, but where nobody could tell the host: {}", untold.join(", ")))
-                .hint("a copy that works with these may still remove there; claim again when they answer")
+            warning(
+                "claim",
+                format!("{message}, but where nobody could tell the host: {}", untold.join(", ")),
+            )
+            .hint(
+                "a copy that works with these may still remove there; claim again when they answer",
+            )
         })
     }
 
@@ -110,11 +134,15 @@ impl SandboxManager {
             let transport = self.parts.transports.open(host).await?;
             let mut highest = 0;
             for owner in owners {
-                highest = highest.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
+                highest =
+                    highest.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
             }
             Ok::<u64, Fault>(highest)
         };
-        asked.await.inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be read")).ok()
+        asked
+            .await
+            .inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be read"))
+            .ok()
     }
 
     /// Writes our counter to these hosts; what each one counts then, `None` where nobody could tell it.
@@ -126,7 +154,11 @@ impl SandboxManager {
                     let transport = self.parts.transports.open(&host).await?;
                     probe::raise_counter(transport.as_ref(), stamp).await
                 };
-                told.await.inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be raised")).ok()
+                told.await
+                    .inspect_err(
+                        |fault| tracing::warn!(%host, %fault, "its counter could not be raised"),
+                    )
+                    .ok()
             }
         };
         join_all(hosts.iter().map(|spec| tell(&spec.name))).await
@@ -148,7 +180,11 @@ impl SandboxManager {
     /// What waits on records: events, removals, tombstones.
     async fn check_work(&self, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
         let ids = |wanted: &dyn Fn(&SandboxRecord) -> bool| -> Vec<String> {
-            records.iter().filter(|record| wanted(record)).map(|record| record.id.to_string()).collect()
+            records
+                .iter()
+                .filter(|record| wanted(record))
+                .map(|record| record.id.to_string())
+                .collect()
         };
         let mut stuck = Vec::new();
         for record in records.iter().filter(|record| record.operation.is_some()) {
@@ -156,13 +192,18 @@ impl SandboxManager {
                 stuck.push(record.id.to_string());
             }
         }
-        let unfinished = ids(&|record| record.state == State::Destroying && record.operation.is_none());
+        let unfinished =
+            ids(&|record| record.state == State::Destroying && record.operation.is_none());
         let forgotten = ids(&|record| record.state == State::Forgotten);
         let degraded = ids(&|record| record.degraded().next().is_some());
         let lists = [
             ("stuck operations", stuck, "`sandboxer recover` brings them into order"),
             ("unfinished removals", unfinished, "`sandboxer recover` tries again"),
-            ("tombstones", forgotten, "what is left of these is removed when their hosts are next reached"),
+            (
+                "tombstones",
+                forgotten,
+                "what is left of these is removed when their hosts are next reached",
+            ),
             ("degraded sandboxes", degraded, "`sandboxer logs ID` shows why a service ended"),
         ];
         let check = |(name, list, hint): (&str, Vec<String>, &str)| match list.as_slice() {
@@ -190,8 +231,9 @@ impl SandboxManager {
                 .hint("`sandboxer recover` finishes them or takes them away"),
         };
         let damaged = records.iter().filter(|record| !record.damage.is_empty());
-        let damaged: Vec<String> =
-            damaged.map(|record| format!("{} ({})", record.id, record.damage_words().join(", "))).collect();
+        let damaged: Vec<String> = damaged
+            .map(|record| format!("{} ({})", record.id, record.damage_words().join(", ")))
+            .collect();
         let damaged = match damaged.as_slice() {
             [] => ok("damaged archives", "none known".to_owned()),
             damaged => warning("damaged archives", damaged.join(", "))
@@ -202,11 +244,16 @@ impl SandboxManager {
 
     /// The recipes that sandboxes and snapshots are made again with.
     async fn check_recipes(&self) -> Check {
-        let records = async { tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list()) };
+        let records =
+            async { tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list()) };
         // Said already.
         let (sandboxes, snapshots) = records.await.unwrap_or_default();
-        let hashes = sandboxes.iter().filter(|record| !record.state.is_over()).map(|record| &record.profile.hash);
-        let hashes: BTreeSet<&String> = hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
+        let hashes = sandboxes
+            .iter()
+            .filter(|record| !record.state.is_over())
+            .map(|record| &record.profile.hash);
+        let hashes: BTreeSet<&String> =
+            hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
         for hash in &hashes {
             if let Err(fault) = self.parts.recipes.get(hash).await {
                 return failed("recipes", &fault);
@@ -221,7 +268,9 @@ impl SandboxManager {
             Err(fault) => return failed("operations", &fault),
         };
         let (mut running, mut dead) = (0, Vec::new());
-        for operation in operations.iter().filter(|operation| operation.state == OperationState::Running) {
+        for operation in
+            operations.iter().filter(|operation| operation.state == OperationState::Running)
+        {
             match self.is_alive(operation).await {
                 Ok(false) => dead.push(operation.id.to_string()),
                 _ => running += 1,
@@ -274,7 +323,8 @@ fn judge_host(title: &str, view: &HostView) -> Check {
     if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > CLOCK_OFFSET_S) {
         check.state = CheckState::Warning;
         check.message = format!("{}, its clock differs by {offset:.1} s", check.message);
-        check.hint = Some("deadlines are judged by this machine's clock; set the host's right".to_owned());
+        check.hint =
+            Some("deadlines are judged by this machine's clock; set the host's right".to_owned());
     }
     match facts.runtimes.first() {
         Some(runtime) => {
@@ -301,7 +351,10 @@ fn lines(name: &str, found: String, passed_over: &[PassedOver]) -> Check {
             more => format!(" and {more} more"),
         };
         let word = if lines.len() == 1 { "line" } else { "lines" };
-        words.push(format!("{file}: {word} {}{more} cannot be read; the rest is used", shown.join(", ")));
+        words.push(format!(
+            "{file}: {word} {}{more} cannot be read; the rest is used",
+            shown.join(", ")
+        ));
     }
     warning(name, words.join("\n"))
         .hint("the file is left as it is; look at these lines, and mend them or take them out")

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target, TeardownLine,
-    TeardownOutcome, TeardownReport,
+    ExtensionError, Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource,
+    Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
@@ -60,7 +60,12 @@ pub(super) struct FromSnapshot {
 
 impl SandboxManager {
     /// Starts the job. `held` is the sandbox's lock: it is freed when the job ends.
-    pub(super) fn start_establishment(&self, operation: Operation, work: Establishment, held: Box<dyn Held>) {
+    pub(super) fn start_establishment(
+        &self,
+        operation: Operation,
+        work: Establishment,
+        held: Box<dyn Held>,
+    ) {
         let host = work.provision.host.clone();
         self.run_held(operation, held, Some(host), move |manager, operation, cancel| async move {
             let reporter = JobReporter::new(&manager.jobs, &operation);
@@ -71,7 +76,12 @@ impl SandboxManager {
 
     /// Says how many steps an establishment has, after `before` others of its operation. What cannot be told counts when it
     /// comes.
-    pub(super) async fn announce_steps(&self, work: &Establishment, before: u32, reporter: &JobReporter) {
+    pub(super) async fn announce_steps(
+        &self,
+        work: &Establishment,
+        before: u32,
+        reporter: &JobReporter,
+    ) {
         let Ok(extension) = self.extension(&work.provision.profile.extension) else { return };
         let (mut carried, mut patched) = (0, 0);
         if let Some(from) = &work.from {
@@ -81,7 +91,8 @@ impl SandboxManager {
             {
                 carried = CARRY_STEPS;
             }
-            patched = u32::from(self.patches_of(&from.id).await.is_ok_and(|patches| !patches.is_empty()));
+            patched =
+                u32::from(self.patches_of(&from.id).await.is_ok_and(|patches| !patches.is_empty()));
         }
         let total = match extension.steps(&work.provision, work.from.is_some()) {
             0 => 0,
@@ -101,12 +112,17 @@ impl SandboxManager {
         let id = work.provision.id.clone();
         let mine = Guard::Operation(operation.id.clone());
         let host = work.provision.host.clone();
-        let deadline = work.ttl_s.map(|ttl| self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl)));
+        let deadline = work
+            .ttl_s
+            .map(|ttl| self.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl)));
         work.provision.expires_at = deadline;
         let provisioning = self.transition(
             &id,
             mine.clone(),
-            vec![(EventKind::SandboxProvisioning, serde_json::json!({"host": host, "operation": operation.id}))],
+            vec![(
+                EventKind::SandboxProvisioning,
+                serde_json::json!({"host": host, "operation": operation.id}),
+            )],
             move |record| {
                 record.state = State::Provisioning;
                 record.reason = Some(Reason::User);
@@ -150,12 +166,16 @@ impl SandboxManager {
         let extension = self.extension(&work.provision.profile.extension)?;
         let (made, not_preserved) = match &work.from {
             None => {
-                let work =
-                    self.learning_roots(&work.provision.host, reporter, extension.provision(&work.provision, reporter));
+                let work = self.learning_roots(
+                    &work.provision.host,
+                    reporter,
+                    extension.provision(&work.provision, reporter),
+                );
                 (self.or_cancelled(id, cancel, work).await?, None)
             }
             Some(from) => {
-                let restored = self.bring_back(operation, &work.provision, from, cancel, reporter).await?;
+                let restored =
+                    self.bring_back(operation, &work.provision, from, cancel, reporter).await?;
                 (restored.provisioned, Some(restored.not_preserved))
             }
         };
@@ -172,7 +192,9 @@ impl SandboxManager {
             .map_err(|fault| unwritten(id, fault))?;
         let target = self.target(&record).await?;
         let until = Instant::now() + work.ready_timeout;
-        let ready = self.or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter)).await?;
+        let ready = self
+            .or_cancelled(id, cancel, extension.wait_ready(&target, work.ready_timeout, reporter))
+            .await?;
         let patch = async {
             failpoint::reached("create.started");
             let patched = self.patch_new(operation, work, cancel, reporter).await?;
@@ -180,20 +202,30 @@ impl SandboxManager {
             Ok(patched)
         };
         let settling = Settling { extension: extension.as_ref(), target: &target, until };
-        let (ready, message) = Box::pin(self.patch_and_settle(settling, ready, cancel, patch)).await?;
+        let (ready, message) =
+            Box::pin(self.patch_and_settle(settling, ready, cancel, patch)).await?;
         failpoint::reached("create.settled");
         let ready_at = self.now();
         let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
         // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
         // not recover it.
-        let stamp = self.parts.installation.next_stamp().await.map_err(|fault| unwritten(id, fault))?;
+        let stamp =
+            self.parts.installation.next_stamp().await.map_err(|fault| unwritten(id, fault))?;
         let target = Target { stamp: Some(stamp), ..target };
-        let notes: Vec<String> =
-            work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).collect();
+        let notes: Vec<String> = work
+            .from
+            .as_ref()
+            .and_then(|from| from.note.clone())
+            .into_iter()
+            .chain(message)
+            .collect();
         let message = (!notes.is_empty()).then(|| notes.join("; "));
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
-        Ok(self.write_ready(operation, work, ready, message, ready_at).await.map_err(|fault| unwritten(id, fault))?)
+        Ok(self
+            .write_ready(operation, work, ready, message, ready_at)
+            .await
+            .map_err(|fault| unwritten(id, fault))?)
     }
 
     /// Applies the patches that a sandbox made from a snapshot owes, before it is ready; whether any ran.
@@ -211,9 +243,14 @@ impl SandboxManager {
             Some(why) if from.require_patches => {
                 let error = not_patched(&passed.record, &from.id, &why);
                 // Nothing of the sandbox stays: there is nothing to apply it to again.
-                self.transition(&before.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
-                    record.patch_error = Some(why);
-                })
+                self.transition(
+                    &before.id,
+                    Guard::Operation(operation.id.clone()),
+                    Vec::new(),
+                    move |record| {
+                        record.patch_error = Some(why);
+                    },
+                )
                 .await?;
                 Err(error)
             }
@@ -258,19 +295,24 @@ impl SandboxManager {
         let ttl_s = work.ttl_s;
         let max_s = work.provision.profile.max_ttl.map(Seconds::get);
         let record = self
-            .transition(&work.provision.id, Guard::Operation(operation.id.clone()), news, move |record| {
-                record.state = State::Ready;
-                record.reason = Some(Reason::User);
-                record.message = message;
-                record.observed_at = Some(ready_at);
-                record.ready_at = Some(ready_at);
-                record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
-                record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
-                record.reachability = Some(ready.reachability);
-                record.services = ready.services;
-                record.failure = None;
-                record.operation = None;
-            })
+            .transition(
+                &work.provision.id,
+                Guard::Operation(operation.id.clone()),
+                news,
+                move |record| {
+                    record.state = State::Ready;
+                    record.reason = Some(Reason::User);
+                    record.message = message;
+                    record.observed_at = Some(ready_at);
+                    record.ready_at = Some(ready_at);
+                    record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+                    record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
+                    record.reachability = Some(ready.reachability);
+                    record.services = ready.services;
+                    record.failure = None;
+                    record.operation = None;
+                },
+            )
             .await?;
         failpoint::reached("create.ready");
         Ok(record)
@@ -290,9 +332,10 @@ impl SandboxManager {
         let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
         let learnt = reporter.take_learnt();
         if let Some(learnt) = learnt.clone() {
-            let noted = self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
-                note_learnt(record, learnt);
-            });
+            let noted =
+                self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
+                    note_learnt(record, learnt);
+                });
             if let Err(fault) = noted.await {
                 tracing::warn!(sandbox = %id, %fault, "where it was made could not be written down");
             }
@@ -310,7 +353,8 @@ impl SandboxManager {
         let fault = explain(fault, &failure, report.as_ref(), keep);
         let kept_until = self.now().plus_seconds(KEPT_FAILED_S);
         let message = fault.message.clone();
-        let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+        let data =
+            serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
         let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
         let left = left_words(report.as_ref(), keep);
         let ended = self.transition(
@@ -340,7 +384,12 @@ impl SandboxManager {
     }
 
     /// A teardown under its own deadline. What could not be looked at counts as left over.
-    async fn roll_back(&self, id: &SandboxId, learnt: Option<Learnt>, reporter: &JobReporter) -> TeardownReport {
+    async fn roll_back(
+        &self,
+        id: &SandboxId,
+        learnt: Option<Learnt>,
+        reporter: &JobReporter,
+    ) -> TeardownReport {
         reporter.report(Report { stage: "rollback", ..Report::default() });
         let work = async {
             let mut record = self.get(id.as_str()).await?;
@@ -435,12 +484,18 @@ fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {
 fn called_off(work: &Establishment, report: Option<&TeardownReport>) -> Fault {
     let (id, host) = (&work.provision.id, &work.provision.host);
     if !report.is_some_and(TeardownReport::is_clean) {
-        let message = format!("sandbox {id}: cancelled, and not all that was made on {host} could be taken back");
+        let message = format!(
+            "sandbox {id}: cancelled, and not all that was made on {host} could be taken back"
+        );
         return CancelOutcome::Stopped.fault(message);
     }
     if work.recreate {
-        let message = format!("sandbox {id}: cancelled after the old one was removed; nothing of the new one is left");
-        return CancelOutcome::Stopped.fault(message).hint(format!("`sandboxer recreate {id}` makes it again"));
+        let message = format!(
+            "sandbox {id}: cancelled after the old one was removed; nothing of the new one is left"
+        );
+        return CancelOutcome::Stopped
+            .fault(message)
+            .hint(format!("`sandboxer recreate {id}` makes it again"));
     }
     CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
 }
@@ -476,7 +531,10 @@ fn explain(fault: Fault, failure: &Failure, report: Option<&TeardownReport>, kep
     if kept {
         fault = fault.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
     } else if !left.is_empty() {
-        fault = fault.hint(format!("still on the host: {}; `sandboxer destroy` tries again", left.join(", ")));
+        fault = fault.hint(format!(
+            "still on the host: {}; `sandboxer destroy` tries again",
+            left.join(", ")
+        ));
     }
     fault
 }

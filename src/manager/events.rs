@@ -91,10 +91,19 @@ impl SandboxManager {
 
     /// As [`Self::settle`], for snapshots and patches.
     async fn settle_checkpoints(&self) -> Result<(), Fault> {
-        for record in self.parts.snapshots.list().await?.into_iter().filter(|record| !record.pending.is_empty()) {
+        for record in self
+            .parts
+            .snapshots
+            .list()
+            .await?
+            .into_iter()
+            .filter(|record| !record.pending.is_empty())
+        {
             self.transition_snapshot(&record.id, None, Vec::new(), |_| Ok(())).await?;
         }
-        for patch in self.parts.patches.list().await?.into_iter().filter(|patch| !patch.pending.is_empty()) {
+        for patch in
+            self.parts.patches.list().await?.into_iter().filter(|patch| !patch.pending.is_empty())
+        {
             let told: Vec<EventId> = patch.pending.iter().map(|event| event.id.clone()).collect();
             self.parts.events.append(patch.pending).await?;
             self.parts.patches.told(&patch.id, &told).await?;
@@ -105,7 +114,8 @@ impl SandboxManager {
     /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
     pub async fn settle(&self) -> Result<(), Fault> {
         let records = self.parts.sandboxes.list().await?;
-        let pending: Vec<PendingEvent> = records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
+        let pending: Vec<PendingEvent> =
+            records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
         if !pending.is_empty() {
             let told = pending.iter().map(|event| event.id.clone()).collect();
             self.parts.events.append(pending).await?;
@@ -125,7 +135,8 @@ impl SandboxManager {
             }
         }
         if self.parts.sandboxes.archive(day_ago).await? > 0 {
-            let live = self.parts.sandboxes.list().await?.iter().map(|record| record.id.clone()).collect();
+            let live =
+                self.parts.sandboxes.list().await?.iter().map(|record| record.id.clone()).collect();
             self.parts.locks.tidy(live).await?;
         }
         Ok(())
@@ -143,12 +154,10 @@ impl SandboxManager {
     /// Waits for the end of an operation that another process runs.
     pub(super) async fn watch_elsewhere(&self, id: &OperationId) -> Result<Operation, Fault> {
         loop {
-            let operation = self
-                .parts
-                .operations
-                .get(id)
-                .await?
-                .ok_or_else(|| Fault::new(Code::NotFound, format!("there is no operation {id}")))?;
+            let operation =
+                self.parts.operations.get(id).await?.ok_or_else(|| {
+                    Fault::new(Code::NotFound, format!("there is no operation {id}"))
+                })?;
             if operation.state != OperationState::Running {
                 return Ok(operation);
             }

@@ -28,9 +28,14 @@ impl SandboxManager {
         if before.state.is_over() {
             return Ok(());
         }
-        let message =
-            format!("given up without a look at {0}; what is there is removed when {0} is next reached", before.host);
-        let news = vec![(EventKind::SandboxForgotten, serde_json::json!({"host": before.host, "was": before.state}))];
+        let message = format!(
+            "given up without a look at {0}; what is there is removed when {0} is next reached",
+            before.host
+        );
+        let news = vec![(
+            EventKind::SandboxForgotten,
+            serde_json::json!({"host": before.host, "was": before.state}),
+        )];
         self.transition(id, Guard::Any, news, move |record| {
             record.state = State::Forgotten;
             record.reason = Some(Reason::User);
@@ -54,7 +59,9 @@ impl SandboxManager {
             Ok(records) => records,
             Err(fault) => return tracing::warn!(%fault, "tombstones could not be looked for"),
         };
-        let waiting = |record: &&Arc<SandboxRecord>| waits_for_host(record) && record.host.same(host.as_str());
+        let waiting = |record: &&Arc<SandboxRecord>| {
+            waits_for_host(record) && record.host.same(host.as_str())
+        };
         let ids = records.iter().filter(waiting).map(|record| &record.id);
         for (id, collected) in join_all(ids.map(async |id| (id, self.collect(id).await))).await {
             if let Err(fault) = collected {

@@ -54,7 +54,12 @@ impl SandboxManager {
         self.saw_host(host, sight, Some(&fault.message)).await;
     }
 
-    async fn tell_of_host(&self, host: &HostName, sight: &HostSight, message: Option<&str>) -> Result<(), Fault> {
+    async fn tell_of_host(
+        &self,
+        host: &HostName,
+        sight: &HostSight,
+        message: Option<&str>,
+    ) -> Result<(), Fault> {
         let mut sights = self.host_sights.lock().await;
         let events = if let Some(read) = sights.read {
             self.parts.events.tail(read).await?
@@ -97,7 +102,11 @@ impl SandboxManager {
         let records = self.parts.sandboxes.list().await?;
         let mut there = records.iter().rev().filter(|record| record.host.same(host.as_str()));
         let identity = there.find_map(|record| record.host_identity.as_ref());
-        let machine_id = identity.map(|identity| identity.machine_id.clone()).filter(|id| !id.is_empty());
-        Ok(HostMemory { last: identity.map(|_| HostSight::Answers(machine_id.clone())), machine_id })
+        let machine_id =
+            identity.map(|identity| identity.machine_id.clone()).filter(|id| !id.is_empty());
+        Ok(HostMemory {
+            last: identity.map(|_| HostSight::Answers(machine_id.clone())),
+            machine_id,
+        })
     }
 }

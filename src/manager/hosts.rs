@@ -67,12 +67,14 @@ impl SandboxManager {
     /// A host's configuration; `not_found`, with the nearest name.
     pub(super) fn host_spec(&self, name: &str) -> Result<HostSpec, Fault> {
         self.parts.transports.spec(&HostName::new(name)).ok_or_else(|| {
-            let known: Vec<String> = self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
+            let known: Vec<String> =
+                self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
             let shown: String = name.chars().take(80).collect();
             let fault = Fault::new(Code::NotFound, format!("there is no host {shown:?}"));
             match nearest(&shown, known.iter().map(String::as_str)) {
                 Some(near) => fault.hint(format!("did you mean {near}?")),
-                None => fault.hint(format!("hosts are configured in {}", self.parts.settings.config_file)),
+                None => fault
+                    .hint(format!("hosts are configured in {}", self.parts.settings.config_file)),
             }
         })
     }
@@ -105,8 +107,12 @@ impl SandboxManager {
                 self.saw_fault_of(&spec.name, &fault).await;
                 view.state = HostState::Down;
                 let causes = fault.causes();
-                view.message =
-                    Some(std::iter::once(fault.message.clone()).chain(causes).collect::<Vec<_>>().join(": "));
+                view.message = Some(
+                    std::iter::once(fault.message.clone())
+                        .chain(causes)
+                        .collect::<Vec<_>>()
+                        .join(": "),
+                );
                 view.hint = fault.hint;
             }
         }
@@ -114,7 +120,9 @@ impl SandboxManager {
 
     /// The compose command that the configuration or the environment names for a host, as words.
     pub(super) fn compose_override(&self, spec: &HostSpec) -> Result<Option<Vec<String>>, Fault> {
-        probe::override_words(spec.compose_cmd.as_deref().or(self.parts.settings.compose_cmd.as_deref()))
+        probe::override_words(
+            spec.compose_cmd.as_deref().or(self.parts.settings.compose_cmd.as_deref()),
+        )
     }
 
     pub(super) fn remember_host(&self, view: HostView) {
@@ -138,9 +146,14 @@ impl SandboxManager {
 /// How many sandboxes are on a host. Where that cannot be told, the rest is shown all the same, with why.
 fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Fault>) {
     match counts {
-        Ok(counts) => view.sandboxes = counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0),
+        Ok(counts) => {
+            view.sandboxes =
+                counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0)
+        }
         Err(fault) => {
-            view.message.get_or_insert_with(|| format!("its sandboxes cannot be counted: {}", fault.message));
+            view.message.get_or_insert_with(|| {
+                format!("its sandboxes cannot be counted: {}", fault.message)
+            });
         }
     }
 }
@@ -153,9 +166,13 @@ pub(super) fn unseen_host(manager: &SandboxManager, host: &HostName) -> HostView
 
 /// Why a host has no room for one more sandbox, such as `full: 3 of 3 sandboxes`; `None` when it has. `live`: the live
 /// records, of any host.
-pub(super) fn fullness<'a>(spec: &HostSpec, live: impl Iterator<Item = &'a SandboxRecord>) -> Option<String> {
+pub(super) fn fullness<'a>(
+    spec: &HostSpec,
+    live: impl Iterator<Item = &'a SandboxRecord>,
+) -> Option<String> {
     let max = spec.max_sandboxes?;
-    let there = live.filter(|record| record.host.same(spec.name.as_str()) && occupies(record)).count();
+    let there =
+        live.filter(|record| record.host.same(spec.name.as_str()) && occupies(record)).count();
     (there >= max as usize).then(|| format!("full: {there} of {max} sandboxes"))
 }
 
@@ -175,10 +192,15 @@ pub(super) fn occupies(record: &SandboxRecord) -> bool {
 }
 
 fn unseen(spec: &HostSpec) -> HostView {
-    let forbidden = spec.forbid.as_ref().map(|why| format!("forbidden by the configuration: {why}"));
+    let forbidden =
+        spec.forbid.as_ref().map(|why| format!("forbidden by the configuration: {why}"));
     HostView {
         name: spec.name.clone(),
-        ssh: if spec.name.is_local() { None } else { Some(spec.ssh.clone().unwrap_or_else(|| spec.name.to_string())) },
+        ssh: if spec.name.is_local() {
+            None
+        } else {
+            Some(spec.ssh.clone().unwrap_or_else(|| spec.name.to_string()))
+        },
         state: if forbidden.is_some() { HostState::Forbidden } else { HostState::Unknown },
         latency_ms: None,
         checked_at: None,

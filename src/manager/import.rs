@@ -37,8 +37,10 @@ impl SandboxManager {
             check_name(name)?;
         }
         let host = self.open_host(&request.host).await?;
-        let reader = self.parts.extensions.values().find(|extension| extension.archives().is_some());
-        let reader = reader.ok_or_else(|| Fault::new(Code::Unsupported, "this build keeps no snapshots"))?;
+        let reader =
+            self.parts.extensions.values().find(|extension| extension.archives().is_some());
+        let reader =
+            reader.ok_or_else(|| Fault::new(Code::Unsupported, "this build keeps no snapshots"))?;
         let opened = archives_of(reader.as_ref())?.open_export(source).await;
         let (manifest, archive) = opened.map_err(|error| error.fault)?;
         archives_of(self.extension(&manifest.snapshot.extension)?.as_ref())?;
@@ -51,9 +53,14 @@ impl SandboxManager {
             owner: snapshot.owner.clone(),
             ..self.manifest_of(&snapshot, &host).await?
         };
-        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
-            manager.import_held(&operation, &manifest, archive, &cancel).await
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            Some(host),
+            move |manager, operation, cancel| async move {
+                manager.import_held(&operation, &manifest, archive, &cancel).await
+            },
+        );
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot })
     }
 
@@ -98,14 +105,20 @@ impl SandboxManager {
         let claim = self.weigh_claim(manifest, ours).await?;
         let fresh = claim.refused.is_some();
         Ok(SnapshotRecord {
-            id: if fresh { SnapshotId::from_random((self.parts.dice)()) } else { manifest.id.clone() },
+            id: if fresh {
+                SnapshotId::from_random((self.parts.dice)())
+            } else {
+                manifest.id.clone()
+            },
             name: request.name.clone().or_else(|| from.name.clone()),
             kind: SnapshotKind::User,
             host: host.clone(),
             host_identity: None,
             path: None,
             state: SnapshotState::Creating,
-            message: claim.refused.map(|why| format!("it has an id of its own here: {} is not kept, {why}", from.id)),
+            message: claim
+                .refused
+                .map(|why| format!("it has an id of its own here: {} is not kept, {why}", from.id)),
             failure: None,
             unremoved: false,
             created_at: from.created_at.min(now),
@@ -177,7 +190,9 @@ impl SandboxManager {
             let archives = archives_of(extension.as_ref())?;
             let roots = self.roots_for_new(&record.host).await?;
             let place = ArchivePlace { roots, ..self.archive_place(record, &record.host).await? };
-            if let Some(arrived) = self.imported_before(manifest, archives, &place, &reporter).await? {
+            if let Some(arrived) =
+                self.imported_before(manifest, archives, &place, &reporter).await?
+            {
                 return Ok(arrived);
             }
             begun.store(true, Ordering::Relaxed);
@@ -211,13 +226,17 @@ impl SandboxManager {
         let seen = archives.look(place).await?;
         let Some(path) = &seen.path else { return Ok(None) };
         let beside = seen.manifest.as_ref();
-        if beside.is_some_and(|beside| beside.owner == manifest.owner && beside.recipe.hash() == manifest.recipe.hash())
-            && let Some(arrived) = self.found_sound(record, archives, place, &seen, reporter).await?
+        if beside.is_some_and(|beside| {
+            beside.owner == manifest.owner && beside.recipe.hash() == manifest.recipe.hash()
+        }) && let Some(arrived) =
+            self.found_sound(record, archives, place, &seen, reporter).await?
         {
             return Ok(Some(arrived));
         }
-        let message =
-            format!("{} has something of snapshot {} already, and not what is in the file", place.host, record.id);
+        let message = format!(
+            "{} has something of snapshot {} already, and not what is in the file",
+            place.host, record.id
+        );
         Err(Fault::new(Code::Conflict, message)
             .hint(format!("nothing was touched; look at {path} there, and move it away, or import to another host"))
             .into())
@@ -226,15 +245,20 @@ impl SandboxManager {
     async fn write_imported(&self, record: &SnapshotRecord, arrived: Arrived) -> Result<(), Fault> {
         let data = serde_json::json!({"bytes": arrived.archive.bytes, "host": record.host, "reason": "imported"});
         let now = self.now();
-        self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
-            record.state = SnapshotState::Ready;
-            record.path = Some(arrived.path);
-            record.host_identity = Some(arrived.identity);
-            record.archive = arrived.archive;
-            record.verified_at = Some(now);
-            record.operation = None;
-            Ok(())
-        })
+        self.transition_snapshot(
+            &record.id,
+            None,
+            vec![(EventKind::SnapshotReady, data)],
+            move |record| {
+                record.state = SnapshotState::Ready;
+                record.path = Some(arrived.path);
+                record.host_identity = Some(arrived.identity);
+                record.archive = arrived.archive;
+                record.verified_at = Some(now);
+                record.operation = None;
+                Ok(())
+            },
+        )
         .await
         .map(|_| ())
     }
@@ -247,7 +271,9 @@ impl SandboxManager {
         reporter: &JobReporter,
         error: ExtensionError,
     ) -> Result<(), Fault> {
-        let clearing = tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(record, &record.host, reporter)).await;
+        let clearing =
+            tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(record, &record.host, reporter))
+                .await;
         let clean = match clearing {
             Ok(Ok(Some(arrived))) => return self.write_imported(record, arrived).await,
             Ok(Ok(None)) => true,
@@ -259,8 +285,9 @@ impl SandboxManager {
             return Err(CancelOutcome::Undone.noted_on(fault));
         }
         let host = &record.host;
-        let hint =
-            format!("something of it may still be on {host}; `sandboxer recover` removes it when that host is back");
+        let hint = format!(
+            "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
+        );
         Err(fault.hint(hint).detail("unremoved", true))
     }
 
@@ -273,7 +300,8 @@ impl SandboxManager {
         clean: bool,
     ) -> Result<(), Fault> {
         let message = fault.message.clone();
-        let data = serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
+        let data =
+            serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
         let news = vec![(EventKind::SnapshotFailed, data)];
         let failed = self
             .transition_snapshot(&record.id, None, news, move |record| {
@@ -296,6 +324,8 @@ impl SandboxManager {
 /// Gives it another id: somebody has this one by now. Patches and their numbers are that one's.
 fn renew(draft: &mut SnapshotRecord, id: SnapshotId) {
     (draft.next_patch_sequence, draft.revision) = (1, 0);
-    draft.message.get_or_insert_with(|| format!("it has an id of its own here: {} was taken meanwhile", draft.id));
+    draft.message.get_or_insert_with(|| {
+        format!("it has an id of its own here: {} was taken meanwhile", draft.id)
+    });
     draft.id = id;
 }

@@ -32,16 +32,24 @@ impl SandboxManager {
                     .hint("give the path of a directory on this machine")
             })?;
             if !tokio::fs::metadata(&real).await.is_ok_and(|meta| meta.is_dir()) {
-                return Err(Fault::invalid_input(name, format!("{name}: {value:?} is not a directory")));
+                return Err(Fault::invalid_input(
+                    name,
+                    format!("{name}: {value:?} is not a directory"),
+                ));
             }
             let forbidden = match &forbidden {
                 Some(forbidden) => forbidden,
-                None => forbidden.insert(Forbidden::new(home.as_deref(), &self.roots_here().await?)),
+                None => {
+                    forbidden.insert(Forbidden::new(home.as_deref(), &self.roots_here().await?))
+                }
             };
             forbidden.refuse(name, &real)?;
             *value = real.to_str().map(str::to_owned).ok_or_else(|| {
-                Fault::invalid_input(name, format!("{name}: the path is not UTF-8, and records are"))
-                    .hint("move the directory, or reach it through a symbolic link with a plain name")
+                Fault::invalid_input(
+                    name,
+                    format!("{name}: the path is not UTF-8, and records are"),
+                )
+                .hint("move the directory, or reach it through a symbolic link with a plain name")
             })?;
         }
         Ok(())
@@ -57,7 +65,8 @@ impl SandboxManager {
         let mut roots: Vec<PathBuf> = roots.map(|root| expand_home(&root, home)).collect();
         let machine = self.parts.installation.machine_id();
         let is_here = |host: &HostName, identity: Option<&HostIdentity>| {
-            host.same(local.as_str()) || identity.is_some_and(|identity| identity.machine_id == machine)
+            host.same(local.as_str())
+                || identity.is_some_and(|identity| identity.machine_id == machine)
         };
         for root in self.recorded_roots(is_here).await? {
             roots.push(root.path.into());
@@ -66,9 +75,14 @@ impl SandboxManager {
     }
 
     /// Makes `directory` inputs absolute where that can be done; what is wrong with them is said elsewhere.
-    pub(super) fn spell_out_directories(&self, profile: &Profile, inputs: &mut BTreeMap<String, String>) {
+    pub(super) fn spell_out_directories(
+        &self,
+        profile: &Profile,
+        inputs: &mut BTreeMap<String, String>,
+    ) {
         let home = self.parts.settings.home.as_deref();
-        for (name, _) in profile.inputs.iter().filter(|(_, spec)| spec.kind == InputKind::Directory) {
+        for (name, _) in profile.inputs.iter().filter(|(_, spec)| spec.kind == InputKind::Directory)
+        {
             let Some(value) = inputs.get_mut(name) else { continue };
             let given = expand_home(value, home);
             let whole = std::fs::canonicalize(&given).or_else(|_| std::path::absolute(&given));
@@ -108,7 +122,8 @@ impl Folder {
 
     /// Whether it is the other one, or in it.
     fn is_within(&self, other: &Self) -> bool {
-        let within = other.exists() && other.above.first().is_some_and(|other| self.above.contains(other));
+        let within =
+            other.exists() && other.above.first().is_some_and(|other| self.above.contains(other));
         self.path.starts_with(&other.path) || within
     }
 
@@ -119,16 +134,22 @@ impl Folder {
 
 /// A path without links, as far as it exists.
 fn real(path: &Path) -> PathBuf {
-    let existing = path.ancestors().find_map(|folder| Some((folder, std::fs::canonicalize(folder).ok()?)));
+    let existing =
+        path.ancestors().find_map(|folder| Some((folder, std::fs::canonicalize(folder).ok()?)));
     match existing {
-        Some((folder, real)) => path.strip_prefix(folder).map_or_else(|_| path.to_owned(), |rest| real.join(rest)),
+        Some((folder, real)) => {
+            path.strip_prefix(folder).map_or_else(|_| path.to_owned(), |rest| real.join(rest))
+        }
         None => path.to_owned(),
     }
 }
 
 impl Forbidden {
     fn new(home: Option<&Path>, roots: &[PathBuf]) -> Self {
-        Self { home: home.map(Folder::at), roots: roots.iter().map(|root| Folder::at(root)).collect() }
+        Self {
+            home: home.map(Folder::at),
+            roots: roots.iter().map(|root| Folder::at(root)).collect(),
+        }
     }
 
     fn refuse(&self, name: &str, path: &Path) -> Result<(), Fault> {

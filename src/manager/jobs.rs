@@ -155,5 +155,7 @@ fn fault_of_panic(panic: &(dyn std::any::Any + Send)) -> Fault {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned());
-    Fault::internal("the operation ended by a fault in sandboxer").because(text).hint("the log file has the place")
+    Fault::internal("the operation ended by a fault in sandboxer")
+        .because(text)
+        .hint("the log file has the place")
 }

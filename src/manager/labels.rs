@@ -15,7 +15,10 @@ impl SandboxManager {
             check_label(key, value)?;
         }
         if let Some(twice) = request.set.keys().find(|key| request.remove.contains(*key)) {
-            return Err(Fault::invalid_input("label", format!("{twice} is to be set and to be removed")));
+            return Err(Fault::invalid_input(
+                "label",
+                format!("{twice} is to be set and to be removed"),
+            ));
         }
         let record = self.exactly(&request.id, request.revision).await?;
         if record.state == State::Destroyed {
@@ -28,10 +31,15 @@ impl SandboxManager {
         }
         let data = serde_json::json!({"set": request.set, "removed": request.remove});
         let guard = Guard::Revision(request.revision);
-        self.transition(&record.id, guard, vec![(EventKind::SandboxLabelled, data)], move |record| {
-            record.labels.retain(|key, _| !request.remove.contains(key));
-            record.labels.extend(request.set);
-        })
+        self.transition(
+            &record.id,
+            guard,
+            vec![(EventKind::SandboxLabelled, data)],
+            move |record| {
+                record.labels.retain(|key, _| !request.remove.contains(key));
+                record.labels.extend(request.set);
+            },
+        )
         .await
     }
 }

@@ -12,7 +12,11 @@ use crate::domain::name::SandboxId;
 #[async_trait]
 pub trait Ledger: Send + Sync {
     /// Holds the quoted amount for a sandbox; what was held. `insufficient_credits` when the balance is lower.
-    async fn hold(&self, sandbox: &SandboxId, quote: Option<&MeterQuote>) -> Result<Option<Usd>, Fault>;
+    async fn hold(
+        &self,
+        sandbox: &SandboxId,
+        quote: Option<&MeterQuote>,
+    ) -> Result<Option<Usd>, Fault>;
     /// Gives a hold back.
     async fn release(&self, sandbox: &SandboxId) -> Result<(), Fault>;
     /// Ends a hold with a charge: the smaller of `actual` and the hold; what was charged.

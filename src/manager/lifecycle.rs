@@ -94,12 +94,17 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let mark = running(operation);
-        let marked =
-            self.transition(&before.id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
+        let marked = self
+            .transition(&before.id, Guard::Any, Vec::new(), |record| record.operation = Some(mark))
+            .await?;
         let known = before.state == State::Failed && before.left_nothing();
         let outcome = if known {
             self.note_removal(operation, before, &reason).await?;
-            Ok(TeardownReport { lines: before.teardown.clone(), leftovers: Vec::new(), untouched: false })
+            Ok(TeardownReport {
+                lines: before.teardown.clone(),
+                leftovers: Vec::new(),
+                untouched: false,
+            })
         } else {
             let reporter = JobReporter::new(&self.jobs, operation);
             let begun = || self.note_removal(operation, before, &reason);
@@ -107,11 +112,15 @@ impl SandboxManager {
         };
         failpoint::reached("destroy.torn_down");
         match outcome {
-            Err(error) if error.is_refusal() => Err(self.put_back(operation, before, error.fault).await?),
+            Err(error) if error.is_refusal() => {
+                Err(self.put_back(operation, before, error.fault).await?)
+            }
             outcome => {
                 self.end_followed(before).await;
                 let answered = !known && outcome.is_ok();
-                let removed = self.write_removed(operation, before, outcome.map_err(|error| error.fault)).await;
+                let removed = self
+                    .write_removed(operation, before, outcome.map_err(|error| error.fault))
+                    .await;
                 if answered {
                     self.saw_host(&before.host, HostSight::Answers(None), None).await;
                 }
@@ -121,12 +130,18 @@ impl SandboxManager {
     }
 
     /// Writes down that a host removes a sandbox. Of a forgotten one that is said already.
-    async fn note_removal(&self, operation: &Operation, before: &SandboxRecord, reason: &Reason) -> Result<(), Fault> {
+    async fn note_removal(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        reason: &Reason,
+    ) -> Result<(), Fault> {
         if before.state == State::Forgotten {
             return Ok(());
         }
         let data = serde_json::json!({"host": before.host, "was": before.state, "reason": reason});
-        let (mine, news) = (Guard::Operation(operation.id.clone()), vec![(EventKind::SandboxDestroying, data)]);
+        let (mine, news) =
+            (Guard::Operation(operation.id.clone()), vec![(EventKind::SandboxDestroying, data)]);
         self.transition(&before.id, mine, news, move |record| {
             record.state = State::Destroying;
             record.reason = Some(reason.clone());
@@ -175,7 +190,12 @@ impl SandboxManager {
     }
 
     /// A removal that was refused, and why: the record is what it was, with whatever a dead operation left on it.
-    async fn put_back(&self, operation: &Operation, before: &SandboxRecord, fault: Fault) -> Result<Fault, Fault> {
+    async fn put_back(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        fault: Fault,
+    ) -> Result<Fault, Fault> {
         let (mine, was) = (Guard::Operation(operation.id.clone()), before.operation.clone());
         self.transition(&before.id, mine, Vec::new(), move |record| record.operation = was).await?;
         self.saw_fault_of(&before.host, &fault).await;
@@ -194,7 +214,8 @@ impl SandboxManager {
         match outcome {
             Ok(report) if report.is_clean() => {
                 self.parts.ledger.charge(id, None).await?;
-                let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
+                let news =
+                    vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
                 self.transition(id, mine, news, move |record| {
                     record.state = State::Destroyed;
                     record.message = None;
@@ -221,8 +242,10 @@ impl SandboxManager {
             }
             Err(fault) => {
                 let lost = fault.code == Code::HostUnreachable;
-                let message =
-                    std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ");
+                let message = std::iter::once(fault.message.clone())
+                    .chain(fault.causes())
+                    .collect::<Vec<_>>()
+                    .join(": ");
                 let record = self
                     .transition(id, mine, Vec::new(), move |record| {
                         record.message = Some(message);
@@ -261,10 +284,15 @@ impl SandboxManager {
         match self.tear_down_target(record, target.clone(), reporter).await {
             Err(ExtensionError { fault, .. }) if fault.details["kind"] == "behind" => {
                 let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
-                self.parts.installation.seen_on(&record.host, counter).await.map_err(before_anything)?;
+                self.parts
+                    .installation
+                    .seen_on(&record.host, counter)
+                    .await
+                    .map_err(before_anything)?;
                 self.ensure_own().await.map_err(before_anything)?;
                 // Another process of ours told the host a moment ago.
-                target.stamp = Some(self.parts.installation.stamp().await.map_err(before_anything)?);
+                target.stamp =
+                    Some(self.parts.installation.stamp().await.map_err(before_anything)?);
                 self.tear_down_target(record, target, reporter).await
             }
             outcome => outcome,
@@ -281,7 +309,10 @@ impl SandboxManager {
         let (mut last, mut touched) = (None, false);
         for pause in TRIES {
             tokio::time::sleep(pause).await;
-            match self.learning_roots(&target.host, reporter, extension.teardown(&target, reporter)).await {
+            match self
+                .learning_roots(&target.host, reporter, extension.teardown(&target, reporter))
+                .await
+            {
                 Ok(report) => return Ok(report),
                 Err(error) => {
                     touched |= !error.untouched;
@@ -319,12 +350,17 @@ impl SandboxManager {
         let before = self.get(id.as_str()).await?;
         let kind = before.operation.as_ref().map(|running| running.kind.clone());
         // Somebody removes it already: that is what is wanted. Only a `forget` does not wait for a host.
-        let removing = matches!(kind, Some(OperationKind::Destroy | OperationKind::Recover)) && !forget;
+        let removing =
+            matches!(kind, Some(OperationKind::Destroy | OperationKind::Recover)) && !forget;
         if !removing {
             self.request_cancel(id, None).await?;
         }
         let what = kind.map_or("another operation".to_owned(), |kind| kind.to_string());
-        let doing = if removing { format!("{what} removes it already") } else { format!("asked {what} to end") };
+        let doing = if removing {
+            format!("{what} removes it already")
+        } else {
+            format!("asked {what} to end")
+        };
         let reporter = JobReporter::new(&self.jobs, operation);
         reporter.report(Report { stage: "wait", message: Some(doing), ..Report::default() });
         let until = Instant::now() + LOCK_WAIT;
@@ -341,18 +377,26 @@ impl SandboxManager {
         Err(self.busy(id).await)
     }
 
-    pub(super) async fn exactly(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Fault> {
+    pub(super) async fn exactly(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+    ) -> Result<SandboxRecord, Fault> {
         let record = self.get(id).await?;
         if record.id.as_str() != id {
-            return Err(Fault::new(Code::NotFound, format!("there is no sandbox with the id {id}")));
+            return Err(Fault::new(
+                Code::NotFound,
+                format!("there is no sandbox with the id {id}"),
+            ));
         }
         match revision {
-            Some(seen) if seen != record.revision => {
-                Err(Fault::new(Code::Conflict, format!("sandbox {id} changed since it was looked at"))
-                    .hint("look again, then decide")
-                    .detail("expected", seen)
-                    .detail("current", serde_json::to_value(&record).unwrap_or_default()))
-            }
+            Some(seen) if seen != record.revision => Err(Fault::new(
+                Code::Conflict,
+                format!("sandbox {id} changed since it was looked at"),
+            )
+            .hint("look again, then decide")
+            .detail("expected", seen)
+            .detail("current", serde_json::to_value(&record).unwrap_or_default())),
             _ => Ok(record),
         }
     }
@@ -363,7 +407,9 @@ fn not_begun(id: &SandboxId, asked: Option<&String>) -> Fault {
     match asked {
         None => CancelOutcome::Undone.fault(format!("sandbox {id}: nothing was removed")),
         Some(what) => CancelOutcome::Stopped
-            .fault(format!("sandbox {id}: nothing was removed, but {what} was asked to end before that"))
+            .fault(format!(
+                "sandbox {id}: nothing was removed, but {what} was asked to end before that"
+            ))
             .hint(format!("`sandboxer get {id}` shows what became of it")),
     }
 }
@@ -392,8 +438,11 @@ fn stays(record: &SandboxRecord, fault: Fault) -> Fault {
 
 pub(super) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
     if record.is_protected() && !forced {
-        return Err(Fault::new(Code::Conflict, format!("sandbox {} is labelled protect=true", record.id))
-            .hint("--force-protected does it all the same"));
+        return Err(Fault::new(
+            Code::Conflict,
+            format!("sandbox {} is labelled protect=true", record.id),
+        )
+        .hint("--force-protected does it all the same"));
     }
     Ok(())
 }
@@ -406,7 +455,8 @@ pub(super) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownR
 }
 
 pub(super) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {
-    let left: Vec<String> = report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
+    let left: Vec<String> =
+        report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
     let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
     let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left);

@@ -69,7 +69,8 @@ use crate::manager::jobs::Jobs;
 use crate::manager::ledger::Ledger;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
-    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore, SandboxStore, SnapshotStore,
+    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore,
+    SandboxStore, SnapshotStore,
 };
 use crate::transport::Transports;
 
@@ -193,7 +194,8 @@ impl SandboxManager {
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
     pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
         refuse_unknown_states(query)?;
-        let mut records = if with_over(query) { self.parts.sandboxes.history().await? } else { Vec::new() };
+        let mut records =
+            if with_over(query) { self.parts.sandboxes.history().await? } else { Vec::new() };
         records.extend(self.parts.sandboxes.list().await?);
         records.retain(|record| passes(query, record));
         records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
@@ -205,9 +207,14 @@ impl SandboxManager {
         if !with_over(query) {
             refuse_unknown_states(query)?;
             let query = query.clone();
-            return self.parts.sandboxes.list_json(Arc::new(move |record| passes(&query, record))).await;
+            return self
+                .parts
+                .sandboxes
+                .list_json(Arc::new(move |record| passes(&query, record)))
+                .await;
         }
-        let texts: Result<_, _> = self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
+        let texts: Result<_, _> =
+            self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
         texts.map_err(|error| Fault::internal("a record cannot be written as JSON").because(error))
     }
 
@@ -251,15 +258,21 @@ impl SandboxManager {
     /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
     pub async fn operation(&self, reference: &str) -> Result<Operation, Fault> {
         let operations = self.operations().await?;
-        if let Some(exact) = operations.iter().find(|operation| operation.id.as_str() == reference) {
+        if let Some(exact) = operations.iter().find(|operation| operation.id.as_str() == reference)
+        {
             return Ok(exact.clone());
         }
         let long = reference.strip_prefix("op-").is_some_and(|rest| rest.len() >= 4);
-        let mut matches = operations.iter().filter(|operation| long && operation.id.as_str().starts_with(reference));
+        let mut matches = operations
+            .iter()
+            .filter(|operation| long && operation.id.as_str().starts_with(reference));
         match (matches.next(), matches.next()) {
             (Some(one), None) => Ok(one.clone()),
-            (Some(_), Some(_)) => Err(Fault::new(Code::Conflict, format!("several operations begin with {reference}"))
-                .hint("write more of the id")),
+            (Some(_), Some(_)) => Err(Fault::new(
+                Code::Conflict,
+                format!("several operations begin with {reference}"),
+            )
+            .hint("write more of the id")),
             _ => Err(Fault::new(Code::NotFound, format!("there is no operation {reference:?}"))
                 .hint("`sandboxer operations list` shows those that run and the last day's")),
         }
@@ -271,7 +284,8 @@ impl SandboxManager {
             return Ok(());
         }
         let operation = self.parts.operations.get(id).await?.ok_or_else(|| {
-            Fault::new(Code::NotFound, format!("there is no operation {id}")).hint("the dashboard's J lists them")
+            Fault::new(Code::NotFound, format!("there is no operation {id}"))
+                .hint("the dashboard's J lists them")
         })?;
         match operation.sandbox_id {
             Some(sandbox) if operation.state == OperationState::Running => {
@@ -287,7 +301,10 @@ impl SandboxManager {
     }
 
     /// Waits for an operation's end; the record as it is then, or what went wrong.
-    pub async fn finish(&self, id: &OperationId) -> Result<(Operation, Option<SandboxRecord>), Fault> {
+    pub async fn finish(
+        &self,
+        id: &OperationId,
+    ) -> Result<(Operation, Option<SandboxRecord>), Fault> {
         let operation = match self.jobs.ended(id).await {
             Some(operation) => operation,
             None => self.watch_elsewhere(id).await?,
@@ -314,7 +331,8 @@ impl SandboxManager {
 
     /// What the manifest of an extension says of its version.
     fn extension_version(&self, id: &ExtensionId) -> Option<String> {
-        let manifest = self.parts.catalogue.extension(id.as_str()).and_then(|entry| entry.definition());
+        let manifest =
+            self.parts.catalogue.extension(id.as_str()).and_then(|entry| entry.definition());
         manifest.ok().map(|manifest| manifest.version.to_string())
     }
 }
@@ -351,7 +369,10 @@ fn exact<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Option<&'a A
     living.or_else(|| named().find(|record| !record.state.is_over())).or_else(|| named().next())
 }
 
-fn by_prefix<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Result<Option<&'a Arc<SandboxRecord>>, Fault> {
+fn by_prefix<'a>(
+    records: &'a [Arc<SandboxRecord>],
+    reference: &str,
+) -> Result<Option<&'a Arc<SandboxRecord>>, Fault> {
     if reference.len() < 4 {
         return Ok(None);
     }
@@ -362,9 +383,12 @@ fn by_prefix<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Result<O
         [one] => Ok(Some(one)),
         several => {
             let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Fault::new(Code::Conflict, format!("several sandboxes begin with that: {}", ids.join(", ")))
-                .hint("write more of the id")
-                .detail("matches", ids))
+            Err(Fault::new(
+                Code::Conflict,
+                format!("several sandboxes begin with that: {}", ids.join(", ")),
+            )
+            .hint("write more of the id")
+            .detail("matches", ids))
         }
     }
 }
@@ -373,12 +397,13 @@ fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Fault {
     let shown: String = reference.chars().take(80).collect();
     let fault = Fault::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
     let there = live.iter().filter(|record| !record.state.is_over());
-    let known = there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
+    let known =
+        there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
     match nearest(&shown, known) {
         Some(near) => fault.hint(format!("did you mean {near}?")),
-        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => {
-            fault.hint("a prefix of an id needs 4 characters or more; `sandboxer list` shows what there is")
-        }
+        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => fault.hint(
+            "a prefix of an id needs 4 characters or more; `sandboxer list` shows what there is",
+        ),
         None => fault.hint("`sandboxer list --all` shows what there is and was"),
     }
 }

@@ -37,7 +37,9 @@ impl SandboxManager {
     pub(super) async fn note_owed(&self, snapshot: &SnapshotId) {
         let sandboxes = match self.based_on(snapshot).await {
             Ok(sandboxes) => sandboxes,
-            Err(fault) => return tracing::warn!(%snapshot, %fault, "its sandboxes were not told of the change"),
+            Err(fault) => {
+                return tracing::warn!(%snapshot, %fault, "its sandboxes were not told of the change");
+            }
         };
         for record in sandboxes {
             self.note_owing(record).await;
@@ -55,10 +57,12 @@ impl SandboxManager {
                     self.jobs.publish(Update::Record(Box::new(noted.clone())));
                     return noted;
                 }
-                Err(fault) if fault.code == Code::Conflict => match self.parts.sandboxes.get(&latest.id).await {
-                    Ok(Some(now)) => latest = now,
-                    _ => return latest,
-                },
+                Err(fault) if fault.code == Code::Conflict => {
+                    match self.parts.sandboxes.get(&latest.id).await {
+                        Ok(Some(now)) => latest = now,
+                        _ => return latest,
+                    }
+                }
                 Err(fault) => {
                     tracing::warn!(sandbox = %latest.id, %fault, "what it owes was not written down");
                     return latest;
@@ -80,7 +84,9 @@ impl SandboxManager {
             return Ok(None);
         }
         let guard = Guard::Revision(Some(record.revision));
-        self.write(&record.id, guard, Vec::new(), move |record| settle(record, &base)).await.map(Some)
+        self.write(&record.id, guard, Vec::new(), move |record| settle(record, &base))
+            .await
+            .map(Some)
     }
 
     /// Writes what a sandbox's patches have come to, where nothing is left to run or something stands in the way.
@@ -91,7 +97,9 @@ impl SandboxManager {
     ) -> Result<SandboxRecord, Fault> {
         // Read anew: somebody may have added or removed one meanwhile.
         let base = self.patch_base(record).await?;
-        let Some(base) = base.filter(|base| !is_settled(record, base)) else { return Ok(record.clone()) };
+        let Some(base) = base.filter(|base| !is_settled(record, base)) else {
+            return Ok(record.clone());
+        };
         let mine = Guard::Operation(operation.id.clone());
         self.transition(&record.id, mine, Vec::new(), move |record| settle(record, &base)).await
     }
@@ -123,16 +131,22 @@ pub(super) fn settle(record: &mut SandboxRecord, base: &Base) {
 }
 
 fn settled_error(record: &SandboxRecord, base: &Base) -> Option<String> {
-    let said_of = |id: &PatchId| record.patch_error.clone().filter(|error| error.contains(id.as_str()));
+    let said_of =
+        |id: &PatchId| record.patch_error.clone().filter(|error| error.contains(id.as_str()));
     let owes = owed(record, &base.patches, false);
     match owes.blocked {
         None => owes.run.iter().find_map(|patch| said_of(&patch.id)),
         Some(Blocked::Failed(run)) => said_of(&run.id).or_else(|| {
-            let exit = run.exit_status.map(|status| format!(" with exit status {status}")).unwrap_or_default();
+            let exit = run
+                .exit_status
+                .map(|status| format!(" with exit status {status}"))
+                .unwrap_or_default();
             let how = go_on(record, &base.title, run.sequence);
             Some(format!("patch {} ({}) failed{exit}; {how}", run.sequence, run.id))
         }),
-        Some(Blocked::Unknown(run)) => said_of(&run.id).or_else(|| Some(unknown(record, &base.title, run))),
+        Some(Blocked::Unknown(run)) => {
+            said_of(&run.id).or_else(|| Some(unknown(record, &base.title, run)))
+        }
     }
 }
 
@@ -151,7 +165,8 @@ fn unknown(record: &SandboxRecord, snapshot: &str, run: &AppliedPatch) -> String
 
 /// A script was running when its process died: nobody knows whether it came to its end.
 pub(super) fn settle_applying(record: &mut SandboxRecord) {
-    let cut = record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
+    let cut =
+        record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
     let Some(cut) = cut else { return };
     record.applied_patches[cut].state = PatchState::Unknown;
     record.patch_state = PatchState::Unknown;

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter};
+use crate::domain::extension::{
+    Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter,
+};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
@@ -66,9 +68,14 @@ impl SandboxManager {
         may_be_patched(&record)?;
         let (operation, record) = self.begin(OperationKind::Patch, &record).await?;
         let (retry, host, sandbox) = (request.retry, record.host.clone(), record.clone());
-        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
-            manager.apply_held(&operation, &sandbox, retry, &cancel).await
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            Some(host),
+            move |manager, operation, cancel| async move {
+                manager.apply_held(&operation, &sandbox, retry, &cancel).await
+            },
+        );
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
 
@@ -81,24 +88,33 @@ impl SandboxManager {
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let outcome = self.patch_pass(operation, record, retry, cancel, &reporter).await;
-        let ran = outcome.as_ref().map_or(true, |after| after.record.applied_patches != record.applied_patches);
+        let ran = outcome
+            .as_ref()
+            .map_or(true, |after| after.record.applied_patches != record.applied_patches);
         let look = async {
             let extension = self.extension(&record.extension).ok()?;
             let target = self.target_as_known(record).await.ok()?;
             self.seen_now(extension.as_ref(), &target).await
         };
         let seen = if ran { look.await } else { None };
-        let free = self.transition(&record.id, Guard::Operation(operation.id.clone()), Vec::new(), |record| {
-            record.operation = None;
-            if let Some(seen) = seen {
-                record.services = seen.services;
-                record.reachability = seen.reachability.or(record.reachability.take());
-            }
-        });
+        let free = self.transition(
+            &record.id,
+            Guard::Operation(operation.id.clone()),
+            Vec::new(),
+            |record| {
+                record.operation = None;
+                if let Some(seen) = seen {
+                    record.services = seen.services;
+                    record.reachability = seen.reachability.or(record.reachability.take());
+                }
+            },
+        );
         let record = free.await?;
         outcome.map_err(|fault| look_first(&record, fault))?;
         match &record.patch_error {
-            Some(why) => Err(Fault::new(Code::OperationFailed, why.clone()).detail("step", "patch")),
+            Some(why) => {
+                Err(Fault::new(Code::OperationFailed, why.clone()).detail("step", "patch"))
+            }
             None => Ok(()),
         }
     }
@@ -150,7 +166,8 @@ impl SandboxManager {
                 message: Some(format!("patch {} ({})", patch.sequence, patch.id)),
                 ..Report::default()
             });
-            let run = PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration().min(left) };
+            let run =
+                PatchRun { patch: Patch::clone(patch), limit: limits.timeout.duration().min(left) };
             let ended = self.apply_one(operation, &now, &run, cancel, reporter).await?;
             match ended {
                 Step::Cancelled => return Err(cancelled_before(&now, patch, at > 0)),
@@ -200,7 +217,12 @@ impl SandboxManager {
         .await?;
         failpoint::reached("patch.applying");
         // Asked after it was written down: whoever takes it away after that takes away one that has begun.
-        if !self.patches_of(&run.patch.snapshot_id).await?.iter().any(|patch| patch.id == run.patch.id) {
+        if !self
+            .patches_of(&run.patch.snapshot_id)
+            .await?
+            .iter()
+            .any(|patch| patch.id == run.patch.id)
+        {
             let as_before = self.transition(&record.id, mine, Vec::new(), move |record| {
                 record.applied_patches = before;
                 record.patch_state = PatchState::Pending;
@@ -226,8 +248,13 @@ impl SandboxManager {
             // Nothing of it ran: it is as if it had not been tried.
             Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
-                let flag = if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
-                let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
+                let flag = if before.iter().any(|before| before.id == run.patch.id) {
+                    " --retry"
+                } else {
+                    ""
+                };
+                let told =
+                    format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
                 self.transition(&record.id, mine, Vec::new(), move |record| {
                     record.applied_patches = before;
                     record.patch_state = PatchState::Pending;
@@ -252,9 +279,14 @@ impl SandboxManager {
                     .await?;
                 if cut_off {
                     let patch = named(&run.patch);
-                    let message =
-                        format!("sandbox {}: the script of {patch} was cut off, and may be half done", record.id);
-                    return Err(CancelOutcome::Stopped.fault(message).hint(how).detail("step", "patch"));
+                    let message = format!(
+                        "sandbox {}: the script of {patch} was cut off, and may be half done",
+                        record.id
+                    );
+                    return Err(CancelOutcome::Stopped
+                        .fault(message)
+                        .hint(how)
+                        .detail("step", "patch"));
                 }
                 Ok(Step::Stopped(record, why))
             }
@@ -285,7 +317,9 @@ impl SandboxManager {
         });
         let stopped = (!well).then(|| failed_words(run, &outcome));
         let error = match &stopped {
-            Some(why) => Some(format!("{why}; {}", self.how_to_go_on(record, patch.sequence).await)),
+            Some(why) => {
+                Some(format!("{why}; {}", self.how_to_go_on(record, patch.sequence).await))
+            }
             None => None,
         };
         let ended = AppliedPatch {
@@ -296,12 +330,17 @@ impl SandboxManager {
             ..begun
         };
         let record = self
-            .transition(&record.id, Guard::Operation(operation.id.clone()), vec![(kind, data)], move |record| {
-                note(record, ended);
-                // While a pass runs this is its state; what it ends with is settled behind its last patch.
-                record.patch_state = if well { PatchState::Applying } else { state };
-                record.patch_error = error;
-            })
+            .transition(
+                &record.id,
+                Guard::Operation(operation.id.clone()),
+                vec![(kind, data)],
+                move |record| {
+                    note(record, ended);
+                    // While a pass runs this is its state; what it ends with is settled behind its last patch.
+                    record.patch_state = if well { PatchState::Applying } else { state };
+                    record.patch_error = error;
+                },
+            )
             .await?;
         Ok(match stopped {
             None => Step::Applied(record),
@@ -314,7 +353,9 @@ impl SandboxManager {
 fn look_first(record: &SandboxRecord, fault: Fault) -> Fault {
     let stopped = CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped);
     match fault.hint.clone().filter(|_| stopped) {
-        Some(how) => fault.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id)),
+        Some(how) => {
+            fault.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id))
+        }
         None => fault,
     }
 }
@@ -332,10 +373,15 @@ fn note(record: &mut SandboxRecord, run: AppliedPatch) {
 fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Fault {
     let (id, patch) = (&record.id, named(patch));
     if tried {
-        let message = format!("sandbox {id}: cancelled before {patch}; the patches before it are applied, and stay");
-        return CancelOutcome::Stopped.fault(message).hint(format!("`sandboxer patches apply {id}` goes on"));
+        let message = format!(
+            "sandbox {id}: cancelled before {patch}; the patches before it are applied, and stay"
+        );
+        return CancelOutcome::Stopped
+            .fault(message)
+            .hint(format!("`sandboxer patches apply {id}` goes on"));
     }
-    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled before {patch}; no patch was begun"))
+    CancelOutcome::Undone
+        .fault(format!("sandbox {id}: cancelled before {patch}; no patch was begun"))
 }
 
 fn named(patch: &Patch) -> String {
@@ -360,14 +406,20 @@ fn said(fault: &Fault) -> String {
 }
 
 fn late(patch: &Patch, limit: Seconds) -> String {
-    format!("{} was not begun: the pass may take {limit}, and they were used up by the patches before it", named(patch))
+    format!(
+        "{} was not begun: the pass may take {limit}, and they were used up by the patches before it",
+        named(patch)
+    )
 }
 
 fn may_be_patched(record: &SandboxRecord) -> Result<(), Fault> {
     let id = &record.id;
     if record.based_on_snapshot.is_none() {
-        return Err(Fault::new(Code::Conflict, format!("sandbox {id} is not based on a snapshot; it gets no patches"))
-            .hint("patches go to what was restored from their snapshot"));
+        return Err(Fault::new(
+            Code::Conflict,
+            format!("sandbox {id} is not based on a snapshot; it gets no patches"),
+        )
+        .hint("patches go to what was restored from their snapshot"));
     }
     let fault = || {
         Fault::new(

@@ -9,7 +9,8 @@ use crate::domain::extension::{Capability, SandboxExtension};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::patch::{
-    AppliedPatch, MAX_SEQUENCE, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find, owed,
+    AppliedPatch, MAX_SEQUENCE, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find,
+    owed,
 };
 use crate::domain::request::{PatchRequest, PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
@@ -78,9 +79,12 @@ impl SandboxManager {
                 return Ok(());
             }
             let profile = &snapshot.profile.id;
-            let message =
-                format!("snapshot {} has no services: {profile} is a workspace and nothing else", snapshot.title());
-            return Err(Fault::invalid_input("run_in", message).hint("without --run-in a patch runs in the workspace"));
+            let message = format!(
+                "snapshot {} has no services: {profile} is a workspace and nothing else",
+                snapshot.title()
+            );
+            return Err(Fault::invalid_input("run_in", message)
+                .hint("without --run-in a patch runs in the workspace"));
         }
         let mut known: BTreeSet<String> = snapshot.archive.images.keys().cloned().collect();
         // A service may have had no container when the snapshot was taken.
@@ -95,7 +99,10 @@ impl SandboxManager {
         let message = format!("snapshot {} has no service {service}", snapshot.title());
         let hint = match nearest(service, names.iter().copied()) {
             Some(near) => format!("did you mean {near}? it has {}", names.join(", ")),
-            None => format!("it has {}; without --run-in a patch runs in the workspace", names.join(", ")),
+            None => format!(
+                "it has {}; without --run-in a patch runs in the workspace",
+                names.join(", ")
+            ),
         };
         Err(Fault::invalid_input("run_in", message).hint(hint))
     }
@@ -183,7 +190,13 @@ impl SandboxManager {
             snapshot.pending.extend(untold);
             Ok(())
         };
-        self.transition_snapshot(&gone.snapshot_id, None, vec![(EventKind::PatchRemoved, data)], carry_on).await?;
+        self.transition_snapshot(
+            &gone.snapshot_id,
+            None,
+            vec![(EventKind::PatchRemoved, data)],
+            carry_on,
+        )
+        .await?;
         Ok(Some(gone))
     }
 
@@ -192,8 +205,13 @@ impl SandboxManager {
         let snapshot = self.exact_snapshot(snapshot, None).await?;
         let patches = self.patches_of(&snapshot.id).await?;
         let sandboxes = self.based_on(&snapshot.id).await?;
-        let standings = |patch: &Patch| sandboxes.iter().map(|record| standing(record, &patches, patch)).collect();
-        Ok(patches.iter().map(|patch| PatchStatus { sandboxes: standings(patch), patch: patch.clone() }).collect())
+        let standings = |patch: &Patch| {
+            sandboxes.iter().map(|record| standing(record, &patches, patch)).collect()
+        };
+        Ok(patches
+            .iter()
+            .map(|patch| PatchStatus { sandboxes: standings(patch), patch: patch.clone() })
+            .collect())
     }
 
     /// A snapshot's patches, in their order.
@@ -205,9 +223,14 @@ impl SandboxManager {
     }
 
     /// The sandboxes that are based on a snapshot and are not over, oldest first.
-    pub(super) async fn based_on(&self, snapshot: &SnapshotId) -> Result<Vec<SandboxRecord>, Fault> {
+    pub(super) async fn based_on(
+        &self,
+        snapshot: &SnapshotId,
+    ) -> Result<Vec<SandboxRecord>, Fault> {
         let records = self.parts.sandboxes.list().await?;
-        let based = records.iter().filter(|r| r.based_on_snapshot.as_ref() == Some(snapshot) && !r.state.is_over());
+        let based = records
+            .iter()
+            .filter(|r| r.based_on_snapshot.as_ref() == Some(snapshot) && !r.state.is_over());
         Ok(based.map(|record| SandboxRecord::clone(record)).collect())
     }
 
@@ -217,7 +240,9 @@ impl SandboxManager {
         loop {
             match self.parts.locks.try_lock_snapshot(id).await? {
                 Some(held) => return Ok(held),
-                None if tokio::time::Instant::now() >= until => return Err(self.snapshot_busy(id).await),
+                None if tokio::time::Instant::now() >= until => {
+                    return Err(self.snapshot_busy(id).await);
+                }
                 None => tokio::time::sleep(LOCK_LOOK).await,
             }
         }
@@ -244,7 +269,10 @@ fn number_after(snapshot: &SnapshotRecord) -> Result<u64, Fault> {
         Some(after) => Ok(after),
         None => Err(Fault::new(
             Code::Conflict,
-            format!("snapshot {} has no number left for a patch; {MAX_SEQUENCE} is the last one", snapshot.title()),
+            format!(
+                "snapshot {} has no number left for a patch; {MAX_SEQUENCE} is the last one",
+                snapshot.title()
+            ),
         )
         .hint("restore it and take a new snapshot, which begins with 1")),
     }
@@ -252,16 +280,19 @@ fn number_after(snapshot: &SnapshotRecord) -> Result<u64, Fault> {
 
 fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Fault {
     let shown: String = reference.chars().take(80).collect();
-    let fault = Fault::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
+    let fault =
+        Fault::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
     if patches.is_empty() {
         return fault.hint("it has no patches");
     }
-    let there: Vec<String> = patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
+    let there: Vec<String> =
+        patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
     fault.hint(format!("it has {}", there.join(", ")))
 }
 
 fn standing(record: &SandboxRecord, patches: &[Patch], patch: &Patch) -> PatchStanding {
-    let run: Option<&AppliedPatch> = record.applied_patches.iter().find(|applied| applied.id == patch.id);
+    let run: Option<&AppliedPatch> =
+        record.applied_patches.iter().find(|applied| applied.id == patch.id);
     PatchStanding {
         id: record.id.clone(),
         name: record.name.clone(),

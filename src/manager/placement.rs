@@ -63,12 +63,16 @@ impl SandboxManager {
         };
         let (candidates, named) = self.candidates(profile, requested)?;
         let live = self.parts.sandboxes.list().await?;
-        let weigh =
-            profile.placement.strategy == Strategy::LeastLoaded && named == Named::Profile && candidates.len() > 1;
+        let weigh = profile.placement.strategy == Strategy::LeastLoaded
+            && named == Named::Profile
+            && candidates.len() > 1;
         let mut findings: Vec<Finding> = Vec::new();
         if ask_all || weigh {
             let tried = matches!(named, Named::Request | Named::Environment);
-            findings = join_all(candidates.iter().map(|host| self.examine(host, tried, &live, weigh, &asked))).await;
+            findings = join_all(
+                candidates.iter().map(|host| self.examine(host, tried, &live, weigh, &asked)),
+            )
+            .await;
         } else {
             for host in &candidates {
                 let tried = matches!(named, Named::Request | Named::Environment);
@@ -80,12 +84,18 @@ impl SandboxManager {
                 }
             }
         }
-        let verdicts: Vec<Verdict> = findings.iter().map(|finding| finding.verdict.clone()).collect();
+        let verdicts: Vec<Verdict> =
+            findings.iter().map(|finding| finding.verdict.clone()).collect();
         let on = match choose(&findings, weigh) {
             Some(chosen) => {
                 let host = chosen.verdict.host.clone();
                 let remarks = remarks(named, profile, &host);
-                let route = Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
+                let route = Route {
+                    reason: reason(named, weigh),
+                    host,
+                    verdicts: verdicts.clone(),
+                    remarks,
+                };
                 Ok((route, chosen.compose.clone()))
             }
             None => Err(none_left(findings, named, &profile.extension)),
@@ -93,7 +103,11 @@ impl SandboxManager {
         Ok(Placed { verdicts, on })
     }
 
-    fn candidates(&self, profile: &Profile, requested: Option<&str>) -> Result<(Vec<HostName>, Named), Fault> {
+    fn candidates(
+        &self,
+        profile: &Profile,
+        requested: Option<&str>,
+    ) -> Result<(Vec<HostName>, Named), Fault> {
         let settings = &self.parts.settings;
         if let Some(host) = requested {
             return Ok((vec![plausible(host)?], Named::Request));
@@ -105,7 +119,8 @@ impl SandboxManager {
         if hosts.iter().any(|host| self.parts.transports.spec(host).is_some()) {
             return Ok((hosts.clone(), Named::Profile));
         }
-        let others = hosts.iter().filter(|host| !host.same(settings.default_host.as_str())).cloned();
+        let others =
+            hosts.iter().filter(|host| !host.same(settings.default_host.as_str())).cloned();
         let named = if hosts.is_empty() { Named::Default } else { Named::Instead };
         Ok((others.chain([settings.default_host.clone()]).collect(), named))
     }
@@ -149,7 +164,10 @@ impl SandboxManager {
         }
         if let Some(spec) = &spec {
             if let Some(why) = &spec.forbid {
-                return no(format!("forbidden by the configuration: {why}"), Some(forbidden(host, why)));
+                return no(
+                    format!("forbidden by the configuration: {why}"),
+                    Some(forbidden(host, why)),
+                );
             }
             if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
                 let fault = host_full(spec, &full);
@@ -168,13 +186,18 @@ impl SandboxManager {
         };
         match looked.await {
             Ok((latency, load, compose)) => Finding {
-                verdict: Verdict { host: host.clone(), ok: true, reason: up(latency, load, compose.as_ref()) },
+                verdict: Verdict {
+                    host: host.clone(),
+                    ok: true,
+                    reason: up(latency, load, compose.as_ref()),
+                },
                 fault: None,
                 load,
                 compose,
             },
             Err(fault) => {
-                let words: Vec<String> = std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
+                let words: Vec<String> =
+                    std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
                 no(words.join(": "), Some(fault))
             }
         }
@@ -243,7 +266,9 @@ fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     }
     let hosts: Vec<&str> = profile.placement.hosts.iter().map(AsRef::as_ref).collect();
     let (id, hosts) = (&profile.id, hosts.join(", "));
-    vec![format!("none of the hosts of {id} is configured ({hosts}); the default host, {host}, takes their place")]
+    vec![format!(
+        "none of the hosts of {id} is configured ({hosts}); the default host, {host}, takes their place"
+    )]
 }
 
 fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Fault {
@@ -257,20 +282,26 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
     {
         return fault.detail("verdicts", verdicts);
     }
-    let words: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
+    let words: Vec<String> =
+        findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
     let fault = Fault::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
         .detail("verdicts", verdicts);
-    let local = extension.as_str() == "ext.compose-ssh" && !findings.iter().any(|f| f.verdict.host.is_local());
+    let local = extension.as_str() == "ext.compose-ssh"
+        && !findings.iter().any(|f| f.verdict.host.is_local());
     match (named, local) {
-        (Named::Profile | Named::Instead, true) => fault.hint("configure one of these hosts, or try --host local"),
+        (Named::Profile | Named::Instead, true) => {
+            fault.hint("configure one of these hosts, or try --host local")
+        }
         (Named::Profile | Named::Instead, false) => {
             fault.hint("configure one of these hosts, or name another with --host")
         }
-        (Named::Default, true) => {
-            fault.hint("it is the configuration's default_host; name another with --host, or try --host local")
+        (Named::Default, true) => fault.hint(
+            "it is the configuration's default_host; name another with --host, or try --host local",
+        ),
+        (Named::Default, false) => {
+            fault.hint("it is the configuration's default_host; name another with --host")
         }
-        (Named::Default, false) => fault.hint("it is the configuration's default_host; name another with --host"),
         (Named::Request | Named::Environment, _) => fault,
     }
 }

@@ -11,7 +11,9 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind};
-use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted};
+use crate::domain::request::{
+    PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted,
+};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
@@ -31,7 +33,10 @@ impl SandboxManager {
     /// is not configured any more and does not answer.
     ///
     /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
-    pub async fn delete_snapshot(&self, request: &SnapshotDeleteRequest) -> Result<SnapshotStarted, Fault> {
+    pub async fn delete_snapshot(
+        &self,
+        request: &SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Fault> {
         self.delete_giving_up(request, request.force).await
     }
 
@@ -49,7 +54,11 @@ impl SandboxManager {
         ending(self.start_deletion(request, by_force)).await.map_err(passed_over)
     }
 
-    async fn start_deletion(&self, request: &SnapshotDeleteRequest, by_force: bool) -> Result<SnapshotStarted, Fault> {
+    async fn start_deletion(
+        &self,
+        request: &SnapshotDeleteRequest,
+        by_force: bool,
+    ) -> Result<SnapshotStarted, Fault> {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
         if let Some(rule) = &request.rule {
@@ -61,16 +70,26 @@ impl SandboxManager {
         let held = self.hold_snapshot(&record.id).await?;
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         if record.state == SnapshotState::Creating {
-            return Err(Fault::new(Code::Conflict, format!("snapshot {} is still being made", record.id))
-                .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
+            return Err(Fault::new(
+                Code::Conflict,
+                format!("snapshot {} is still being made", record.id),
+            )
+            .hint(
+                "cancel its operation; or, if nobody works on it any more, `sandboxer recover`",
+            ));
         }
         let before = record.clone();
         let (operation, record) = self.begin_delete(&record, request).await?;
         failpoint::reached("delete.deleting");
         let id = record.id.clone();
-        self.run_held(operation.clone(), held, None, move |manager, operation, cancel| async move {
-            manager.delete_held(&operation, &id, &before, by_force, &cancel).await
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            None,
+            move |manager, operation, cancel| async move {
+                manager.delete_held(&operation, &id, &before, by_force, &cancel).await
+            },
+        );
         Ok(SnapshotStarted { operation: Some(operation.id), snapshot: record })
     }
 
@@ -129,7 +148,9 @@ impl SandboxManager {
             record.operation = Some(mark);
             Ok(())
         };
-        let Some(rule) = rule else { return self.transition_snapshot(id, expected, Vec::new(), begin).await };
+        let Some(rule) = rule else {
+            return self.transition_snapshot(id, expected, Vec::new(), begin).await;
+        };
         let now = self.now();
         self.transition_among(id, expected, move |record, all| {
             record.message = Some(still_old(&rule, record, all, now)?);
@@ -148,7 +169,8 @@ impl SandboxManager {
         cancel: &CancellationToken,
     ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
-        let cut_off = || Fault::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
+        let cut_off =
+            || Fault::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let surveyed = tokio::select! {
             biased;
@@ -158,7 +180,11 @@ impl SandboxManager {
         };
         let given_up = match surveyed {
             Ok(given_up) => given_up,
-            Err(kept) => return Err(CancelOutcome::Undone.noted_on(self.keep_all(&record, before, kept).await?)),
+            Err(kept) => {
+                return Err(
+                    CancelOutcome::Undone.noted_on(self.keep_all(&record, before, kept).await?)
+                );
+            }
         };
         let removed = tokio::select! {
             biased;
@@ -193,12 +219,19 @@ impl SandboxManager {
         self.jobs.publish(Update::Snapshots);
         let mut gone = self.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let message = in_words(&given_up).or_else(|| record.message.clone());
-        gone.insert(id.clone(), SnapshotRecord { operation: None, pending: Vec::new(), message, ..record });
+        gone.insert(
+            id.clone(),
+            SnapshotRecord { operation: None, pending: Vec::new(), message, ..record },
+        );
         Ok(())
     }
 
     /// A deletion that could not be brought to its end; why.
-    pub(super) async fn stay_deleting(&self, id: &SnapshotId, fault: Fault) -> Result<Fault, Fault> {
+    pub(super) async fn stay_deleting(
+        &self,
+        id: &SnapshotId,
+        fault: Fault,
+    ) -> Result<Fault, Fault> {
         let message = fault.message.clone();
         self.transition_snapshot(id, None, Vec::new(), move |record| {
             record.message = Some(message);
@@ -208,14 +241,20 @@ impl SandboxManager {
         .await?;
         Ok(match fault.hint {
             Some(_) => fault,
-            None => fault.hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
+            None => fault.hint(format!(
+                "it stays `deleting`; `sandboxer snapshots delete {id}` tries again"
+            )),
         })
     }
 
     /// Removes a snapshot's archive from every host that has or may have one: copies first.
     ///
     /// Errors: `operation_failed` naming what is left, or why a host could not be asked.
-    pub(super) async fn remove_archives(&self, id: &SnapshotId, reporter: &JobReporter) -> Result<(), Fault> {
+    pub(super) async fn remove_archives(
+        &self,
+        id: &SnapshotId,
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
         self.remove_archives_but(id, &[], reporter).await.map_err(|error| error.fault)
     }
 
@@ -231,10 +270,18 @@ impl SandboxManager {
         let mut untouched = true;
         // A copy that died may have left a part where the record does not list one yet.
         let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
-        for host in hosts.iter().rev().filter(|host| !given_up.iter().any(|gone| gone.host.same(host.as_str()))) {
+        for host in hosts
+            .iter()
+            .rev()
+            .filter(|host| !given_up.iter().any(|gone| gone.host.same(host.as_str())))
+        {
             let place = match self.archive_place(&record, host).await {
                 // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
-                Err(fault) if is_lost(&fault) && record.state == SnapshotState::Deleting && !record.unremoved => {
+                Err(fault)
+                    if is_lost(&fault)
+                        && record.state == SnapshotState::Deleting
+                        && !record.unremoved =>
+                {
                     continue;
                 }
                 place => place?,
@@ -261,7 +308,8 @@ impl SandboxManager {
         if !request.dry_run {
             self.ensure_own().await?;
         }
-        let rule = OldRule { keep: request.keep, older_than_s: request.older_than_s, taken_here: false };
+        let rule =
+            OldRule { keep: request.keep, older_than_s: request.older_than_s, taken_here: false };
         let mut items = Vec::new();
         for (view, why) in self.old_snapshots(&rule).await? {
             let record = &view.record;
@@ -280,7 +328,9 @@ impl SandboxManager {
                 error: None,
             };
             if item.ok && !request.dry_run {
-                item.ended(self.delete_while_old(&record.id, rule).await.map_err(OperationError::from));
+                item.ended(
+                    self.delete_while_old(&record.id, rule).await.map_err(OperationError::from),
+                );
             }
             items.push(item);
         }
@@ -288,9 +338,16 @@ impl SandboxManager {
     }
 
     /// Deletes one, unless it is not old any more, or something depends on it by now; its last record.
-    async fn delete_while_old(&self, id: &SnapshotId, rule: OldRule) -> Result<SnapshotRecord, Fault> {
-        let request =
-            SnapshotDeleteRequest { id: id.to_string(), rule: Some(rule), ..SnapshotDeleteRequest::default() };
+    async fn delete_while_old(
+        &self,
+        id: &SnapshotId,
+        rule: OldRule,
+    ) -> Result<SnapshotRecord, Fault> {
+        let request = SnapshotDeleteRequest {
+            id: id.to_string(),
+            rule: Some(rule),
+            ..SnapshotDeleteRequest::default()
+        };
         let started = self.delete_snapshot(&request).await?;
         match started.operation {
             Some(operation) => self.finish_snapshot(&operation).await,
@@ -300,12 +357,19 @@ impl SandboxManager {
 
     /// A profile's `keep`, after a snapshot that went well: what it deleted is in the message of that one. What cannot be
     /// deleted stays, and is no failure.
-    pub(super) async fn keep_newest(&self, newest: &SnapshotRecord, keep: u32, reporter: &JobReporter) {
+    pub(super) async fn keep_newest(
+        &self,
+        newest: &SnapshotRecord,
+        keep: u32,
+        reporter: &JobReporter,
+    ) {
         let sandbox = &newest.sandbox_id;
         let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
         let old = match self.beyond_newest(sandbox, keep).await {
             Ok(old) => old,
-            Err(fault) => return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for"),
+            Err(fault) => {
+                return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for");
+            }
         };
         let mut gone = Vec::new();
         for (at, view) in old.iter().enumerate() {
@@ -315,7 +379,9 @@ impl SandboxManager {
             // Boxed: it starts operations of this very kind.
             match Box::pin(self.delete_while_old(&record.id, rule)).await {
                 Ok(_) => gone.push(record.title()),
-                Err(fault) => tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted"),
+                Err(fault) => {
+                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted")
+                }
             }
         }
         if gone.is_empty() {
@@ -332,15 +398,23 @@ impl SandboxManager {
     }
 
     /// The snapshots of a sandbox that a profile's `keep` would delete.
-    pub(super) async fn beyond_newest(&self, sandbox: &SandboxId, keep: u32) -> Result<Vec<Arc<SnapshotView>>, Fault> {
+    pub(super) async fn beyond_newest(
+        &self,
+        sandbox: &SandboxId,
+        keep: u32,
+    ) -> Result<Vec<Arc<SnapshotView>>, Fault> {
         let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
         let old = self.old_snapshots(&rule).await?.into_iter().map(|(view, _)| view);
-        let goes = |view: &Arc<SnapshotView>| !view.record.is_protected() && view.dependants().is_empty();
+        let goes =
+            |view: &Arc<SnapshotView>| !view.record.is_protected() && view.dependants().is_empty();
         Ok(old.filter(|view| view.record.sandbox_id == *sandbox && goes(view)).collect())
     }
 
     /// Snapshots that a rule calls old, and why.
-    async fn old_snapshots(&self, rule: &OldRule) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
+    async fn old_snapshots(
+        &self,
+        rule: &OldRule,
+    ) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
         let records = self.parts.snapshots.by_arrival().await?;
         let views = self.snapshots(&SnapshotQuery::default()).await?;
         let view_of = |id: &SnapshotId| views.iter().find(|view| view.record.id == *id).cloned();
@@ -350,10 +424,16 @@ impl SandboxManager {
 
     /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
     /// never is.
-    async fn refuse_in_use(&self, id: &SnapshotId, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
+    async fn refuse_in_use(
+        &self,
+        id: &SnapshotId,
+        request: &SnapshotDeleteRequest,
+    ) -> Result<(), Fault> {
         if let Some(sandbox) = self.based_on(id).await?.into_iter().find(is_being_made) {
             let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
-            return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
+            return Err(
+                held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it")
+            );
         }
         refuse_dependants(&self.snapshot_view(id.as_str()).await?, request)
     }
@@ -361,15 +441,19 @@ impl SandboxManager {
 
 /// Whether a sandbox is being made. One that is made again keeps its state until what it is made from was read whole.
 fn is_being_made(sandbox: &SandboxRecord) -> bool {
-    let again = sandbox.operation.as_ref().is_some_and(|running| running.kind == OperationKind::Recreate);
+    let again =
+        sandbox.operation.as_ref().is_some_and(|running| running.kind == OperationKind::Recreate);
     again || matches!(sandbox.state, State::Requested | State::Provisioning)
 }
 
 /// A protected one is deleted only by who says that he means it.
 fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Fault> {
     if record.is_protected() && !forced {
-        return Err(Fault::new(Code::Conflict, format!("snapshot {} is labelled protect=true", record.title()))
-            .hint("--force-protected does it all the same"));
+        return Err(Fault::new(
+            Code::Conflict,
+            format!("snapshot {} is labelled protect=true", record.title()),
+        )
+        .hint("--force-protected does it all the same"));
     }
     Ok(())
 }
@@ -377,9 +461,15 @@ fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Fault> 
 /// Why a rule calls one old still.
 ///
 /// Errors: `conflict` with why not, in `details.skipped` too.
-fn still_old(rule: &OldRule, record: &SnapshotRecord, all: &[&SnapshotRecord], now: Time) -> Result<String, Fault> {
+fn still_old(
+    rule: &OldRule,
+    record: &SnapshotRecord,
+    all: &[&SnapshotRecord],
+    now: Time,
+) -> Result<String, Fault> {
     rule.judge(record, all, now).map_err(|stays| {
-        let fault = Fault::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
+        let fault =
+            Fault::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
         fault.detail("skipped", format!("kept, {stays}"))
     })
 }
@@ -390,7 +480,8 @@ fn passed_over(fault: Fault) -> Fault {
         _ if !fault.details["skipped"].is_null() => return fault,
         (Code::NotFound, _) => PruneItem::GONE.to_owned(),
         (Code::InUse, Some(dependants)) => {
-            let dependants: Vec<_> = dependants.iter().filter_map(serde_json::Value::as_str).collect();
+            let dependants: Vec<_> =
+                dependants.iter().filter_map(serde_json::Value::as_str).collect();
             format!("kept, in use by {}", dependants.join(", "))
         }
         (Code::Conflict, _) => format!("kept, {}", fault.message),
@@ -414,20 +505,32 @@ fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Re
 }
 
 /// Somebody who insists has agreed to what he was shown.
-fn refuse_unseen(view: &SnapshotView, depends: &[String], seen: Option<&[String]>) -> Result<(), Fault> {
+fn refuse_unseen(
+    view: &SnapshotView,
+    depends: &[String],
+    seen: Option<&[String]>,
+) -> Result<(), Fault> {
     let Some(seen) = seen else { return Ok(()) };
     let unseen: Vec<_> = depends.iter().filter(|one| !seen.contains(one)).cloned().collect();
     if unseen.is_empty() {
         return Ok(());
     }
-    let message = format!("more depends on snapshot {} than was looked at: {}", view.record.title(), unseen.join(", "));
-    Err(Fault::new(Code::Conflict, message).hint("look again, then decide").detail("dependants", depends))
+    let message = format!(
+        "more depends on snapshot {} than was looked at: {}",
+        view.record.title(),
+        unseen.join(", ")
+    );
+    Err(Fault::new(Code::Conflict, message)
+        .hint("look again, then decide")
+        .detail("dependants", depends))
 }
 
 fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {
-    let left: Vec<String> = report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
+    let left: Vec<String> =
+        report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    let how_much = if report.untouched { "nothing was removed" } else { "not everything could be removed" };
+    let how_much =
+        if report.untouched { "nothing was removed" } else { "not everything could be removed" };
     let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
     let then = if report.untouched { "deletes it" } else { "goes on" };
     let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(

@@ -23,7 +23,9 @@ impl SandboxManager {
         }
         let mut unasked = None;
         let snapshots = self.parts.snapshots.list().await?;
-        for snapshot in snapshots.iter().filter(|snapshot| snapshot.profile.hash == record.profile.hash) {
+        for snapshot in
+            snapshots.iter().filter(|snapshot| snapshot.profile.hash == record.profile.hash)
+        {
             match self.snapshot_recipe(snapshot).await {
                 Ok(recipe) => return Ok(recipe),
                 Err(fault) if is_lost(&fault) => {}
@@ -32,7 +34,8 @@ impl SandboxManager {
                 }
             }
         }
-        let fault = unasked.unwrap_or_else(|| lost(&format!("sandbox {}", record.id), &record.profile));
+        let fault =
+            unasked.unwrap_or_else(|| lost(&format!("sandbox {}", record.id), &record.profile));
         Err(fault.detail("id", record.id.as_str()))
     }
 
@@ -52,11 +55,15 @@ impl SandboxManager {
     }
 
     /// The recipe that is recorded, from `recipes/`, or the catalogue's where that is the same.
-    pub(super) async fn recipe_here(&self, recorded: &ProfileRef) -> Result<Option<Profile>, Fault> {
+    pub(super) async fn recipe_here(
+        &self,
+        recorded: &ProfileRef,
+    ) -> Result<Option<Profile>, Fault> {
         if let Some(kept) = self.parts.recipes.get(&recorded.hash).await? {
             return Ok(Some(kept));
         }
-        let today = self.parts.catalogue.profile(recorded.id.as_str()).and_then(|entry| entry.definition());
+        let today =
+            self.parts.catalogue.profile(recorded.id.as_str()).and_then(|entry| entry.definition());
         Ok(today.ok().filter(|today| today.hash() == recorded.hash).cloned())
     }
 
@@ -84,26 +91,36 @@ impl SandboxManager {
             }
         }
         Err(match unasked {
-            Some(fault) => fault.hint(format!("the recipe of snapshot {} is beside its archive only", record.id)),
+            Some(fault) => fault
+                .hint(format!("the recipe of snapshot {} is beside its archive only", record.id)),
             None => lost(&format!("snapshot {}", record.title()), &record.profile),
         })
     }
 
     /// The recipe in the manifest of an archive, if it is the one that is recorded.
-    async fn recipe_beside(&self, record: &SnapshotRecord, host: &HostName) -> Result<Option<Profile>, Fault> {
+    async fn recipe_beside(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+    ) -> Result<Option<Profile>, Fault> {
         let place = self.place_without_recipe(record, host).await?;
         if place.path.is_none() {
             return Ok(None);
         }
         let extension = self.extension(&record.extension)?;
-        let seen = archives_of(extension.as_ref())?.look(&place).await.map_err(|error| error.fault)?;
+        let seen =
+            archives_of(extension.as_ref())?.look(&place).await.map_err(|error| error.fault)?;
         let recipe = seen.manifest.map(|manifest| manifest.recipe);
         Ok(recipe.filter(|recipe| recipe.hash() == record.profile.hash))
     }
 
     /// The place of a snapshot's archive: on its own host, or a replica's. It takes the recipe only where the folder is not
     /// known.
-    pub(super) async fn archive_place(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchivePlace, Fault> {
+    pub(super) async fn archive_place(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+    ) -> Result<ArchivePlace, Fault> {
         let mut place = self.place_without_recipe(record, host).await?;
         if place.path.is_none() {
             place.profile = Some(self.snapshot_recipe(record).await?);
@@ -111,7 +128,11 @@ impl SandboxManager {
         Ok(place)
     }
 
-    async fn place_without_recipe(&self, record: &SnapshotRecord, host: &HostName) -> Result<ArchivePlace, Fault> {
+    async fn place_without_recipe(
+        &self,
+        record: &SnapshotRecord,
+        host: &HostName,
+    ) -> Result<ArchivePlace, Fault> {
         let mut owners = self.parts.installation.owners().await?;
         owners.retain(|owner| *owner != record.owner);
         owners.push(record.owner.clone());

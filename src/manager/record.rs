@@ -8,7 +8,9 @@ use crate::domain::event::{Actor, EventKind, PendingEvent, derived_event_id};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
+use crate::domain::operation::{
+    CancelOutcome, Operation, OperationError, OperationKind, OperationState,
+};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
@@ -44,7 +46,8 @@ impl SandboxManager {
         news: Vec<News>,
         change: impl FnOnce(&mut SandboxRecord) + Send,
     ) -> Result<SandboxRecord, Fault> {
-        let before = self.parts.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
+        let before =
+            self.parts.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
         let base = match &before {
             Some(before) => self.patch_base(before).await.unwrap_or_else(|fault| {
                 tracing::warn!(sandbox = %id, %fault, "what it owes could not be read");
@@ -54,7 +57,9 @@ impl SandboxManager {
         };
         let write = self.write(id, guard, news, move |record| {
             change(record);
-            if let Some(base) = base.filter(|_| record.operation.is_none() && !record.state.is_over()) {
+            if let Some(base) =
+                base.filter(|_| record.operation.is_none() && !record.state.is_over())
+            {
                 settle(record, &base);
             }
         });
@@ -100,15 +105,23 @@ impl SandboxManager {
 
     /// Changes records on which nobody works, each as its host was seen to have it, in one write; those that somebody changed meanwhile stay as
     /// they are. What became of each.
-    pub(super) async fn write_seen(&self, seen: Vec<Seen>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
+    pub(super) async fn write_seen(
+        &self,
+        seen: Vec<Seen>,
+    ) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
         let pending = seen.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
         let settled = self.told(pending).await;
         let changes = seen.into_iter().map(|(record, news, change)| {
             let change = self.telling(&settled, Actor::observer(), news, change);
-            (record.id.clone(), Some(record.revision), Box::new(change) as Change<'_, SandboxRecord>)
+            (
+                record.id.clone(),
+                Some(record.revision),
+                Box::new(change) as Change<'_, SandboxRecord>,
+            )
         });
         let outcomes = self.parts.sandboxes.update_many(changes.collect()).await?;
-        let pending: Vec<_> = outcomes.iter().flatten().flat_map(|record| record.pending.iter().cloned()).collect();
+        let pending: Vec<_> =
+            outcomes.iter().flatten().flat_map(|record| record.pending.iter().cloned()).collect();
         self.append_pending_of(&pending).await;
         Ok(outcomes)
     }
@@ -140,7 +153,11 @@ impl SandboxManager {
             record.pending.extend(news.into_iter().map(|(kind, data)| PendingEvent {
                 id: derived_event_id(record.id.as_str(), revision, &kind),
                 time: now,
-                actor: if kind == EventKind::SandboxLost { Actor::observer() } else { actor.clone() },
+                actor: if kind == EventKind::SandboxLost {
+                    Actor::observer()
+                } else {
+                    actor.clone()
+                },
                 kind,
                 sandbox_id: Some(record.id.clone()),
                 data,
@@ -216,8 +233,13 @@ impl SandboxManager {
 
     /// Starts an operation on a sandbox whose lock is held; the lock is freed when the work is done. After work that
     /// went well on `reached`, what forgotten sandboxes left on that host is removed.
-    pub(super) fn run_held<W, F>(&self, operation: Operation, held: Box<dyn Held>, reached: Option<HostName>, work: W)
-    where
+    pub(super) fn run_held<W, F>(
+        &self,
+        operation: Operation,
+        held: Box<dyn Held>,
+        reached: Option<HostName>,
+        work: W,
+    ) where
         W: FnOnce(Self, Operation, CancellationToken) -> F,
         F: Future<Output = Result<(), Fault>> + Send + 'static,
     {
@@ -251,12 +273,16 @@ impl SandboxManager {
     }
 
     /// Ends an operation with what came of it, and writes that down.
-    pub(super) async fn end_operation(&self, mut operation: Operation, result: Result<(), Fault>) -> Operation {
+    pub(super) async fn end_operation(
+        &self,
+        mut operation: Operation,
+        result: Result<(), Fault>,
+    ) -> Operation {
         operation.finished_at = Some(self.now());
         // Another process may have asked for the end meanwhile, which only the written one says.
         let written = self.parts.operations.get(&operation.id).await.ok().flatten();
-        operation.cancel_requested |=
-            written.is_some_and(|written| written.cancel_requested) || self.jobs.is_cancelled(&operation.id);
+        operation.cancel_requested |= written.is_some_and(|written| written.cancel_requested)
+            || self.jobs.is_cancelled(&operation.id);
         operation.cancel_outcome = operation.cancel_requested.then(|| cancel_outcome(&result));
         operation.state = match &result {
             Ok(()) => OperationState::Succeeded,
@@ -278,7 +304,10 @@ impl SandboxManager {
                 .transition(
                     id,
                     Guard::Operation(operation.id.clone()),
-                    vec![(EventKind::SandboxFailed, serde_json::json!({"message": message.clone()}))],
+                    vec![(
+                        EventKind::SandboxFailed,
+                        serde_json::json!({"message": message.clone()}),
+                    )],
                     move |record| {
                         record.operation = None;
                         record.message = Some(message);
@@ -294,7 +323,9 @@ impl SandboxManager {
                 tracing::error!(sandbox = %id, %fault, "an abandoned operation could not be written down");
             }
         }
-        if let Some(id) = operation.snapshot_id.clone().filter(|_| operation.kind != OperationKind::Restore) {
+        if let Some(id) =
+            operation.snapshot_id.clone().filter(|_| operation.kind != OperationKind::Restore)
+        {
             let (message, mine) = (fault.message.clone(), operation.id.clone());
             let outcome = self
                 .transition_snapshot(&id, None, Vec::new(), move |record| {

@@ -10,7 +10,9 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind, OperationState};
+use crate::domain::operation::{
+    CancelOutcome, Operation, OperationError, OperationKind, OperationState,
+};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -58,8 +60,11 @@ impl SandboxManager {
         let records = self.parts.sandboxes.list().await?;
         let stuck = records.iter().filter(|record| left(record).is_some());
         let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
-        let done: Vec<Result<Option<Recovered>, Fault>> =
-            stream::iter(stuck).map(|id| self.recover_one(id)).buffer_unordered(AT_ONCE).collect().await;
+        let done: Vec<Result<Option<Recovered>, Fault>> = stream::iter(stuck)
+            .map(|id| self.recover_one(id))
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
         let mut items = Vec::new();
         for item in done {
             items.extend(item?);
@@ -91,7 +96,9 @@ impl SandboxManager {
             ok: error.is_none(),
             was,
             message: match &error {
-                None if course == Course::Clear => "failed as before; nothing of it is left on its host".to_owned(),
+                None if course == Course::Clear => {
+                    "failed as before; nothing of it is left on its host".to_owned()
+                }
                 None => outcome(&record),
                 Some(error) => error.message.clone(),
             },
@@ -103,7 +110,8 @@ impl SandboxManager {
     /// Whether the very process that ran an operation lives on this machine. It would hold the lock, if this were the
     /// data directory that it works on: this one is a copy.
     fn is_there(&self, operation: &Running) -> bool {
-        operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid, operation.started_at)
+        operation.host == self.parts.settings.machine
+            && (self.parts.alive)(operation.pid, operation.started_at)
     }
 
     /// Whether its process wrote its end down, and left something to bring in order all the same.
@@ -112,7 +120,13 @@ impl SandboxManager {
         Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
     }
 
-    fn start_recovery(&self, operation: Operation, record: SandboxRecord, course: Course, held: Box<dyn Held>) {
+    fn start_recovery(
+        &self,
+        operation: Operation,
+        record: SandboxRecord,
+        course: Course,
+        held: Box<dyn Held>,
+    ) {
         self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             if let Some(dead) = &record.operation {
                 manager.end_dead(&dead.id).await?;
@@ -125,17 +139,26 @@ impl SandboxManager {
                     manager.remove_held(&operation, &record, Reason::CrashRecovered, &cancel).await
                 }
                 Course::Clear => Box::pin(manager.clear_leftovers(&operation, &record)).await,
-                Course::Observe => Box::pin(manager.back_to_observed(&operation, &record, &cancel)).await,
+                Course::Observe => {
+                    Box::pin(manager.back_to_observed(&operation, &record, &cancel)).await
+                }
             }
         });
     }
 
     /// Takes away what a failed one left, when its host could not be asked. It stays failed, with its evidence.
-    async fn clear_leftovers(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
+    async fn clear_leftovers(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+    ) -> Result<(), Fault> {
         let id = &record.id;
         let mark = running(operation);
-        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
-        let report = self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
+        let record = self
+            .transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark))
+            .await?;
+        let report =
+            self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
         let report = report.map_err(|error| error.fault);
         let mine = Guard::Operation(operation.id.clone());
         let seen = report.as_ref().ok().cloned();
@@ -156,21 +179,31 @@ impl SandboxManager {
     }
 
     /// Closes a record that was written ahead and of which no host has heard.
-    async fn close_untouched(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
+    async fn close_untouched(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+    ) -> Result<(), Fault> {
         let data = serde_json::json!({"host": record.host, "was": record.state, "reason": Reason::CrashRecovered});
         let mark = running(operation);
-        self.transition(&record.id, Guard::Any, vec![(EventKind::SandboxDestroying, data)], |record| {
-            record.state = State::Destroying;
-            record.reason = Some(Reason::CrashRecovered);
-            record.operation = Some(mark);
-        })
+        self.transition(
+            &record.id,
+            Guard::Any,
+            vec![(EventKind::SandboxDestroying, data)],
+            |record| {
+                record.state = State::Destroying;
+                record.reason = Some(Reason::CrashRecovered);
+                record.operation = Some(mark);
+            },
+        )
         .await?;
         self.parts.ledger.release(&record.id).await?;
         let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
         let mine = Guard::Operation(operation.id.clone());
         self.transition(&record.id, mine, news, |record| {
             record.state = State::Destroyed;
-            record.message = Some("the process that was to make it died before it touched the host".to_owned());
+            record.message =
+                Some("the process that was to make it died before it touched the host".to_owned());
             record.operation = None;
         })
         .await
@@ -186,8 +219,13 @@ impl SandboxManager {
         }
     }
 
-    pub(super) async fn inspect(&self, extension: &dyn SandboxExtension, target: &Target) -> Result<Inspection, Fault> {
-        let target = &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
+    pub(super) async fn inspect(
+        &self,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+    ) -> Result<Inspection, Fault> {
+        let target =
+            &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
         let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
         if let Some(root) = seen.root.clone() {
             self.learn_root(&target.host, root).await;
@@ -208,7 +246,9 @@ impl SandboxManager {
             }
             // What it made is by now as sandboxes and snapshots are that nobody works on, and nobody's all the same.
             let cleared = match operation.kind {
-                OperationKind::Check => self.take_back(&operation.id).await.map(|made| made.words()),
+                OperationKind::Check => {
+                    self.take_back(&operation.id).await.map(|made| made.words())
+                }
                 _ => Ok(String::new()),
             };
             let message = match &cleared {
@@ -233,12 +273,16 @@ impl SandboxManager {
 
     /// Whether somebody may still work on an operation.
     pub(super) async fn is_alive(&self, operation: &Operation) -> Result<bool, Fault> {
-        if operation.host == self.parts.settings.machine && (self.parts.alive)(operation.pid, operation.started_at) {
+        if operation.host == self.parts.settings.machine
+            && (self.parts.alive)(operation.pid, operation.started_at)
+        {
             return Ok(true);
         }
         match (&operation.sandbox_id, &operation.snapshot_id) {
             (Some(sandbox), _) => Ok(self.parts.locks.try_lock(sandbox).await?.is_none()),
-            (None, Some(snapshot)) => Ok(self.parts.locks.try_lock_snapshot(snapshot).await?.is_none()),
+            (None, Some(snapshot)) => {
+                Ok(self.parts.locks.try_lock_snapshot(snapshot).await?.is_none())
+            }
             (None, None) => Ok(false),
         }
     }
@@ -253,14 +297,19 @@ impl SandboxManager {
         operation.state = OperationState::Failed;
         operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
         operation.finished_at = Some(self.now());
-        operation.error = Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
+        operation.error =
+            Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
         self.parts.operations.put(operation).await
     }
 }
 
 fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
-    let message = format!("process {} still works on it, and not on this data directory: this is a copy", working.pid);
-    let fault = Fault::new(Code::Conflict, message.clone()).hint("recover in the original, or wait until it has ended");
+    let message = format!(
+        "process {} still works on it, and not on this data directory: this is a copy",
+        working.pid
+    );
+    let fault = Fault::new(Code::Conflict, message.clone())
+        .hint("recover in the original, or wait until it has ended");
     Recovered {
         id: record.id.to_string(),
         ok: false,
@@ -284,7 +333,10 @@ fn left(record: &SandboxRecord) -> Option<Left> {
         None => record.state.to_string(),
     };
     let left_over = !record.leftovers.is_empty() && !record.kept_failed;
-    let made = record.operation.as_ref().is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
+    let made = record
+        .operation
+        .as_ref()
+        .is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
     let course = match (&record.state, &record.operation) {
         (State::Requested, _) => Course::Close,
         (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,

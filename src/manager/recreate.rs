@@ -60,11 +60,16 @@ impl SandboxManager {
             self.settle_directories(&draft.profile, &mut draft.inputs).await.map_err(untouched)?;
             let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
             preview.check().map_err(untouched)?;
-            draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
-            extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| untouched(error.fault))?;
+            draft.compose_host =
+                extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
+            extension
+                .preview_on_host(&mut draft, &mut preview)
+                .await
+                .map_err(|error| untouched(error.fault))?;
             preview.check().map_err(untouched)?;
         } else {
-            draft.compose_host = extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
+            draft.compose_host =
+                extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
         }
         let (operation, record) = self.begin(OperationKind::Recreate, &record).await?;
         let work = Establishment {
@@ -79,11 +84,22 @@ impl SandboxManager {
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
 
-    fn start_recreate(&self, operation: Operation, record: &SandboxRecord, work: Establishment, held: Box<dyn Held>) {
+    fn start_recreate(
+        &self,
+        operation: Operation,
+        record: &SandboxRecord,
+        work: Establishment,
+        held: Box<dyn Held>,
+    ) {
         let sandbox = record.id.clone();
-        self.run_held(operation, held, Some(record.host.clone()), move |manager, operation, cancel| async move {
-            Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await
-        });
+        self.run_held(
+            operation,
+            held,
+            Some(record.host.clone()),
+            move |manager, operation, cancel| async move {
+                Box::pin(manager.make_again(&operation, &sandbox, work, &cancel)).await
+            },
+        );
     }
 
     async fn make_again(
@@ -98,19 +114,34 @@ impl SandboxManager {
         let before = self.get(id.as_str()).await?;
         // The archive is read, images are found, and what is there is removed.
         let pulls = work.provision.compose_host.is_some();
-        self.announce_steps(&work, 1 + u32::from(work.from.is_some()) + u32::from(pulls), &reporter).await;
+        self.announce_steps(
+            &work,
+            1 + u32::from(work.from.is_some()) + u32::from(pulls),
+            &reporter,
+        )
+        .await;
         if let Some(from) = &work.from
             && let Err(fault) = self.prove_base(operation, &before, from, cancel, &reporter).await
         {
             return Err(match fault.code {
-                Code::HostChanged => self.recreate_not_begun(operation, &before, before_anything(fault)).await?,
-                _ => self.left_as_it_was(operation, &before, CancelOutcome::Undone.noted_on(fault)).await?,
+                Code::HostChanged => {
+                    self.recreate_not_begun(operation, &before, before_anything(fault)).await?
+                }
+                _ => {
+                    self.left_as_it_was(operation, &before, CancelOutcome::Undone.noted_on(fault))
+                        .await?
+                }
             });
         }
         if let Err(fault) = self.nobody_else(&before).await {
-            return Err(self.recreate_not_begun(operation, &before, before_anything(fault)).await?);
+            return Err(self
+                .recreate_not_begun(operation, &before, before_anything(fault))
+                .await?);
         }
-        if pulls && let Err(error) = self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await {
+        if pulls
+            && let Err(error) =
+                self.or_cancelled(id, cancel, self.pulled(&work, &before, &reporter)).await
+        {
             // The record stays as it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
             return Err(untouched(CancelOutcome::Undone.noted_on(error.fault)));
@@ -122,23 +153,33 @@ impl SandboxManager {
         });
         let record = match ahead.await {
             Ok(record) => record,
-            Err(fault) => return Err(self.recreate_not_begun(operation, &before, before_anything(fault)).await?),
+            Err(fault) => {
+                return Err(self
+                    .recreate_not_begun(operation, &before, before_anything(fault))
+                    .await?);
+            }
         };
         failpoint::reached("recreate.begin");
         let begun = async || {
-            let news = vec![(EventKind::SandboxDestroying, serde_json::json!({"host": before.host, "recreate": true}))];
+            let news = vec![(
+                EventKind::SandboxDestroying,
+                serde_json::json!({"host": before.host, "recreate": true}),
+            )];
             self.transition(id, mine.clone(), news, |_| {}).await.map(|_| ())
         };
         let report = match self.tear_down_noting(&record, &reporter, cancel, begun).await {
             Ok(report) => report,
-            Err(error) if error.untouched => return Err(self.recreate_not_begun(operation, &before, error).await?),
+            Err(error) if error.untouched => {
+                return Err(self.recreate_not_begun(operation, &before, error).await?);
+            }
             Err(error) => return Err(self.broke_off(operation, &before, error.fault).await?),
         };
         failpoint::reached("recreate.torn_down");
         if !report.is_clean() {
             let fault = not_clean(id, &report);
             let message = fault.message.clone();
-            let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
+            let data =
+                serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
             self.transition(id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
                 record.state = State::Failed;
                 record.reason = Some(Reason::ProvisionFailed);
@@ -180,21 +221,32 @@ impl SandboxManager {
         };
         let Some(first) = seen.foreign.first() else { return Ok(()) };
         let (id, host) = (&before.id, &before.host);
-        let message = format!("something on {host} looks like a part of sandbox {id} and is somebody else's");
+        let message =
+            format!("something on {host} looks like a part of sandbox {id} and is somebody else's");
         Err(Fault::new(Code::Conflict, message)
-            .hint(format!("remove it on {host} by hand, or create another sandbox; nothing was removed"))
+            .hint(format!(
+                "remove it on {host} by hand, or create another sandbox; nothing was removed"
+            ))
             .because(first.left_alone().unwrap_or_default())
             .detail("foreign", serde_json::to_value(&seen.foreign).unwrap_or_default()))
     }
 
     /// Refuses one that failed and whose name another sandbox has by now.
     async fn ensure_name_is_its_own(&self, record: &SandboxRecord) -> Result<(), Fault> {
-        let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else { return Ok(()) };
+        let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else {
+            return Ok(());
+        };
         let records = self.parts.sandboxes.list().await?;
-        match records.iter().find(|other| other.id != record.id && other.name_in_use() == Some(name)) {
-            Some(other) => Err(Fault::new(Code::Conflict, format!("its name {name} is sandbox {}'s by now", other.id))
-                .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))
-                .detail("field", "name")),
+        match records
+            .iter()
+            .find(|other| other.id != record.id && other.name_in_use() == Some(name))
+        {
+            Some(other) => Err(Fault::new(
+                Code::Conflict,
+                format!("its name {name} is sandbox {}'s by now", other.id),
+            )
+            .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))
+            .detail("field", "name")),
             None => Ok(()),
         }
     }
@@ -234,24 +286,35 @@ impl SandboxManager {
     ) -> Result<Fault, Fault> {
         let message = (!error.is_refusal()).then(|| error.fault.message.clone());
         let was = before.clone();
-        self.transition(&before.id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
-            record.state = was.state;
-            record.reason = was.reason;
-            record.since = was.since;
-            record.operation = None;
-            if message.is_some() {
-                record.message = message;
-            }
-        })
+        self.transition(
+            &before.id,
+            Guard::Operation(operation.id.clone()),
+            Vec::new(),
+            move |record| {
+                record.state = was.state;
+                record.reason = was.reason;
+                record.since = was.since;
+                record.operation = None;
+                if message.is_some() {
+                    record.message = message;
+                }
+            },
+        )
         .await?;
         self.saw_fault_of(&before.host, &error.fault).await;
         Ok(error.fault)
     }
 
     /// A removal that broke off, and why: nobody knows what is still there.
-    async fn broke_off(&self, operation: &Operation, before: &SandboxRecord, fault: Fault) -> Result<Fault, Fault> {
+    async fn broke_off(
+        &self,
+        operation: &Operation,
+        before: &SandboxRecord,
+        fault: Fault,
+    ) -> Result<Fault, Fault> {
         let (id, why) = (&before.id, fault.message.clone());
-        let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
+        let reason =
+            if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
         let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
         let news = vec![(EventKind::SandboxFailed, data)];
         let report = unseen(id, &why);
@@ -267,7 +330,8 @@ impl SandboxManager {
         })
         .await?;
         self.saw_fault_of(&before.host, &fault).await;
-        Ok(fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
+        Ok(fault
+            .hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
     }
 
     /// Writes down why nothing was touched; the fault, for whoever asked.

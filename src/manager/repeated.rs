@@ -54,15 +54,23 @@ impl SandboxManager {
     /// it failed; else the sandbox as it is.
     ///
     /// Errors: `conflict` for another request, and where its sandbox is not there any more.
-    pub(super) async fn repeated(&self, request: &CreateRequest, hash: &str) -> Result<Option<Started>, Fault> {
+    pub(super) async fn repeated(
+        &self,
+        request: &CreateRequest,
+        hash: &str,
+    ) -> Result<Option<Started>, Fault> {
         let Some(key) = &request.idempotency_key else { return Ok(None) };
         let records = self.parts.sandboxes.list().await?;
-        let Some(record) = records.into_iter().find(|record| record.idempotency_key.as_ref() == Some(key)) else {
+        let Some(record) =
+            records.into_iter().find(|record| record.idempotency_key.as_ref() == Some(key))
+        else {
             return Ok(None);
         };
         let id = &record.id;
         if record.request_hash.as_deref() != Some(hash) {
-            let message = format!("the idempotency key was used for another request, which made sandbox {id}");
+            let message = format!(
+                "the idempotency key was used for another request, which made sandbox {id}"
+            );
             return Err(Fault::new(Code::Conflict, message)
                 .hint("use a new key for a new request")
                 .detail("id", id.as_str()));
@@ -71,7 +79,8 @@ impl SandboxManager {
             State::Requested | State::Provisioning => Some(self.making(&record).await?),
             State::Failed => Some(self.made_in_vain(&record).await?),
             State::Destroying | State::Destroyed | State::Forgotten => {
-                let message = format!("the idempotency key made sandbox {id}, which is {}", record.state);
+                let message =
+                    format!("the idempotency key made sandbox {id}, which is {}", record.state);
                 return Err(Fault::new(Code::Conflict, message)
                     .hint("use a new key for another sandbox")
                     .detail("id", id.as_str())
@@ -112,7 +121,8 @@ impl SandboxManager {
             return Ok(operation.id.clone());
         }
         let id = &record.id;
-        let message = record.message.clone().unwrap_or_else(|| format!("sandbox {id} could not be made"));
+        let message =
+            record.message.clone().unwrap_or_else(|| format!("sandbox {id} could not be made"));
         Err(Fault::new(Code::OperationFailed, message)
             .hint(format!("`sandboxer get {id}` shows what was recorded"))
             .detail("id", id.as_str()))
@@ -120,16 +130,21 @@ impl SandboxManager {
 }
 
 fn half_made(record: &SandboxRecord) -> Fault {
-    Fault::new(Code::OperationFailed, format!("sandbox {} is half-made, and nobody works on it", record.id))
-        .hint("`sandboxer recover` brings what is left of it into order")
-        .detail("id", record.id.as_str())
-        .detail("state", record.state.as_str())
+    Fault::new(
+        Code::OperationFailed,
+        format!("sandbox {} is half-made, and nobody works on it", record.id),
+    )
+    .hint("`sandboxer recover` brings what is left of it into order")
+    .detail("id", record.id.as_str())
+    .detail("state", record.state.as_str())
 }
 
 /// A time to live in seconds; what is none is said elsewhere.
 fn plain_ttl(profile: Option<&Profile>, ttl: &str) -> String {
     match profile.and_then(|profile| profile.parse_ttl(Some(ttl)).ok()) {
-        Some(seconds) => seconds.map_or_else(|| "none".to_owned(), |seconds: Seconds| seconds.get().to_string()),
+        Some(seconds) => {
+            seconds.map_or_else(|| "none".to_owned(), |seconds: Seconds| seconds.get().to_string())
+        }
         None => ttl.to_owned(),
     }
 }

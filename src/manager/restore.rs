@@ -77,11 +77,19 @@ impl SandboxManager {
         let labels = snapshot.labels.iter().filter(|(key, _)| key.as_str() != "protect");
         let asked = CreateRequest {
             name: request.name.clone(),
-            labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect::<BTreeMap<_, _>>(),
+            labels: labels
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect::<BTreeMap<_, _>>(),
             ..CreateRequest::default()
         };
-        let ahead =
-            Ahead { request: &asked, resolved: &resolved, route, quote, request_hash: None, base: Some(&snapshot) };
+        let ahead = Ahead {
+            request: &asked,
+            resolved: &resolved,
+            route,
+            quote,
+            request_hash: None,
+            base: Some(&snapshot),
+        };
         let (record, operation, held) = self.write_ahead(ahead).await?;
         failpoint::reached("restore.requested");
         let note = self.recipe_note(&snapshot, &resolved.profile);
@@ -118,14 +126,19 @@ impl SandboxManager {
                 "made with the recipe that was recorded, {recorded}; the catalogue's is {} and another one by now",
                 today.version
             )),
-            Err(_) => Some(format!("made with the recipe that was recorded, {recorded}; the catalogue has it no more")),
+            Err(_) => Some(format!(
+                "made with the recipe that was recorded, {recorded}; the catalogue has it no more"
+            )),
         }
     }
 
     /// What a restored sandbox starts again from; `None` for one that was made from its inputs.
     ///
     /// Errors: `not_found` when the snapshot is gone, `conflict` when it is not ready.
-    pub(super) async fn base_of(&self, record: &SandboxRecord) -> Result<Option<FromSnapshot>, Fault> {
+    pub(super) async fn base_of(
+        &self,
+        record: &SandboxRecord,
+    ) -> Result<Option<FromSnapshot>, Fault> {
         let Some(id) = &record.based_on_snapshot else { return Ok(None) };
         let snapshot = self.parts.snapshots.get(id).await?.ok_or_else(|| gone(record, id))?;
         check_ready(&snapshot)?;
@@ -180,8 +193,10 @@ impl SandboxManager {
         let work = archives_of(extension.as_ref())?.verify(&place, &archive, reporter);
         let Err(error) = self.or_cancelled(&sandbox.id, cancel, work).await else { return Ok(()) };
         self.note_damage(&of.id, &listed, &error.fault).await;
-        let hint =
-            format!("nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy", of.id);
+        let hint = format!(
+            "nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy",
+            of.id
+        );
         Err(error.fault.hint(hint))
     }
 }
@@ -197,12 +212,14 @@ impl SandboxManager {
         cancel: &CancellationToken,
         reporter: &JobReporter,
     ) -> Result<Brought, Fault> {
-        let is_there = |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
+        let is_there =
+            |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
         if is_there(&snapshot) {
             return self.listed_on(snapshot, host).await;
         }
         // Whoever holds it may be copying it to this very host.
-        let turn = self.or_called_off(operation, cancel, self.turn_on(&snapshot.id, reporter)).await;
+        let turn =
+            self.or_called_off(operation, cancel, self.turn_on(&snapshot.id, reporter)).await;
         let _held = turn.map_err(|error| error.fault)?;
         let snapshot = self.exact_snapshot(snapshot.id.as_str(), None).await?;
         check_ready(&snapshot)?;
@@ -210,9 +227,15 @@ impl SandboxManager {
             return self.listed_on(snapshot, host).await;
         }
         // Boxed, as what follows: it is large, and a part of every restore.
-        let asked = self.or_called_off(operation, cancel, Box::pin(self.other_name(&snapshot, host))).await;
+        let asked =
+            self.or_called_off(operation, cancel, Box::pin(self.other_name(&snapshot, host))).await;
         if let Some((listed, place)) = asked.map_err(|error| error.fault)? {
-            return Ok(Brought { archive: facts_on(&snapshot, &listed), of: snapshot, place, listed });
+            return Ok(Brought {
+                archive: facts_on(&snapshot, &listed),
+                of: snapshot,
+                place,
+                listed,
+            });
         }
         let copied = Box::pin(self.replicate(operation, &snapshot, host, cancel, reporter)).await?;
         failpoint::reached("restore.copied");
@@ -221,13 +244,22 @@ impl SandboxManager {
 
     async fn listed_on(&self, snapshot: SnapshotRecord, host: &HostName) -> Result<Brought, Fault> {
         let place = self.archive_place(&snapshot, host).await?;
-        Ok(Brought { archive: facts_on(&snapshot, host), of: snapshot, place, listed: host.clone() })
+        Ok(Brought {
+            archive: facts_on(&snapshot, host),
+            of: snapshot,
+            place,
+            listed: host.clone(),
+        })
     }
 
     /// A snapshot's lock, once nobody else has it.
     ///
     /// Errors: `busy` after [`LOCK_WAIT`].
-    async fn turn_on(&self, id: &SnapshotId, reporter: &JobReporter) -> Result<Box<dyn Held>, ExtensionError> {
+    async fn turn_on(
+        &self,
+        id: &SnapshotId,
+        reporter: &JobReporter,
+    ) -> Result<Box<dyn Held>, ExtensionError> {
         let until = Instant::now() + LOCK_WAIT;
         let mut told = false;
         loop {
@@ -238,7 +270,8 @@ impl SandboxManager {
                 return Err(self.snapshot_busy(id).await.into());
             }
             if !std::mem::replace(&mut told, true) {
-                let message = Some(format!("waits for its turn: {}", self.snapshot_busy(id).await.message));
+                let message =
+                    Some(format!("waits for its turn: {}", self.snapshot_busy(id).await.message));
                 reporter.report(Report { stage: "wait", message, ..Report::default() });
             }
             tokio::time::sleep(LOCK_LOOK).await;
@@ -256,7 +289,10 @@ fn check_ready(snapshot: &SnapshotRecord) -> Result<(), Fault> {
 }
 
 fn gone(record: &SandboxRecord, id: &SnapshotId) -> Fault {
-    Fault::new(Code::NotFound, format!("sandbox {} is based on snapshot {id}, which is not there any more", record.id))
-        .hint("nothing was touched; take a snapshot of the sandbox as it is, and restore that")
-        .detail("snapshot", id.as_str())
+    Fault::new(
+        Code::NotFound,
+        format!("sandbox {} is based on snapshot {id}, which is not there any more", record.id),
+    )
+    .hint("nothing was touched; take a snapshot of the sandbox as it is, and restore that")
+    .detail("snapshot", id.as_str())
 }

@@ -20,21 +20,28 @@ impl SandboxManager {
     /// each sandbox, oldest first.
     pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Fault> {
         if request.canary == Some(0) {
-            return Err(Fault::invalid_input("canary", "--canary is 1 or more: the sandboxes that come first")
-                .hint("without --canary all of them come at once"));
+            return Err(Fault::invalid_input(
+                "canary",
+                "--canary is 1 or more: the sandboxes that come first",
+            )
+            .hint("without --canary all of them come at once"));
         }
         let snapshot = self.exact_snapshot(&request.snapshot, request.revision).await?;
         self.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
         let patches = self.patches_of(&snapshot.id).await?;
         let mut items = Vec::new();
         let mut owing = Vec::new();
-        let unseen = |record: &SandboxRecord| request.sandboxes.as_ref().is_some_and(|seen| !seen.contains(&record.id));
+        let unseen = |record: &SandboxRecord| {
+            request.sandboxes.as_ref().is_some_and(|seen| !seen.contains(&record.id))
+        };
         for record in self.based_on(&snapshot.id).await? {
             let owes = owed(&record, &patches, false);
             let nothing = owes.run.is_empty() && owes.blocked.is_none();
             match passed_over(&record) {
                 _ if nothing => items.push(item(&record, true, Vec::new(), None)),
-                None if record.state == State::Sleeping => items.push(asleep(&record, owes.blocked)),
+                None if record.state == State::Sleeping => {
+                    items.push(asleep(&record, owes.blocked))
+                }
                 None if record.state != State::Ready => items.push(not_there(&record)),
                 Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
                 None if unseen(&record) => items.push(late(&record)),
@@ -53,7 +60,8 @@ impl SandboxManager {
             tracing::info!(snapshot = %snapshot.id, %why, "the rollout stopped");
         }
         items.append(&mut done);
-        let order: Vec<_> = self.based_on(&snapshot.id).await?.into_iter().map(|record| record.id).collect();
+        let order: Vec<_> =
+            self.based_on(&snapshot.id).await?.into_iter().map(|record| record.id).collect();
         items.sort_by_key(|item| order.iter().position(|id| *id == item.id));
         Ok(items)
     }
@@ -95,8 +103,10 @@ impl SandboxManager {
         };
         match outcome.await {
             Ok((error, now)) => {
-                let new = now.applied_patches.iter().filter(|run| applied_ids(&now).contains(&run.id));
-                let applied = new.filter(|run| !had.contains(&run.id)).map(|run| run.sequence).collect();
+                let new =
+                    now.applied_patches.iter().filter(|run| applied_ids(&now).contains(&run.id));
+                let applied =
+                    new.filter(|run| !had.contains(&run.id)).map(|run| run.sequence).collect();
                 let mut item = item(record, error.is_none(), applied, None);
                 item.error = error.map(|error| *error);
                 item
@@ -122,9 +132,13 @@ fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
         return RolloutItem { reason, ..item(record, true, Vec::new(), None) };
     };
     let (id, sequence, state) = (&record.id, patch.sequence, &patch.state);
-    let why =
-        Fault::new(Code::Conflict, format!("passed over: sandbox {id} sleeps, and its patch {sequence} is {state}"))
-            .hint(format!("`sandboxer wake {id}`, then `sandboxer patches apply {id} --retry`, or remove the patch"));
+    let why = Fault::new(
+        Code::Conflict,
+        format!("passed over: sandbox {id} sleeps, and its patch {sequence} is {state}"),
+    )
+    .hint(format!(
+        "`sandboxer wake {id}`, then `sandboxer patches apply {id} --retry`, or remove the patch"
+    ));
     item(record, false, Vec::new(), Some(why))
 }
 
@@ -137,8 +151,12 @@ fn late(record: &SandboxRecord) -> RolloutItem {
 /// One of which nothing runs: whoever makes it (again) applies what it owes before it is ready.
 fn not_there(record: &SandboxRecord) -> RolloutItem {
     let reason = match &record.state {
-        State::Requested | State::Provisioning => "it is being made, and gets them before it is ready".to_owned(),
-        State::Failed | State::Lost => format!("it is {}, and gets them if it is made again", record.state),
+        State::Requested | State::Provisioning => {
+            "it is being made, and gets them before it is ready".to_owned()
+        }
+        State::Failed | State::Lost => {
+            format!("it is {}, and gets them if it is made again", record.state)
+        }
         state => format!("it is {state}"),
     };
     RolloutItem { reason: Some(reason), ..item(record, true, Vec::new(), None) }
@@ -149,8 +167,11 @@ fn passed_over(record: &SandboxRecord) -> Option<Fault> {
     let id = &record.id;
     if record.is_protected() {
         return Some(
-            Fault::new(Code::Conflict, format!("passed over: sandbox {id} is labelled protect=true"))
-                .hint(format!("`sandboxer patches apply {id}` does it all the same")),
+            Fault::new(
+                Code::Conflict,
+                format!("passed over: sandbox {id} is labelled protect=true"),
+            )
+            .hint(format!("`sandboxer patches apply {id}` does it all the same")),
         );
     }
     if !matches!(record.state, State::Ready | State::Sleeping) {

@@ -40,10 +40,14 @@ impl SandboxManager {
     pub(super) async fn roots_for_new(&self, host: &HostName) -> Result<KnownRoots, Fault> {
         let mut known = self.known_roots(host).await;
         let used = self.recorded_roots(|at, _| at.same(host.as_str())).await?;
-        let is_at =
-            |root: &MarkedRoot, used: &UnmarkedRoot| (&root.machine_id, &root.path) == (&used.machine_id, &used.path);
+        let is_at = |root: &MarkedRoot, used: &UnmarkedRoot| {
+            (&root.machine_id, &root.path) == (&used.machine_id, &used.path)
+        };
         known.marked.retain(|root| used.iter().any(|used| is_at(root, used)));
-        known.unmarked = used.into_iter().filter(|used| !known.marked.iter().any(|root| is_at(root, used))).collect();
+        known.unmarked = used
+            .into_iter()
+            .filter(|used| !known.marked.iter().any(|root| is_at(root, used)))
+            .collect();
         Ok(known)
     }
 
@@ -52,13 +56,20 @@ impl SandboxManager {
         &self,
         is_meant: impl Fn(&HostName, Option<&HostIdentity>) -> bool,
     ) -> Result<Vec<UnmarkedRoot>, Fault> {
-        let (sandboxes, snapshots) = tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list())?;
+        let (sandboxes, snapshots) =
+            tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list())?;
         let places = sandboxes.iter().filter_map(|record| place_of_sandbox(record));
         let places = places.chain(snapshots.iter().flat_map(places_of_snapshot));
         let mut found: Vec<UnmarkedRoot> = Vec::new();
-        for Place { identity, root, .. } in places.filter(|place| is_meant(place.host, place.identity)) {
-            let machine_id = identity.map(|identity| identity.machine_id.clone()).unwrap_or_default();
-            let root = UnmarkedRoot { machine_id, path: if root.is_empty() { "/" } else { root }.to_owned() };
+        for Place { identity, root, .. } in
+            places.filter(|place| is_meant(place.host, place.identity))
+        {
+            let machine_id =
+                identity.map(|identity| identity.machine_id.clone()).unwrap_or_default();
+            let root = UnmarkedRoot {
+                machine_id,
+                path: if root.is_empty() { "/" } else { root }.to_owned(),
+            };
             if !found.contains(&root) {
                 found.push(root);
             }
@@ -125,7 +136,8 @@ fn place_of_sandbox(record: &SandboxRecord) -> Option<Place<'_>> {
 fn places_of_snapshot(record: &SnapshotRecord) -> impl Iterator<Item = Place<'_>> {
     let own = (&record.host, record.path.as_deref(), record.host_identity.as_ref());
     let copies = record.replicas.iter();
-    let copies = copies.map(|copy| (&copy.host, Some(copy.path.as_str()), copy.host_identity.as_ref()));
+    let copies =
+        copies.map(|copy| (&copy.host, Some(copy.path.as_str()), copy.host_identity.as_ref()));
     std::iter::once(own).chain(copies).filter_map(|(host, path, identity)| {
         let root = path?.strip_suffix(record.id.as_str())?.strip_suffix("/snapshots/")?;
         Some(Place { host, identity, root })

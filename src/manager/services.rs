@@ -41,7 +41,9 @@ impl SandboxManager {
         let extension = self.extension(&record.extension)?;
         let target = self.target_as_known(&record).await?;
         let seen = match extension.inspect(&target).await.map_err(|error| error.fault) {
-            Err(fault) if fault.code == Code::Unsupported => return Ok(SandboxRecord::clone(&record)),
+            Err(fault) if fault.code == Code::Unsupported => {
+                return Ok(SandboxRecord::clone(&record));
+            }
             seen => seen?,
         };
         let old = record.observed_at.is_none_or(|at| self.now().since(at).as_secs() >= FRESH);
@@ -52,7 +54,8 @@ impl SandboxManager {
     }
 
     async fn look_on(&self, host: &HostName, noted: &mut Vec<Seen>) -> Result<(), Fault> {
-        let mut by_extension: BTreeMap<ExtensionId, Vec<(Target, Arc<SandboxRecord>)>> = BTreeMap::new();
+        let mut by_extension: BTreeMap<ExtensionId, Vec<(Target, Arc<SandboxRecord>)>> =
+            BTreeMap::new();
         let mut lost = Vec::new();
         for record in self.parts.sandboxes.list().await? {
             if record.operation.is_some() || !record.host.same(host.as_str()) {
@@ -61,7 +64,10 @@ impl SandboxManager {
             match record.state {
                 State::Ready | State::Sleeping => {
                     let target = self.target_as_known(&record).await?;
-                    by_extension.entry(record.extension.clone()).or_default().push((target, record));
+                    by_extension
+                        .entry(record.extension.clone())
+                        .or_default()
+                        .push((target, record));
                 }
                 State::Lost => lost.push(record),
                 _ => {}
@@ -69,7 +75,8 @@ impl SandboxManager {
         }
         for (id, known) in by_extension {
             let extension = self.extension(&id)?;
-            let (targets, records): (Vec<Target>, Vec<Arc<SandboxRecord>>) = known.into_iter().unzip();
+            let (targets, records): (Vec<Target>, Vec<Arc<SandboxRecord>>) =
+                known.into_iter().unzip();
             let mut seen = extension.services(host, &targets).await.map_err(|error| error.fault)?;
             for (target, record) in targets.iter().zip(records) {
                 match seen.remove(&target.id) {
@@ -123,16 +130,24 @@ impl SandboxManager {
                 for outcome in outcomes {
                     match outcome {
                         Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
-                        Err(fault) => tracing::debug!(%fault, "what was seen of a sandbox was not written down"),
+                        Err(fault) => {
+                            tracing::debug!(%fault, "what was seen of a sandbox was not written down")
+                        }
                     }
                 }
             }
-            Err(fault) => tracing::debug!(%fault, "what was seen of sandboxes was not written down"),
+            Err(fault) => {
+                tracing::debug!(%fault, "what was seen of sandboxes was not written down")
+            }
         }
     }
 
     /// What its host says of a sandbox now, with its tunnels; `None` when nobody could look.
-    pub(super) async fn seen_now(&self, extension: &dyn SandboxExtension, target: &Target) -> Option<Inspection> {
+    pub(super) async fn seen_now(
+        &self,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+    ) -> Option<Inspection> {
         let mut seen = self.inspect(extension, target).await.ok()?;
         if let Some(there) = &mut seen.reachability {
             self.attach(&target.id, there).await;
@@ -142,7 +157,12 @@ impl SandboxManager {
 
     /// A patch may have restarted services, or ended them: what is told of them is what runs after it. Where nobody can
     /// look it stays as it was.
-    pub(super) async fn look_again(&self, extension: &dyn SandboxExtension, target: &Target, ready: &mut Readiness) {
+    pub(super) async fn look_again(
+        &self,
+        extension: &dyn SandboxExtension,
+        target: &Target,
+        ready: &mut Readiness,
+    ) {
         let Some(seen) = self.seen_now(extension, target).await else { return };
         ready.services = seen.services;
         if let Some(there) = seen.reachability {
@@ -161,11 +181,19 @@ fn news_of(record: &Arc<SandboxRecord>, seen: Inspection) -> Option<Seen> {
         State::Ready | State::Sleeping => news_of_services(Arc::clone(record), seen.services),
         State::Lost if seen.ready => {
             let news = vec![(EventKind::SandboxReady, data)];
-            Some((Arc::clone(record), news, Box::new(move |record| be_back(record, State::Ready, seen))))
+            Some((
+                Arc::clone(record),
+                news,
+                Box::new(move |record| be_back(record, State::Ready, seen)),
+            ))
         }
         State::Lost if seen.asleep => {
             let news = vec![(EventKind::SandboxSleeping, data)];
-            Some((Arc::clone(record), news, Box::new(move |record| be_back(record, State::Sleeping, seen))))
+            Some((
+                Arc::clone(record),
+                news,
+                Box::new(move |record| be_back(record, State::Sleeping, seen)),
+            ))
         }
         _ => None,
     }
@@ -174,7 +202,9 @@ fn news_of(record: &Arc<SandboxRecord>, seen: Inspection) -> Option<Seen> {
 /// Only what changed is written.
 fn news_of_services(record: Arc<SandboxRecord>, services: Vec<Service>) -> Option<Seen> {
     let changed = record.services != services;
-    changed.then(|| -> Seen { (record, Vec::new(), Box::new(move |record| record.services = services)) })
+    changed.then(|| -> Seen {
+        (record, Vec::new(), Box::new(move |record| record.services = services))
+    })
 }
 
 /// The event of a sandbox of which its host has nothing any more.

@@ -36,8 +36,10 @@ impl SandboxManager {
             return Ok((ready, message));
         }
         let there = ready.reachability.clone();
-        let limit = until.saturating_duration_since(Instant::now()) + target.profile.settle.duration();
-        let mut settled = self.or_cancelled(id, cancel, extension.wait_settled(target, ready, limit)).await?;
+        let limit =
+            until.saturating_duration_since(Instant::now()) + target.profile.settle.duration();
+        let mut settled =
+            self.or_cancelled(id, cancel, extension.wait_settled(target, ready, limit)).await?;
         // A service that was started again meanwhile may have other ports.
         if settled.reachability.endpoints == there.endpoints {
             settled.reachability = there;

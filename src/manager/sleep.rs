@@ -7,7 +7,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::event::EventKind;
-use crate::domain::extension::{Capability, ExtensionError, Inspection, Readiness, SandboxExtension, Target};
+use crate::domain::extension::{
+    Capability, ExtensionError, Inspection, Readiness, SandboxExtension, Target,
+};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
@@ -50,15 +52,20 @@ impl SandboxManager {
         let dead = record.operation.clone().filter(half);
         let (operation, record) = self.begin(kind.clone(), &record).await?;
         let (host, sandbox) = (record.host.clone(), record.clone());
-        self.run_held(operation.clone(), held, Some(host), move |manager, operation, cancel| async move {
-            let reporter = JobReporter::new(&manager.jobs, &operation);
-            let (operation, before, extension) = (&operation, &sandbox, extension.as_ref());
-            let work = Turn { operation, dead, before, extension, target: &target };
-            match kind {
-                OperationKind::Sleep => manager.sleep_held(&work, &cancel, &reporter).await,
-                _ => manager.wake_held(&work, &cancel, &reporter).await,
-            }
-        });
+        self.run_held(
+            operation.clone(),
+            held,
+            Some(host),
+            move |manager, operation, cancel| async move {
+                let reporter = JobReporter::new(&manager.jobs, &operation);
+                let (operation, before, extension) = (&operation, &sandbox, extension.as_ref());
+                let work = Turn { operation, dead, before, extension, target: &target };
+                match kind {
+                    OperationKind::Sleep => manager.sleep_held(&work, &cancel, &reporter).await,
+                    _ => manager.wake_held(&work, &cancel, &reporter).await,
+                }
+            },
+        );
         Ok(Started { operation: Some(operation.id), sandbox: record })
     }
 
@@ -69,7 +76,9 @@ impl SandboxManager {
         reporter: &JobReporter,
     ) -> Result<(), Fault> {
         let id = &work.before.id;
-        if let Err(error) = self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await {
+        if let Err(error) =
+            self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await
+        {
             return if error.is_refusal() {
                 Err(self.turn_refused(work, error.fault).await)
             } else {
@@ -80,15 +89,20 @@ impl SandboxManager {
         let now = self.now();
         // For what is shown; that it sleeps is known.
         let seen = self.inspect(work.extension, work.target).await.unwrap_or_default();
-        self.transition(id, work.mine(), vec![self.turned(work, EventKind::SandboxSleeping)], move |record| {
-            record.state = State::Sleeping;
-            record.reason = Some(Reason::User);
-            record.message = None;
-            record.observed_at = Some(now);
-            record.services = seen.services;
-            record.reachability = None;
-            record.operation = None;
-        })
+        self.transition(
+            id,
+            work.mine(),
+            vec![self.turned(work, EventKind::SandboxSleeping)],
+            move |record| {
+                record.state = State::Sleeping;
+                record.reason = Some(Reason::User);
+                record.message = None;
+                record.observed_at = Some(now);
+                record.services = seen.services;
+                record.reachability = None;
+                record.operation = None;
+            },
+        )
         .await?;
         failpoint::reached("sleep.sleeping");
         Ok(())
@@ -103,27 +117,36 @@ impl SandboxManager {
         let id = &work.before.id;
         let (ready, message) = match self.wake_and_patch(work, cancel, reporter).await {
             Ok(woken) => woken,
-            Err(error) if error.is_refusal() => return Err(self.turn_refused(work, error.fault).await),
+            Err(error) if error.is_refusal() => {
+                return Err(self.turn_refused(work, error.fault).await);
+            }
             Err(error) => {
                 let back = work.extension.sleep(work.target, reporter);
                 match tokio::time::timeout(BACK_LIMIT, back).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(why)) => tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep"),
+                    Ok(Err(why)) => {
+                        tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep")
+                    }
                     Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
                 }
                 return self.leave_as_seen(work, error.fault).await;
             }
         };
         let now = self.now();
-        self.transition(id, work.mine(), vec![self.turned(work, EventKind::SandboxWoken)], move |record| {
-            record.state = State::Ready;
-            record.reason = Some(Reason::User);
-            record.message = message;
-            record.observed_at = Some(now);
-            record.services = ready.services;
-            record.reachability = Some(ready.reachability);
-            record.operation = None;
-        })
+        self.transition(
+            id,
+            work.mine(),
+            vec![self.turned(work, EventKind::SandboxWoken)],
+            move |record| {
+                record.state = State::Ready;
+                record.reason = Some(Reason::User);
+                record.message = message;
+                record.observed_at = Some(now);
+                record.services = ready.services;
+                record.reachability = Some(ready.reachability);
+                record.operation = None;
+            },
+        )
         .await?;
         failpoint::reached("wake.ready");
         Ok(())
@@ -140,10 +163,13 @@ impl SandboxManager {
         let limit = work.target.profile.ready_timeout.duration();
         reporter.announce(0, u32::from(self.owes(work.before).await));
         let until = Instant::now() + limit;
-        let ready = self.or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter)).await?;
+        let ready = self
+            .or_cancelled(id, cancel, work.extension.wake(work.target, limit, reporter))
+            .await?;
         failpoint::reached("wake.awake");
         let patch = async {
-            let passed = self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
+            let passed =
+                self.patch_pass(work.operation, work.before, false, cancel, reporter).await?;
             failpoint::reached("wake.patched");
             Ok(passed.record.applied_patches != work.before.applied_patches)
         };
@@ -156,7 +182,8 @@ impl SandboxManager {
     /// After a sleep or a wake that was refused: the record is what it was; the fault to tell.
     async fn turn_refused(&self, work: &Turn<'_>, fault: Fault) -> Fault {
         let dead = work.dead.clone();
-        let write = self.transition(&work.before.id, work.mine(), Vec::new(), |record| record.operation = dead);
+        let write = self
+            .transition(&work.before.id, work.mine(), Vec::new(), |record| record.operation = dead);
         write.await.err().unwrap_or(fault)
     }
 
@@ -174,7 +201,8 @@ impl SandboxManager {
             Code::Cancelled => fault.message.clone(),
             _ => format!("{verb} failed: {}", fault.message),
         });
-        let state = seen.as_ref().map_or_else(|| before.state.clone(), |seen| observed(before, seen));
+        let state =
+            seen.as_ref().map_or_else(|| before.state.clone(), |seen| observed(before, seen));
         let mut news = Vec::new();
         match &state {
             State::Lost => news.extend(lost_news(before)),
@@ -184,10 +212,16 @@ impl SandboxManager {
         }
         // `recover` looks again at what neither this nor the look has settled: over a dead one, where nobody could look, and after
         // a wake that left it in between.
-        let known = seen.as_ref().is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
+        let known = seen
+            .as_ref()
+            .is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
         let woken = work.operation.kind == OperationKind::Wake;
         let between = seen.as_ref().is_none_or(|seen| woken && seen.halfway);
-        let dead = work.dead.clone().or_else(|| between.then(|| running(work.operation))).filter(|_| !known);
+        let dead = work
+            .dead
+            .clone()
+            .or_else(|| between.then(|| running(work.operation)))
+            .filter(|_| !known);
         let write = self.transition(&before.id, work.mine(), news, move |record| {
             record.operation = dead;
             record.message = message;
@@ -254,7 +288,9 @@ fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
 /// Errors: the fault, which says of a cancelled one how that left the sandbox.
 fn as_seen(work: &Turn<'_>, fault: Fault, seen: Option<&Inspection>) -> Result<(), Fault> {
     // A patch that was cut off says so itself.
-    if fault.code != Code::Cancelled || CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped) {
+    if fault.code != Code::Cancelled
+        || CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped)
+    {
         return Err(fault);
     }
     let (id, verb) = (&work.before.id, &work.operation.kind);
@@ -263,11 +299,16 @@ fn as_seen(work: &Turn<'_>, fault: Fault, seen: Option<&Inspection>) -> Result<(
         Some(seen) if sleeps && seen.asleep => Ok(()),
         Some(seen) if seen.ready && sleeps || seen.asleep => {
             let state = if sleeps { "runs" } else { "sleeps" };
-            Err(CancelOutcome::Undone.fault(format!("sandbox {id}: {verb} was cancelled; it {state} as before")))
+            Err(CancelOutcome::Undone
+                .fault(format!("sandbox {id}: {verb} was cancelled; it {state} as before")))
         }
         _ => {
-            let message = format!("sandbox {id}: {verb} was cut off; some of its services may run and others not");
-            let hint = format!("`sandboxer get {id}` shows them; `sandboxer {verb} {id}` again does all of it");
+            let message = format!(
+                "sandbox {id}: {verb} was cut off; some of its services may run and others not"
+            );
+            let hint = format!(
+                "`sandboxer get {id}` shows them; `sandboxer {verb} {id}` again does all of it"
+            );
             Err(CancelOutcome::Stopped.fault(message).hint(hint))
         }
     }

@@ -21,7 +21,8 @@ impl SandboxManager {
         let shown = |record: &&SnapshotRecord| {
             query.all || record.kind == SnapshotKind::User && record.state != SnapshotState::Failed
         };
-        let view = |record| SnapshotView::of(record, &patches, sandboxes.iter().map(|s| &**s), &records);
+        let view =
+            |record| SnapshotView::of(record, &patches, sandboxes.iter().map(|s| &**s), &records);
         Ok(records.iter().filter(shown).map(|record| Arc::new(view(record))).collect())
     }
 
@@ -34,7 +35,8 @@ impl SandboxManager {
 
     async fn all_of_snapshots(
         &self,
-    ) -> Result<(Vec<SnapshotRecord>, Vec<crate::domain::Patch>, Vec<Arc<SandboxRecord>>), Fault> {
+    ) -> Result<(Vec<SnapshotRecord>, Vec<crate::domain::Patch>, Vec<Arc<SandboxRecord>>), Fault>
+    {
         let parts = &self.parts;
         tokio::try_join!(parts.snapshots.list(), parts.patches.list(), parts.sandboxes.list())
     }
@@ -45,18 +47,26 @@ impl SandboxManager {
     }
 
     /// The snapshot with exactly this id, at this revision.
-    pub(super) async fn exact_snapshot(&self, id: &str, revision: Option<u64>) -> Result<SnapshotRecord, Fault> {
+    pub(super) async fn exact_snapshot(
+        &self,
+        id: &str,
+        revision: Option<u64>,
+    ) -> Result<SnapshotRecord, Fault> {
         let record = self.find_snapshot(id).await?;
         if record.id.as_str() != id {
-            return Err(Fault::new(Code::NotFound, format!("there is no snapshot with the id {id}")));
+            return Err(Fault::new(
+                Code::NotFound,
+                format!("there is no snapshot with the id {id}"),
+            ));
         }
         match revision {
-            Some(seen) if seen != record.revision => {
-                Err(Fault::new(Code::Conflict, format!("snapshot {id} changed since it was looked at"))
-                    .hint("look again, then decide")
-                    .detail("expected", seen)
-                    .detail("current", serde_json::to_value(&record).unwrap_or_default()))
-            }
+            Some(seen) if seen != record.revision => Err(Fault::new(
+                Code::Conflict,
+                format!("snapshot {id} changed since it was looked at"),
+            )
+            .hint("look again, then decide")
+            .detail("expected", seen)
+            .detail("current", serde_json::to_value(&record).unwrap_or_default())),
             _ => Ok(record),
         }
     }
@@ -94,8 +104,9 @@ impl SandboxManager {
     ) -> Result<SnapshotRecord, Fault> {
         let settled = self.settle_snapshot(id).await?;
         let account = self.account_for(settled, Vec::new());
-        let change =
-            move |record: &mut SnapshotRecord, all: &[&SnapshotRecord]| change(record, all).map(|()| account(record));
+        let change = move |record: &mut SnapshotRecord, all: &[&SnapshotRecord]| {
+            change(record, all).map(|()| account(record))
+        };
         let record = self.parts.snapshots.update_among(id, expected, Box::new(change)).await?;
         self.append_pending_of(&record.pending).await;
         self.jobs.publish(Update::Snapshots);
@@ -103,7 +114,11 @@ impl SandboxManager {
     }
 
     /// Puts the events that a write causes onto the record, and takes those off that are in the log.
-    fn account_for(&self, settled: Vec<EventId>, news: Vec<News>) -> impl FnOnce(&mut SnapshotRecord) + Send + use<> {
+    fn account_for(
+        &self,
+        settled: Vec<EventId>,
+        news: Vec<News>,
+    ) -> impl FnOnce(&mut SnapshotRecord) + Send + use<> {
         let now = self.now();
         let actor = self.actor();
         move |record| {
@@ -131,9 +146,17 @@ impl SandboxManager {
     }
 
     /// A new operation of this process on a snapshot.
-    pub(super) fn new_snapshot_operation(&self, kind: OperationKind, snapshot: &SnapshotId) -> Operation {
+    pub(super) fn new_snapshot_operation(
+        &self,
+        kind: OperationKind,
+        snapshot: &SnapshotId,
+    ) -> Operation {
         let id = crate::domain::SandboxId::new(String::new());
-        Operation { sandbox_id: None, snapshot_id: Some(snapshot.clone()), ..self.new_operation(kind, &id) }
+        Operation {
+            sandbox_id: None,
+            snapshot_id: Some(snapshot.clone()),
+            ..self.new_operation(kind, &id)
+        }
     }
 
     /// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
@@ -145,11 +168,14 @@ impl SandboxManager {
         if let Some(error) = operation.error {
             return Err(Fault::from(*error));
         }
-        let snapshot = operation.snapshot_id.ok_or_else(|| Fault::internal("the operation has no snapshot"))?;
+        let snapshot = operation
+            .snapshot_id
+            .ok_or_else(|| Fault::internal("the operation has no snapshot"))?;
         if let Some(record) = self.parts.snapshots.get(&snapshot).await? {
             return Ok(record);
         }
-        let gone = self.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(&snapshot).cloned();
+        let gone =
+            self.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(&snapshot).cloned();
         gone.ok_or_else(|| Fault::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
     }
 }
@@ -170,7 +196,8 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
         return Ok(found);
     }
     let named = |record: &&SnapshotRecord| record.name.as_deref() == Some(reference);
-    let living = records.iter().rev().filter(|record| record.state != SnapshotState::Failed).find(named);
+    let living =
+        records.iter().rev().filter(|record| record.state != SnapshotState::Failed).find(named);
     if let Some(found) = living.or_else(|| records.iter().rev().find(named)) {
         return Ok(found);
     }
@@ -182,9 +209,12 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
         [] => Err(not_found(records, reference)),
         several => {
             let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Fault::new(Code::Conflict, format!("several snapshots begin with that: {}", ids.join(", ")))
-                .hint("write more of the id")
-                .detail("matches", ids))
+            Err(Fault::new(
+                Code::Conflict,
+                format!("several snapshots begin with that: {}", ids.join(", ")),
+            )
+            .hint("write more of the id")
+            .detail("matches", ids))
         }
     }
 }
@@ -192,7 +222,9 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
 fn not_found(records: &[SnapshotRecord], reference: &str) -> Fault {
     let shown: String = reference.chars().take(80).collect();
     let fault = Fault::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
-    let known = records.iter().flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
+    let known = records
+        .iter()
+        .flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
     match nearest(&shown, known) {
         Some(near) => fault.hint(format!("did you mean {near}?")),
         None => fault.hint("`sandboxer snapshots list` shows what there is"),

@@ -10,16 +10,18 @@ impl SandboxManager {
     pub(super) async fn ensure_own(&self) -> Result<(), Fault> {
         match self.parts.installation.standing().await? {
             Standing::Own => Ok(()),
-            standing => Err(Fault::new(Code::Conflict, format!("nothing was removed: {}", words(&standing)))
-                .hint(CLAIM)
-                .detail("standing", if standing == Standing::Copied { "copied" } else { "behind" })),
+            standing => Err(Fault::new(
+                Code::Conflict,
+                format!("nothing was removed: {}", words(&standing)),
+            )
+            .hint(CLAIM)
+            .detail("standing", if standing == Standing::Copied { "copied" } else { "behind" })),
         }
     }
 }
 
 /// How to make a copy one's own.
-pub(super) const CLAIM: &str =
-    "if the original is not used any more, `sandboxer doctor --claim` makes this data directory the one that counts";
+pub(super) const CLAIM: &str = "if the original is not used any more, `sandboxer doctor --claim` makes this data directory the one that counts";
 
 /// A sentence on a directory's standing.
 pub(super) fn words(standing: &Standing) -> String {

@@ -37,7 +37,11 @@ impl From<Fault> for Kept {
 
 impl SandboxManager {
     /// Looks at every host that has or may have something of a snapshot: what is given up, if `by_force` says so.
-    pub(super) async fn survey(&self, record: &SnapshotRecord, by_force: bool) -> Result<Vec<GivenUp>, Kept> {
+    pub(super) async fn survey(
+        &self,
+        record: &SnapshotRecord,
+        by_force: bool,
+    ) -> Result<Vec<GivenUp>, Kept> {
         let extension = self.extension(&record.extension)?;
         let Some(archives) = extension.archives() else { return Ok(Vec::new()) };
         let (mut given_up, mut unlike, mut kept, mut whole) = (Vec::new(), Vec::new(), None, false);
@@ -50,7 +54,11 @@ impl SandboxManager {
             match archives.look(&place).await {
                 Ok(seen) if is_sealed(&seen, &facts_on(record, host)) => whole = true,
                 Ok(seen) => unlike.push((host.clone(), not_whole(record, host, seen.bytes))),
-                Err(error) if by_force && (self.is_vanished(host, &error) || error.fault.code == Code::HostChanged) => {
+                Err(error)
+                    if by_force
+                        && (self.is_vanished(host, &error)
+                            || error.fault.code == Code::HostChanged) =>
+                {
                     given_up.push(GivenUp { host: host.clone(), path: place.path });
                 }
                 Err(error) => {
@@ -66,7 +74,8 @@ impl SandboxManager {
 
     /// Whether a host does not answer and is in no configuration: then nobody says that it will be back.
     pub(super) fn is_vanished(&self, host: &HostName, error: &ExtensionError) -> bool {
-        matches!(error.fault.code, Code::HostUnreachable | Code::Timeout) && self.parts.transports.spec(host).is_none()
+        matches!(error.fault.code, Code::HostUnreachable | Code::Timeout)
+            && self.parts.transports.spec(host).is_none()
     }
 
     fn way_out(&self, record: &SnapshotRecord, host: &HostName, fault: Fault) -> Fault {
@@ -78,7 +87,9 @@ impl SandboxManager {
                  configuration: then {forced}"
             ),
             (Code::HostUnreachable | Code::Timeout, None) => {
-                format!("nothing was removed; {host} is not configured: if it never will be back, {forced}")
+                format!(
+                    "nothing was removed; {host} is not configured: if it never will be back, {forced}"
+                )
             }
             _ => "nothing was removed".to_owned(),
         };
@@ -121,7 +132,8 @@ impl SandboxManager {
     pub(super) async fn put_back_snapshot(&self, before: &SnapshotRecord) -> Result<(), Fault> {
         let SnapshotRecord { id, state, name, message, operation, .. } = before.clone();
         self.free_snapshot(&id, move |record| {
-            (record.state, record.name, record.message, record.operation) = (state, name, message, operation);
+            (record.state, record.name, record.message, record.operation) =
+                (state, name, message, operation);
         })
         .await
         .map(|_| ())
@@ -135,5 +147,6 @@ pub(super) fn in_words(given_up: &[GivenUp]) -> Option<String> {
         None => format!("whatever is there of it on {}", gone.host),
     });
     let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| format!("given up, and not looked at: {} stays there", words.join(", ")))
+    (!words.is_empty())
+        .then(|| format!("given up, and not looked at: {} stays there", words.join(", ")))
 }

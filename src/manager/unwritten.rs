@@ -13,9 +13,16 @@ pub(super) fn unwritten(id: &SandboxId, fault: Fault) -> Fault {
 }
 
 /// The end of a create that could not be written down either: what became of it, and who brings its record in order.
-pub(super) fn end_unwritten(id: &SandboxId, mut fault: Fault, left: &str, unwritten: &Fault) -> Fault {
-    let causes: Vec<String> = std::iter::once(unwritten.message.clone()).chain(unwritten.causes()).collect();
-    fault.message = format!("sandbox {id} failed, and that could not be written down: {}", fault.message);
+pub(super) fn end_unwritten(
+    id: &SandboxId,
+    mut fault: Fault,
+    left: &str,
+    unwritten: &Fault,
+) -> Fault {
+    let causes: Vec<String> =
+        std::iter::once(unwritten.message.clone()).chain(unwritten.causes()).collect();
+    fault.message =
+        format!("sandbox {id} failed, and that could not be written down: {}", fault.message);
     fault
         .hint(format!(
             "{left}; mend what the cause says, such as a full disk: then `sandboxer recover` brings its record in order"
@@ -27,7 +34,8 @@ pub(super) fn end_unwritten(id: &SandboxId, mut fault: Fault, left: &str, unwrit
 /// Remains of a failed create on its host, in a sentence.
 pub(super) fn left_words(report: Option<&TeardownReport>, kept: bool) -> String {
     let left = report.map(|report| report.leftovers.as_slice()).unwrap_or_default();
-    let left: Vec<String> = left.iter().map(|resource| format!("{} {}", resource.kind, resource.id)).collect();
+    let left: Vec<String> =
+        left.iter().map(|resource| format!("{} {}", resource.kind, resource.id)).collect();
     match left.as_slice() {
         _ if kept => "it was kept on its host".to_owned(),
         [] => "nothing of it is left on its host".to_owned(),

@@ -47,13 +47,22 @@ pub struct Catalogue {
 impl Catalogue {
     /// Reads the built-in files and the operator's directories; a directory that is missing is empty. `available`
     /// are the ids of the extensions that this build implements. Never fails: what is wrong is on its entry.
-    pub fn load(profiles_dir: Option<&Path>, extensions_dir: Option<&Path>, available: &BTreeSet<&str>) -> Self {
-        let extensions = merge::merge(builtin::manifests(), files::read_dir::<ExtensionManifest>(extensions_dir));
+    pub fn load(
+        profiles_dir: Option<&Path>,
+        extensions_dir: Option<&Path>,
+        available: &BTreeSet<&str>,
+    ) -> Self {
+        let extensions = merge::merge(
+            builtin::manifests(),
+            files::read_dir::<ExtensionManifest>(extensions_dir),
+        );
         let profiles = merge::merge(builtin::profiles(), files::read_dir::<Profile>(profiles_dir));
         let available = available.iter().map(|id| (*id).to_owned()).collect();
         let mut catalogue = Self { available, ..Self::default() };
-        catalogue.extensions = extensions.into_iter().map(|found| catalogue.manifest_entry(found)).collect();
-        catalogue.profiles = profiles.into_iter().map(|found| catalogue.profile_entry(found)).collect();
+        catalogue.extensions =
+            extensions.into_iter().map(|found| catalogue.manifest_entry(found)).collect();
+        catalogue.profiles =
+            profiles.into_iter().map(|found| catalogue.profile_entry(found)).collect();
         catalogue
     }
 
@@ -111,11 +120,19 @@ impl Catalogue {
         if manifest {
             let entry = self.manifest_entry(Found::operator(path, &document));
             let problems = problems_of(&entry, &self.extensions, path);
-            if problems.is_empty() { Ok(Validated::Manifest(Box::new(entry))) } else { Err(problems) }
+            if problems.is_empty() {
+                Ok(Validated::Manifest(Box::new(entry)))
+            } else {
+                Err(problems)
+            }
         } else {
             let entry = self.profile_entry(Found::operator(path, &document));
             let problems = problems_of(&entry, &self.profiles, path);
-            if problems.is_empty() { Ok(Validated::Profile(Box::new(entry))) } else { Err(problems) }
+            if problems.is_empty() {
+                Ok(Validated::Profile(Box::new(entry)))
+            } else {
+                Err(problems)
+            }
         }
     }
 
@@ -123,9 +140,10 @@ impl Catalogue {
     fn manifest_entry(&self, found: Found<ExtensionManifest>) -> ManifestEntry {
         let reason = found.definition.as_ref().and_then(|manifest| match manifest.kind {
             ExtensionKind::Builtin if self.available.contains(manifest.id.as_str()) => None,
-            ExtensionKind::Process => {
-                Some(format!("{} is a process extension, which this build cannot run yet", manifest.id))
-            }
+            ExtensionKind::Process => Some(format!(
+                "{} is a process extension, which this build cannot run yet",
+                manifest.id
+            )),
             _ => Some(format!("{} is not part of this build", manifest.id)),
         });
         found.entry(reason)
@@ -151,17 +169,24 @@ impl Catalogue {
     }
 
     /// The extension that a profile uses.
-    fn used(&self, used: &ExtensionUse<'_>) -> Result<(&ManifestEntry, &ExtensionManifest), FieldProblem> {
+    fn used(
+        &self,
+        used: &ExtensionUse<'_>,
+    ) -> Result<(&ManifestEntry, &ExtensionManifest), FieldProblem> {
         let id = used.extension.as_str();
         let Some(entry) = self.extensions.iter().find(|entry| entry.id == id) else {
             let near = nearest(id, self.extensions.iter().map(|entry| entry.id.as_str()));
-            let mut problem = FieldProblem::new(&used.path, format!("there is no extension {}", shown(id)));
+            let mut problem =
+                FieldProblem::new(&used.path, format!("there is no extension {}", shown(id)));
             problem.suggestion = near.map(str::to_owned);
             return Err(problem);
         };
         entry.definition.as_ref().map(|manifest| (entry, manifest)).ok_or_else(|| {
             let first = entry.problems.first().map(ToString::to_string).unwrap_or_default();
-            FieldProblem::new(&used.path, format!("the manifest of {} is broken: {first}", shown(id)))
+            FieldProblem::new(
+                &used.path,
+                format!("the manifest of {} is broken: {first}", shown(id)),
+            )
         })
     }
 }
@@ -180,25 +205,34 @@ fn problems_of<T>(alone: &Entry<T>, listed: &[Entry<T>], path: &Path) -> Vec<Par
 }
 
 /// One entry by id, the prefix optional.
-fn find<'e, T>(entries: &'e [Entry<T>], noun: &str, prefix: &str, id: &str) -> Result<&'e Entry<T>, Fault> {
+fn find<'e, T>(
+    entries: &'e [Entry<T>],
+    noun: &str,
+    prefix: &str,
+    id: &str,
+) -> Result<&'e Entry<T>, Fault> {
     let whole = format!("{prefix}{id}");
     let by_id = |wanted: &str| entries.iter().find(|entry| entry.id == wanted);
     // A file so broken that its id cannot be read is meant by its name.
     let by_file = || {
         let bare = id.strip_prefix(prefix).unwrap_or(id);
         let mut broken = entries.iter().filter(|entry| !entry.problems.is_empty());
-        broken.find(|entry| entry.id.strip_suffix(".yaml").is_some_and(|stem| stem == bare || stem == id))
+        broken.find(|entry| {
+            entry.id.strip_suffix(".yaml").is_some_and(|stem| stem == bare || stem == id)
+        })
     };
     let entry = by_id(id).or_else(|| by_id(&whole)).or_else(by_file);
     if let Some(entry) = entry {
         entry.definition()?;
         return Ok(entry);
     }
-    let fault = Fault::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", id);
+    let fault =
+        Fault::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", id);
     let ids = || entries.iter().map(|entry| entry.id.as_str());
     let bare = ids().filter_map(|id| id.strip_prefix(prefix));
-    let near =
-        nearest(id, ids()).map(str::to_owned).or_else(|| nearest(id, bare).map(|near| format!("{prefix}{near}")));
+    let near = nearest(id, ids())
+        .map(str::to_owned)
+        .or_else(|| nearest(id, bare).map(|near| format!("{prefix}{near}")));
     Err(match near {
         Some(near) => fault.hint(format!("did you mean {near}?")),
         None => fault.hint(format!("sandboxer {noun}s list")),
@@ -208,7 +242,9 @@ fn find<'e, T>(entries: &'e [Entry<T>], noun: &str, prefix: &str, id: &str) -> R
 impl Recipe for Profile {
     const PREFIX: &'static str = "profile.";
 
-    fn from_document(document: &crate::domain::recipe_yaml::Document) -> Result<Self, Vec<ParseProblem>> {
+    fn from_document(
+        document: &crate::domain::recipe_yaml::Document,
+    ) -> Result<Self, Vec<ParseProblem>> {
         Self::from_document(document)
     }
 
@@ -220,7 +256,9 @@ impl Recipe for Profile {
 impl Recipe for ExtensionManifest {
     const PREFIX: &'static str = "ext.";
 
-    fn from_document(document: &crate::domain::recipe_yaml::Document) -> Result<Self, Vec<ParseProblem>> {
+    fn from_document(
+        document: &crate::domain::recipe_yaml::Document,
+    ) -> Result<Self, Vec<ParseProblem>> {
         Self::from_document(document)
     }
 

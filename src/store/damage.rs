@@ -18,13 +18,17 @@ impl Place {
     pub(super) fn of(bytes: &[u8], offset: usize) -> Self {
         let before = &bytes[..offset.min(bytes.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        Self { line: before.split(|byte| *byte == b'\n').count(), column: before.len() - line_start + 1 }
+        Self {
+            line: before.split(|byte| *byte == b'\n').count(),
+            column: before.len() - line_start + 1,
+        }
     }
 
     /// The place a JSON error is at; a value may begin somewhere in a larger file.
     pub(super) fn of_json(error: &serde_json::Error, start: Self) -> Self {
         let line = error.line().max(1);
-        let column = if line == 1 { start.column + error.column().max(1) - 1 } else { error.column() };
+        let column =
+            if line == 1 { start.column + error.column().max(1) - 1 } else { error.column() };
         Self { line: start.line + line - 1, column }
     }
 }
@@ -39,7 +43,12 @@ pub(super) fn words(error: &serde_json::Error) -> String {
 pub(super) const START: Place = Place { line: 1, column: 1 };
 
 /// `store_corrupt`: cannot be parsed. `what` says which part, such as `record 3 (a1b2c3d4)`.
-pub(super) fn corrupt(path: &Path, what: &str, place: Place, why: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
+pub(super) fn corrupt(
+    path: &Path,
+    what: &str,
+    place: Place,
+    why: impl Into<Box<dyn Error + Send + Sync>>,
+) -> Fault {
     let fault = Fault::new(
         Code::StoreCorrupt,
         format!(
@@ -54,7 +63,10 @@ pub(super) fn corrupt(path: &Path, what: &str, place: Place, why: impl Into<Box<
 
 /// `store_corrupt`: the file is gone and its backup is not. No write of ours leaves that behind.
 pub(super) fn missing(path: &Path) -> Fault {
-    let fault = Fault::new(Code::StoreCorrupt, format!("{} is missing, but its backup is there", path.display()));
+    let fault = Fault::new(
+        Code::StoreCorrupt,
+        format!("{} is missing, but its backup is there", path.display()),
+    );
     with_way_out(fault, path)
 }
 

@@ -36,7 +36,13 @@ pub(super) struct Content<R> {
 
 impl<R: Record> Content<R> {
     fn empty(path: &Path) -> Self {
-        Self { path: path.to_owned(), stamp: None, revision: 0, extra: Vec::new(), entries: Vec::new() }
+        Self {
+            path: path.to_owned(),
+            stamp: None,
+            revision: 0,
+            extra: Vec::new(),
+            entries: Vec::new(),
+        }
     }
 
     /// All records. A list that left one out would make what it has on a host look like nobody's.
@@ -46,7 +52,8 @@ impl<R: Record> Content<R> {
 
     /// The record with this key and where it is.
     pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &Arc<R>)>, Fault> {
-        let Some(index) = self.entries.iter().position(|entry| entry.key().as_deref() == Some(key)) else {
+        let Some(index) = self.entries.iter().position(|entry| entry.key().as_deref() == Some(key))
+        else {
             return Ok(None);
         };
         Ok(Some((index, self.meaning(&self.entries[index])?)))
@@ -55,13 +62,16 @@ impl<R: Record> Content<R> {
     /// What a record means. Errors: `store_corrupt`, with its number, its key and the place.
     pub(super) fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a Arc<R>, Fault> {
         entry.read().map_err(|broken| {
-            let number =
-                1 + self.entries.iter().position(|one| std::ptr::eq(Arc::as_ptr(one), entry)).unwrap_or_default();
+            let number = 1 + self
+                .entries
+                .iter()
+                .position(|one| std::ptr::eq(Arc::as_ptr(one), entry))
+                .unwrap_or_default();
             let key = entry.key();
             let name = key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
             let what = format!("record {number}{name}");
-            let fault =
-                damage::corrupt(&self.path, &what, entry.place_of(broken), broken.why()).detail("record", number);
+            let fault = damage::corrupt(&self.path, &what, entry.place_of(broken), broken.why())
+                .detail("record", number);
             match key {
                 Some(key) => fault.detail("id", key.as_ref()),
                 None => fault,
@@ -71,9 +81,15 @@ impl<R: Record> Content<R> {
 
     /// Takes a file's text apart: is it whole, and where are its records? What they mean is found out when somebody
     /// asks; for those whose text did not change since `before` it is known already.
-    fn parse(path: &Path, text: String, stamp: Stamp, before: Option<&Self>) -> Result<Self, Fault> {
+    fn parse(
+        path: &Path,
+        text: String,
+        stamp: Stamp,
+        before: Option<&Self>,
+    ) -> Result<Self, Fault> {
         let text = Arc::new(text);
-        let shape: Shape<'_> = serde_json::from_str(&text).map_err(|error| misfit(path, &text, &error))?;
+        let shape: Shape<'_> =
+            serde_json::from_str(&text).map_err(|error| misfit(path, &text, &error))?;
         let entries = shape.records.iter().enumerate().map(|(index, raw)| {
             let begin = offset_in(&text, raw);
             let piece = JsonText::within(&text, begin..begin + raw.get().len());
@@ -82,7 +98,13 @@ impl<R: Record> Content<R> {
         });
         let entries = entries.collect();
         let extra = shape.extra.into_iter().map(|(key, raw)| (key, raw.to_owned())).collect();
-        let content = Self { path: path.to_owned(), stamp: Some(stamp), revision: shape.revision, extra, entries };
+        let content = Self {
+            path: path.to_owned(),
+            stamp: Some(stamp),
+            revision: shape.revision,
+            extra,
+            entries,
+        };
         content.refuse_twins()?;
         Ok(content)
     }
@@ -96,7 +118,9 @@ impl<R: Record> Content<R> {
             if !seen.insert(key) {
                 let why = "another record has the same id";
                 let what = format!("record {} ({id})", index + 1);
-                return Err(damage::corrupt(&self.path, &what, entry.begins(), why).detail("id", id));
+                return Err(
+                    damage::corrupt(&self.path, &what, entry.begins(), why).detail("id", id)
+                );
             }
         }
         Ok(())
@@ -107,7 +131,9 @@ impl<R: Record> Content<R> {
         let size: usize = self.entries.iter().map(|entry| entry.text().len() + 2).sum();
         let mut out = Vec::with_capacity(size + 128);
         // The revision stands within the first bytes: a reader's stamp of the file relies on it.
-        out.extend_from_slice(format!("{{\"schema\":{SCHEMA},\"revision\":{},", self.revision).as_bytes());
+        out.extend_from_slice(
+            format!("{{\"schema\":{SCHEMA},\"revision\":{},", self.revision).as_bytes(),
+        );
         for (key, raw) in &self.extra {
             serde_json::to_writer(&mut out, key).map_err(unfit)?;
             out.push(b':');
@@ -187,7 +213,11 @@ impl<R: Record> Document<R> {
     }
 
     /// Writes these records in place of what was read, and ends the turn. Runs to its end once begun.
-    pub(super) async fn commit(&self, writing: Writing<R>, entries: Vec<Arc<Entry<R>>>) -> Result<(), Fault> {
+    pub(super) async fn commit(
+        &self,
+        writing: Writing<R>,
+        entries: Vec<Arc<Entry<R>>>,
+    ) -> Result<(), Fault> {
         self.commit_after(writing, entries, || Ok(())).await
     }
 
@@ -257,8 +287,9 @@ fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R
 
 /// A file's bytes as text, or `store_corrupt` with the place of the first byte that is none.
 pub(super) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Fault> {
-    std::str::from_utf8(bytes)
-        .map_err(|error| damage::corrupt(path, "its text", Place::of(bytes, error.valid_up_to()), error))
+    std::str::from_utf8(bytes).map_err(|error| {
+        damage::corrupt(path, "its text", Place::of(bytes, error.valid_up_to()), error)
+    })
 }
 
 fn offset_in(text: &str, raw: &RawValue) -> usize {
@@ -312,7 +343,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Shape<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape<'a>, A::Error> {
-                let (mut schema, mut revision, mut records, mut extra) = (None, None, None, Vec::new());
+                let (mut schema, mut revision, mut records, mut extra) =
+                    (None, None, None, Vec::new());
                 while let Some(key) = map.next_key::<String>()? {
                     let twice = match key.as_str() {
                         "schema" => schema.replace(map.next_value::<u64>()?).is_some(),
@@ -324,7 +356,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Shape<'a> {
                         }
                     };
                     if twice {
-                        return Err(de::Error::custom(format_args!("the key `{key}` is there twice")));
+                        return Err(de::Error::custom(format_args!(
+                            "the key `{key}` is there twice"
+                        )));
                     }
                 }
                 if schema.ok_or_else(|| de::Error::missing_field("schema"))? != SCHEMA {

@@ -34,7 +34,9 @@ impl Broken {
 impl<R: Record> Entry<R> {
     /// A record of a file, whole JSON. What `same` said of the same text is not found out again.
     pub(super) fn found(text: JsonText, same: Option<&Self>) -> Self {
-        let known = same.filter(|same| same.text.as_str() == text.as_str()).and_then(|same| same.read.get());
+        let known = same
+            .filter(|same| same.text.as_str() == text.as_str())
+            .and_then(|same| same.read.get());
         let read = match known {
             Some(Ok(record)) => OnceLock::from(Ok(Arc::clone(record))),
             _ => OnceLock::new(),
@@ -53,12 +55,17 @@ impl<R: Record> Entry<R> {
             let known = serde_json::to_value(&**known).map_err(unfit)?;
             value = merge_unknown(&raw, &known, value);
         }
-        Ok(Self { text: JsonText::of(&value).map_err(unfit)?, read: OnceLock::from(Ok(Arc::new(record))) })
+        Ok(Self {
+            text: JsonText::of(&value).map_err(unfit)?,
+            read: OnceLock::from(Ok(Arc::new(record))),
+        })
     }
 
     /// What it means, for as long as the entry lives.
     pub(super) fn read(&self) -> Result<&Arc<R>, &Broken> {
-        self.read.get_or_init(|| serde_json::from_str(self.text()).map(Arc::new).map_err(Broken)).as_ref()
+        self.read
+            .get_or_init(|| serde_json::from_str(self.text()).map(Arc::new).map_err(Broken))
+            .as_ref()
     }
 
     /// What it means, for one look: nothing of it stays in memory. `None` if this version cannot read it.

@@ -90,8 +90,14 @@ impl Log {
         appended
     }
 
-    fn append_to(&self, window: &mut Window, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault> {
-        let Some(oldest) = events.iter().map(|event| event.time).min() else { return Ok(Vec::new()) };
+    fn append_to(
+        &self,
+        window: &mut Window,
+        events: Vec<PendingEvent>,
+    ) -> Result<Vec<Event>, Fault> {
+        let Some(oldest) = events.iter().map(|event| event.time).min() else {
+            return Ok(Vec::new());
+        };
         let path = self.segments.newest();
         let failed = |error| io_fault("write", path, error);
         self.dir.prepare(None)?;
@@ -128,9 +134,13 @@ impl Log {
             sync_folder(path.parent().unwrap_or(path)).map_err(failed)?;
         }
         window.written_up_to(&file).map_err(failed)?;
-        let of: HashMap<&SandboxId, u64> =
-            numbered.iter().filter_map(|event| event.sandbox_id.as_ref().zip(event.sandbox_seq)).collect();
-        if let Err(error) = numbers.put(window.last_seq(), of.iter().map(|(sandbox, number)| (*sandbox, number))) {
+        let of: HashMap<&SandboxId, u64> = numbered
+            .iter()
+            .filter_map(|event| event.sandbox_id.as_ref().zip(event.sandbox_seq))
+            .collect();
+        if let Err(error) =
+            numbers.put(window.last_seq(), of.iter().map(|(sandbox, number)| (*sandbox, number)))
+        {
             // The log has them too: the next writer goes on behind these.
             tracing::warn!(%error, "the last numbers of events were not written down");
         }
@@ -179,7 +189,8 @@ impl Log {
     fn remember(&self, segments: &[Segment], last: Option<u64>) {
         let newest = segments.first().filter(|segment| segment.is_newest);
         let mark = newest.map(|segment| Mark { inode: segment.inode, len: segment.len });
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = mark.map(|mark| (mark, last.unwrap_or(0)));
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
+            mark.map(|mark| (mark, last.unwrap_or(0)));
     }
 
     fn last_seq(&self) -> Result<u64, Fault> {
@@ -202,7 +213,8 @@ impl Log {
     fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
         let mut found = Vec::new();
         // No event passes: only whether it can be read counts.
-        let none = EventFilter { since: Some(Time::new(jiff::Timestamp::MAX)), ..EventFilter::default() };
+        let none =
+            EventFilter { since: Some(Time::new(jiff::Timestamp::MAX)), ..EventFilter::default() };
         for segment in self.segments.open()?.iter().rev() {
             let file = segment.path.display().to_string();
             let lines = read_segment(segment, &none, &mut Vec::new())
@@ -231,8 +243,8 @@ impl Log {
             {
                 continue;
             }
-            let lines =
-                read_segment(segment, filter, &mut events).map_err(|error| io_fault("read", &segment.path, error))?;
+            let lines = read_segment(segment, filter, &mut events)
+                .map_err(|error| io_fault("read", &segment.path, error))?;
             if !lines.is_empty() {
                 tracing::warn!(file = %segment.path.display(), ?lines, "passed over lines that cannot be read");
             }
@@ -257,8 +269,9 @@ fn number(
         });
         let event = event.numbered(seq, sandbox_seq);
         if known.is_none() {
-            serde_json::to_writer(&mut lines, &event)
-                .map_err(|error| Fault::internal("an event cannot be written as JSON").because(error))?;
+            serde_json::to_writer(&mut lines, &event).map_err(|error| {
+                Fault::internal("an event cannot be written as JSON").because(error)
+            })?;
             lines.push(b'\n');
             window.note(Head {
                 seq,
@@ -274,7 +287,11 @@ fn number(
 }
 
 /// Adds a file's events that pass; which lines cannot be read.
-fn read_segment(segment: &Segment, filter: &EventFilter, events: &mut Vec<Event>) -> io::Result<Vec<u64>> {
+fn read_segment(
+    segment: &Segment,
+    filter: &EventFilter,
+    events: &mut Vec<Event>,
+) -> io::Result<Vec<u64>> {
     let mut reader = BufReader::with_capacity(256 * 1024, FromStart { segment, at: 0 });
     let mut line = Vec::new();
     let mut unreadable = Vec::new();
@@ -314,7 +331,8 @@ struct FromStart<'a> {
 
 impl io::Read for FromStart<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.segment.len - self.at).unwrap_or(usize::MAX).min(buffer.len());
+        let left =
+            usize::try_from(self.segment.len - self.at).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.segment.file.read_at(&mut buffer[..left], self.at)?;
         self.at += read as u64;
         Ok(read)

@@ -73,7 +73,10 @@ impl Numbers {
 
     /// The file, read to its end. A pipe in its place is not waited for.
     fn usable(&mut self) -> io::Result<File> {
-        let file = open_private_as(&self.path, OpenOptions::new().read(true).write(true).custom_flags(no_wait()))?;
+        let file = open_private_as(
+            &self.path,
+            OpenOptions::new().read(true).write(true).custom_flags(no_wait()),
+        )?;
         let found = file.metadata()?;
         if !found.is_file() || found.len() > LARGEST {
             return Err(io::Error::other("it is no file of numbers; move it away"));
@@ -92,7 +95,8 @@ impl Numbers {
         let whole = found.len() - found.len() % LINE;
         let mut text = vec![0; usize::try_from(whole - self.read).unwrap_or_default()];
         file.read_exact_at(&mut text, self.read)?;
-        for (line, at) in text.chunks_exact(LINE as usize).zip((self.read..).step_by(LINE as usize)) {
+        for (line, at) in text.chunks_exact(LINE as usize).zip((self.read..).step_by(LINE as usize))
+        {
             let key = std::str::from_utf8(&line[..KEY]).unwrap_or_default().trim_end();
             if !key.is_empty() {
                 self.lines.insert(key.to_owned(), at);
@@ -117,13 +121,18 @@ impl OpenNumbers<'_> {
     fn get(&self, key: &str) -> u64 {
         let Some(at) = self.numbers.lines.get(key) else { return 0 };
         let mut number = [0; NUMBER];
-        let read = self.file.as_ref().map(|file| file.read_exact_at(&mut number, at + KEY as u64 + 1));
+        let read =
+            self.file.as_ref().map(|file| file.read_exact_at(&mut number, at + KEY as u64 + 1));
         let text = read.and_then(Result::ok).and_then(|()| std::str::from_utf8(&number).ok());
         text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Writes the last numbers down.
-    pub(super) fn put<'a>(&mut self, last: u64, of: impl Iterator<Item = (&'a SandboxId, &'a u64)>) -> io::Result<()> {
+    pub(super) fn put<'a>(
+        &mut self,
+        last: u64,
+        of: impl Iterator<Item = (&'a SandboxId, &'a u64)>,
+    ) -> io::Result<()> {
         self.set(ALL, last)?;
         for (sandbox, number) in of {
             self.set(sandbox.as_str(), *number)?;

@@ -82,8 +82,11 @@ impl Window {
     ///
     /// Only what is older than any new event may be: else each append would have to read it again.
     pub(super) fn trim(&mut self) {
-        let Some(old) = self.order.back().map(|(_, time)| time.minus_seconds(CLOCK_SLACK_S)) else { return };
-        while self.order.len() > AT_MOST && self.order.front().is_some_and(|(_, time)| *time < old) {
+        let Some(old) = self.order.back().map(|(_, time)| time.minus_seconds(CLOCK_SLACK_S)) else {
+            return;
+        };
+        while self.order.len() > AT_MOST && self.order.front().is_some_and(|(_, time)| *time < old)
+        {
             if let Some((id, time)) = self.order.pop_front() {
                 self.numbers.remove(&id);
                 self.reach = match self.reach {
@@ -114,11 +117,14 @@ impl Window {
             Reach::All => true,
         };
         let opened = segments.open()?;
-        if let Some(newest) = opened.first().filter(|newest| newest.inode == self.inode && newest.len >= self.read)
+        if let Some(newest) =
+            opened.first().filter(|newest| newest.inode == self.inode && newest.len >= self.read)
             && reaches
         {
             let mut heads = Vec::new();
-            self.read = newest.lines_after(self.read, |line| heads.extend(serde_json::from_slice::<Head>(line)))?;
+            self.read = newest.lines_after(self.read, |line| {
+                heads.extend(serde_json::from_slice::<Head>(line))
+            })?;
             for head in heads {
                 self.note(head);
             }

@@ -20,7 +20,8 @@ impl DataDir {
     /// Looks at the directory without making it.
     pub(super) fn open(path: &Path) -> Result<Self, Fault> {
         // Absolute: a later change of the working directory must not move the data.
-        let path = std::path::absolute(path).map_err(|error| io_fault("use the data directory", path, error))?;
+        let path = std::path::absolute(path)
+            .map_err(|error| io_fault("use the data directory", path, error))?;
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Ok(Self(path)),
             Ok(_) => Err(unusable(format!("the data directory {} is a file", path.display()))
@@ -28,10 +29,13 @@ impl DataDir {
                 .detail("path", path.display().to_string())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if fs::symlink_metadata(&path).is_ok() {
-                    return Err(unusable(format!("the data directory {} is a link to nothing", path.display()))
-                        .hint("make the directory it points to, or choose another with --data-dir")
-                        .detail("path", path.display().to_string())
-                        .because(error));
+                    return Err(unusable(format!(
+                        "the data directory {} is a link to nothing",
+                        path.display()
+                    ))
+                    .hint("make the directory it points to, or choose another with --data-dir")
+                    .detail("path", path.display().to_string())
+                    .because(error));
                 }
                 Ok(Self(path))
             }
@@ -47,7 +51,8 @@ impl DataDir {
     /// Makes it (and the folder in it) if it is absent; refuses to write into another user's.
     pub(super) fn prepare(&self, folder: Option<&str>) -> Result<(), Fault> {
         make_private(&self.0)?;
-        let found = fs::metadata(&self.0).map_err(|error| io_fault("look at the data directory", &self.0, error))?;
+        let found = fs::metadata(&self.0)
+            .map_err(|error| io_fault("look at the data directory", &self.0, error))?;
         let me = rustix::process::geteuid().as_raw();
         if found.uid() != me {
             // Also for root: files of root in a user's directory would lock that user out of their own records.
@@ -69,7 +74,8 @@ impl DataDir {
     /// for more than this, and keeps its mode.
     fn tighten(&self, mode: u32) {
         let Ok(entries) = fs::read_dir(&self.0) else { return };
-        let (ours, others): (Vec<_>, Vec<_>) = entries.flatten().partition(|entry| is_ours(&entry.file_name()));
+        let (ours, others): (Vec<_>, Vec<_>) =
+            entries.flatten().partition(|entry| is_ours(&entry.file_name()));
         for entry in ours {
             // Not through links: what they lead to is elsewhere.
             let Ok(found) = entry.metadata() else { continue };
@@ -143,11 +149,12 @@ fn make_private(path: &Path) -> Result<(), Fault> {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(unusable(format!("{} is a file, and sandboxer needs a directory there", path.display()))
-                .hint("move it away, or choose another directory with --data-dir")
-                .detail("path", path.display().to_string()))
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(unusable(format!(
+            "{} is a file, and sandboxer needs a directory there",
+            path.display()
+        ))
+        .hint("move it away, or choose another directory with --data-dir")
+        .detail("path", path.display().to_string())),
         Err(error) => Err(failed(error)),
     }
 }
@@ -170,7 +177,9 @@ pub(super) fn open_private_as(path: &Path, options: &OpenOptions) -> io::Result<
             file.set_permissions(Permissions::from_mode(0o600))?;
             Ok(file)
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options().create(true).open(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            options().create(true).open(path)
+        }
         Err(error) => Err(error),
     }
 }
@@ -193,7 +202,12 @@ impl Stamp {
         let mut kept = [0; 64];
         let len = head.len().min(kept.len());
         kept[..len].copy_from_slice(&head[..len]);
-        Ok(Self { inode: found.ino(), len: found.len(), modified: found.modified().ok(), head: kept })
+        Ok(Self {
+            inode: found.ino(),
+            len: found.len(),
+            modified: found.modified().ok(),
+            head: kept,
+        })
     }
 }
 
@@ -245,14 +259,20 @@ fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> PathBuf {
 /// the name, and the backup is a second name of the old one, never a move of it.
 pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Fault> {
     let stamp = replace_for_now(path, content, keep_backup)?;
-    sync_folder(path.parent().unwrap_or_else(|| Path::new("/"))).map_err(|error| io_fault("write", path, error))?;
+    sync_folder(path.parent().unwrap_or_else(|| Path::new("/")))
+        .map_err(|error| io_fault("write", path, error))?;
     Ok(stamp)
 }
 
 /// As [`replace`], but after a power cut the version before may be back: whole, and with its backup.
-pub(super) fn replace_for_now(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Fault> {
+pub(super) fn replace_for_now(
+    path: &Path,
+    content: &[u8],
+    keep_backup: bool,
+) -> Result<Stamp, Fault> {
     let folder = path.parent().unwrap_or_else(|| Path::new("/"));
-    or_from_reserve(folder, || put(path, folder, content, keep_backup)).map_err(|error| io_fault("write", path, error))
+    or_from_reserve(folder, || put(path, folder, content, keep_backup))
+        .map_err(|error| io_fault("write", path, error))
 }
 
 fn put(path: &Path, folder: &Path, content: &[u8], keep_backup: bool) -> io::Result<Stamp> {
@@ -290,7 +310,11 @@ fn keep_old(path: &Path) -> io::Result<()> {
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         // Some file systems cannot sync a folder; there is nothing more to do on those.
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
         other => other,
     }
 }
@@ -330,7 +354,9 @@ pub(super) fn in_the_way(path: &Path) -> Fault {
 
 /// An error of the file system: which file, what for, and what to do about it.
 pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
-    use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use io::ErrorKind::{
+        NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
     let is = |errno: rustix::io::Errno| error.raw_os_error() == Some(errno.raw_os_error());
     let hint = match error.kind() {
         StorageFull | QuotaExceeded => {
@@ -341,8 +367,12 @@ pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
             "make it yours to read and write, or choose another directory with --data-dir"
         }
         NotADirectory => "a part of the path is a file; choose another directory with --data-dir",
-        _ if is(rustix::io::Errno::ISDIR) => "move it away, or choose another directory with --data-dir",
-        _ if is(rustix::io::Errno::LOOP) => "links there point at each other; choose another directory with --data-dir",
+        _ if is(rustix::io::Errno::ISDIR) => {
+            "move it away, or choose another directory with --data-dir"
+        }
+        _ if is(rustix::io::Errno::LOOP) => {
+            "links there point at each other; choose another directory with --data-dir"
+        }
         _ => "see the cause; --data-dir chooses another directory",
     };
     // What the choice of the directory decides, as against what befell it.
@@ -361,5 +391,9 @@ where
     F: FnOnce() -> Result<T, Fault> + Send + 'static,
 {
     let task = tokio::task::spawn_blocking(carried(work));
-    async move { task.await.unwrap_or_else(|error| Err(Fault::internal("the work on a file ended early").because(error))) }
+    async move {
+        task.await.unwrap_or_else(|error| {
+            Err(Fault::internal("the work on a file ended early").because(error))
+        })
+    }
 }

@@ -105,7 +105,9 @@ impl History {
         let mut seen = HashSet::new();
         let mut lines = Vec::new();
         let mut records = Vec::new();
-        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty()) {
+        for (number, line) in
+            (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty())
+        {
             match serde_json::from_slice::<SandboxRecord>(line) {
                 Ok(record) if seen.insert(record.id.clone()) => records.push(Arc::new(record)),
                 Ok(_) => {}

@@ -32,11 +32,16 @@ impl HostStore for HostFile {
         Ok(content.find(&HostRecord::key(host))?.map(|(_, record)| HostRecord::clone(record)))
     }
 
-    async fn update(&self, host: &HostName, change: Change<'_, HostRecord>) -> Result<HostRecord, Fault> {
+    async fn update(
+        &self,
+        host: &HostName,
+        change: Change<'_, HostRecord>,
+    ) -> Result<HostRecord, Fault> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let found = content.find(&HostRecord::key(host))?;
-        let old = found.map_or_else(|| HostRecord::unknown(host), |(_, record)| HostRecord::clone(record));
+        let old = found
+            .map_or_else(|| HostRecord::unknown(host), |(_, record)| HostRecord::clone(record));
         let mut new = old.clone();
         change(&mut new)?;
         if new == old {
@@ -45,7 +50,9 @@ impl HostStore for HostFile {
         new.revision = old.revision + 1;
         let mut entries = content.entries.clone();
         match found {
-            Some((index, _)) => entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?),
+            Some((index, _)) => {
+                entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?)
+            }
             None => entries.push(Arc::new(Entry::new(new.clone(), None)?)),
         }
         self.document.commit(writing, entries).await?;

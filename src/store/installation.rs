@@ -52,7 +52,12 @@ pub struct OwnerFile {
 impl OwnerFile {
     pub(super) fn new(dir: &DataDir, machine_id: &str) -> Self {
         let path: Arc<Path> = dir.join("owner").into();
-        Self { dir: dir.clone(), path, gate: Gate::new(dir, "owner"), machine_id: machine_id.into() }
+        Self {
+            dir: dir.clone(),
+            path,
+            gate: Gate::new(dir, "owner"),
+            machine_id: machine_id.into(),
+        }
     }
 
     /// Changes the file under its lock, making it first if there is none.
@@ -61,7 +66,8 @@ impl OwnerFile {
         change: impl FnOnce(&mut Owner) -> T + Send + 'static,
     ) -> Result<(Owner, T), Fault> {
         let turn = self.gate.enter().await?;
-        let (dir, path, machine_id) = (self.dir.clone(), Arc::clone(&self.path), Arc::clone(&self.machine_id));
+        let (dir, path, machine_id) =
+            (self.dir.clone(), Arc::clone(&self.path), Arc::clone(&self.machine_id));
         blocking(move || {
             let before = read(&path)?;
             let mut owner = before.clone().unwrap_or_else(|| Owner {
@@ -76,8 +82,9 @@ impl OwnerFile {
             if before.as_ref() != Some(&owner) {
                 dir.prepare(None)?;
                 files::remove_leftovers(&path);
-                let mut text = serde_json::to_vec(&owner)
-                    .map_err(|error| Fault::internal("the owner file cannot be written as JSON").because(error))?;
+                let mut text = serde_json::to_vec(&owner).map_err(|error| {
+                    Fault::internal("the owner file cannot be written as JSON").because(error)
+                })?;
                 text.push(b'\n');
                 files::replace(&path, &text, true)?;
             }
@@ -90,13 +97,19 @@ impl OwnerFile {
     fn stamp_of(&self, owner: Owner) -> Result<OwnerStamp, Fault> {
         let first = owner.owners.into_iter().next();
         let id = first.ok_or_else(|| Fault::internal("the owner file names nobody"))?;
-        Ok(OwnerStamp { owner: id, machine_id: self.machine_id.to_string(), counter: owner.counter })
+        Ok(OwnerStamp {
+            owner: id,
+            machine_id: self.machine_id.to_string(),
+            counter: owner.counter,
+        })
     }
 
     fn judge(&self, owner: &Owner) -> Standing {
         match &owner.behind {
             _ if owner.machine_id != *self.machine_id => Standing::Copied,
-            Some(Behind { host, counter }) => Standing::Behind { host: host.clone(), counter: *counter },
+            Some(Behind { host, counter }) => {
+                Standing::Behind { host: host.clone(), counter: *counter }
+            }
             None => Standing::Own,
         }
     }
@@ -113,15 +126,19 @@ fn read(path: &Path) -> Result<Option<Owner>, Fault> {
         return if files::backup_of(path).exists() { Err(damage::missing(path)) } else { Ok(None) };
     };
     let text = utf8(path, &bytes)?;
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error)))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error))
+    })?;
     match value.get("schema").map(Value::as_u64) {
         Some(Some(SCHEMA)) => {}
-        Some(Some(newer)) if newer > SCHEMA => return Err(damage::foreign(path, Foreign::Newer(newer))),
+        Some(Some(newer)) if newer > SCHEMA => {
+            return Err(damage::foreign(path, Foreign::Newer(newer)));
+        }
         _ => return Err(damage::foreign(path, Foreign::Unknown)),
     }
-    let owner: Owner = serde_json::from_str(text)
-        .map_err(|error| damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error)))?;
+    let owner: Owner = serde_json::from_str(text).map_err(|error| {
+        damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error))
+    })?;
     if owner.owners.is_empty() {
         return Err(damage::corrupt(path, "`owners`", START, "it names nobody"));
     }
@@ -135,7 +152,8 @@ impl Installation for OwnerFile {
     }
 
     async fn next_stamp(&self) -> Result<OwnerStamp, Fault> {
-        let (owner, ()) = self.change(|owner| owner.counter = owner.counter.saturating_add(1)).await?;
+        let (owner, ()) =
+            self.change(|owner| owner.counter = owner.counter.saturating_add(1)).await?;
         self.stamp_of(owner)
     }
 

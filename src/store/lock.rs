@@ -160,7 +160,10 @@ impl Locks for LockFolder {
 
     async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Fault> {
         if !SnapshotId::is_one(id.as_str()) {
-            return Err(Fault::invalid_input("snapshot", "a snapshot's id is `snap-` and 8 hex digits"));
+            return Err(Fault::invalid_input(
+                "snapshot",
+                "a snapshot's id is `snap-` and 8 hex digits",
+            ));
         }
         let (dir, id) = (self.dir.clone(), id.clone());
         let taken = blocking(move || {
@@ -182,7 +185,10 @@ impl Locks for LockFolder {
             };
             for entry in entries {
                 let path = entry.map_err(failed)?.path();
-                let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".lock"));
+                let id = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .and_then(|name| name.strip_suffix(".lock"));
                 // Names with `_` in front are the files' own locks.
                 let over = |id: &SandboxId| !live.contains(id);
                 if id.and_then(|id| SandboxId::parse(id).ok()).is_some_and(|id| over(&id))

@@ -31,11 +31,15 @@ pub(super) fn merge_unknown(raw: &Value, known: &Value, new: Value) -> Value {
             }
             Value::Object(new)
         }
-        (Value::Array(raw), Value::Array(known), Value::Array(new)) if raw.len() == known.len() => Value::Array(
-            new.into_iter()
-                .map(|item| known.iter().position(|old| *old == item).map_or(item, |at| raw[at].clone()))
-                .collect(),
-        ),
+        (Value::Array(raw), Value::Array(known), Value::Array(new)) if raw.len() == known.len() => {
+            Value::Array(
+                new.into_iter()
+                    .map(|item| {
+                        known.iter().position(|old| *old == item).map_or(item, |at| raw[at].clone())
+                    })
+                    .collect(),
+            )
+        }
         (_, _, new) => new,
     }
 }

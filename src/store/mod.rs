@@ -35,7 +35,9 @@ use async_trait::async_trait;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
 use crate::domain::fault::Fault;
-use crate::domain::name::{EventId, HostName, OperationId, OwnerId, PatchId, SandboxId, SnapshotId};
+use crate::domain::name::{
+    EventId, HostName, OperationId, OwnerId, PatchId, SandboxId, SnapshotId,
+};
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
@@ -97,7 +99,11 @@ pub trait SandboxStore: Send + Sync {
 
     /// As [`Self::insert`], if `admit` agrees to the live records as they are at that moment: two processes that
     /// insert at once are asked one after the other.
-    async fn insert_if(&self, record: SandboxRecord, admit: Admit<'_>) -> Result<SandboxRecord, Fault>;
+    async fn insert_if(
+        &self,
+        record: SandboxRecord,
+        admit: Admit<'_>,
+    ) -> Result<SandboxRecord, Fault>;
 
     /// The record with exactly this id; `None` if there is none here (the history is not asked).
     async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault>;
@@ -109,7 +115,8 @@ pub trait SandboxStore: Send + Sync {
     /// each. A store that has the text at hand need not keep what it means.
     async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Fault> {
         let records = self.list().await?;
-        let texts = records.iter().filter(|record| wanted(record)).map(|record| JsonText::of(&**record));
+        let texts =
+            records.iter().filter(|record| wanted(record)).map(|record| JsonText::of(&**record));
         texts
             .collect::<Result<_, _>>()
             .map_err(|error| Fault::internal("a record cannot be written as JSON").because(error))
@@ -125,14 +132,18 @@ pub trait SandboxStore: Send + Sync {
         change: Change<'_, SandboxRecord>,
     ) -> Result<SandboxRecord, Fault> {
         let mut done = self.update_many(vec![(id.clone(), expected, change)]).await?;
-        done.pop().unwrap_or_else(|| Err(Fault::internal(format!("the change of {id} came to nothing"))))
+        done.pop()
+            .unwrap_or_else(|| Err(Fault::internal(format!("the change of {id} came to nothing"))))
     }
 
     /// Same as [`Self::update`] for each of these in their order, in one write: what is refused holds up none of the others. What
     /// came of each.
     ///
     /// Errors: none of them is written.
-    async fn update_many(&self, changes: Vec<ChangeOf<'_>>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault>;
+    async fn update_many(
+        &self,
+        changes: Vec<ChangeOf<'_>>,
+    ) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault>;
 
     /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of
     /// them. No record's revision changes by it, because nothing that anybody decides on does.
@@ -191,7 +202,8 @@ pub trait SnapshotStore: Send + Sync {
     ) -> Result<SnapshotRecord, Fault>;
 
     /// Takes the record out: its archive is gone. The record as it was.
-    async fn remove(&self, id: &SnapshotId, expected: Option<u64>) -> Result<SnapshotRecord, Fault>;
+    async fn remove(&self, id: &SnapshotId, expected: Option<u64>)
+    -> Result<SnapshotRecord, Fault>;
 
     /// A number that changes whenever any record changed, by whichever process; cheap.
     async fn version(&self) -> Result<u64, Fault>;
@@ -238,7 +250,11 @@ pub trait HostStore: Send + Sync {
     /// What is known of a host; `None` where it was never met.
     async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Fault>;
     /// Changes what is known of a host, of which nothing need be known yet; what `change` leaves as it was is not written.
-    async fn update(&self, host: &HostName, change: Change<'_, HostRecord>) -> Result<HostRecord, Fault>;
+    async fn update(
+        &self,
+        host: &HostName,
+        change: Change<'_, HostRecord>,
+    ) -> Result<HostRecord, Fault>;
 }
 
 /// What to read of the event log.

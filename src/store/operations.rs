@@ -44,7 +44,8 @@ impl OperationStore for OperationFile {
         let writing = self.document.write().await?;
         let mut entries = writing.content.entries.clone();
         if let Some((index, _)) = writing.content.find(operation.id.as_str())? {
-            entries[index] = Arc::new(Entry::new(operation, Some(&writing.content.entries[index]))?);
+            entries[index] =
+                Arc::new(Entry::new(operation, Some(&writing.content.entries[index]))?);
         } else {
             entries.push(Arc::new(Entry::new(operation, None)?));
         }
@@ -61,7 +62,8 @@ impl OperationStore for OperationFile {
         }
         let asked = Operation { cancel_requested: true, ..operation };
         let mut entries = writing.content.entries.clone();
-        entries[index] = Arc::new(Entry::new(asked.clone(), Some(&writing.content.entries[index]))?);
+        entries[index] =
+            Arc::new(Entry::new(asked.clone(), Some(&writing.content.entries[index]))?);
         self.document.commit(writing, entries).await?;
         Ok(Some(asked))
     }
@@ -71,7 +73,12 @@ impl OperationStore for OperationFile {
     }
 
     async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
-        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, operation)| Operation::clone(operation)))
+        Ok(self
+            .document
+            .read()
+            .await?
+            .find(id.as_str())?
+            .map(|(_, operation)| Operation::clone(operation)))
     }
 
     async fn list(&self) -> Result<Vec<Operation>, Fault> {

@@ -30,12 +30,15 @@ impl PatchStore for PatchFile {
     async fn insert(&self, mut patch: Patch) -> Result<Patch, Fault> {
         let writing = self.document.write().await?;
         for other in writing.content.records()? {
-            let same_place = other.snapshot_id == patch.snapshot_id && other.sequence == patch.sequence;
+            let same_place =
+                other.snapshot_id == patch.snapshot_id && other.sequence == patch.sequence;
             if other.id == patch.id || same_place {
                 let field = if other.id == patch.id { "id" } else { "sequence" };
-                return Err(
-                    Fault::new(Code::Conflict, format!("there is a patch with this {field}")).detail("field", field)
-                );
+                return Err(Fault::new(
+                    Code::Conflict,
+                    format!("there is a patch with this {field}"),
+                )
+                .detail("field", field));
             }
         }
         patch.revision = 1;
@@ -47,7 +50,8 @@ impl PatchStore for PatchFile {
 
     async fn list(&self) -> Result<Vec<Patch>, Fault> {
         let content = self.document.read().await?;
-        let mut patches: Vec<Patch> = content.records()?.into_iter().map(|patch| Patch::clone(patch)).collect();
+        let mut patches: Vec<Patch> =
+            content.records()?.into_iter().map(|patch| Patch::clone(patch)).collect();
         patches.sort_by(|a, b| (&a.snapshot_id, a.sequence).cmp(&(&b.snapshot_id, b.sequence)));
         Ok(patches)
     }

@@ -26,7 +26,8 @@ impl RecipeFolder {
 
 /// The file of a hash. `None` for what is no hash: it must not become a path.
 fn file_of(dir: &DataDir, hash: &str) -> Option<std::path::PathBuf> {
-    let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_hash =
+        hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_hash.then(|| dir.join(FOLDER).join(format!("{hash}.json")))
 }
 
@@ -38,7 +39,8 @@ impl RecipeStore for RecipeFolder {
         let hash = profile.hash();
         let dir = self.dir.clone();
         blocking(move || {
-            let path = file_of(&dir, &hash).ok_or_else(|| Fault::internal("a recipe's hash is not a SHA-256"))?;
+            let path = file_of(&dir, &hash)
+                .ok_or_else(|| Fault::internal("a recipe's hash is not a SHA-256"))?;
             // The name says what is in it: two writers at once write the same.
             if path.is_file() {
                 return Ok(());
@@ -55,7 +57,12 @@ impl RecipeStore for RecipeFolder {
             let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
             let text = utf8(&path, &bytes)?;
             serde_json::from_str(text).map(Some).map_err(|error| {
-                damage::corrupt(&path, "the recipe", Place::of_json(&error, START), damage::words(&error))
+                damage::corrupt(
+                    &path,
+                    "the recipe",
+                    Place::of_json(&error, START),
+                    damage::words(&error),
+                )
             })
         })
         .await

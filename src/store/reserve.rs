@@ -67,7 +67,10 @@ pub(super) fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 /// Writes in a folder, and once more where the disk is full and something is reserved for this work.
-pub(super) fn or_from_reserve<T>(folder: &Path, mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn or_from_reserve<T>(
+    folder: &Path,
+    mut write: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
     match write() {
         Err(error) if is_full(&error) && give_up(folder) => write(),
         outcome => outcome,
@@ -135,8 +138,13 @@ fn free(path: &Path) -> u64 {
 
 fn make(path: &Path, size: u64) -> io::Result<()> {
     let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let file =
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link).open(path)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(no_link)
+        .open(path)?;
     // Whatever the umask is.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     match fallocate(&file, FallocateFlags::empty(), 0, size) {

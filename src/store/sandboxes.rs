@@ -36,9 +36,12 @@ impl SandboxFile {
     /// record on its way to the history is in one of the two, and no snapshot comes meanwhile.
     async fn refuse_elsewhere(&self, record: &SandboxRecord) -> Result<(), Fault> {
         if self.history.has(record.id.as_str()).await? {
-            return Err(Fault::new(Code::Conflict, format!("there was a sandbox with the id {}", record.id))
-                .hint("an id is used once; choose another")
-                .detail("field", "id"));
+            return Err(Fault::new(
+                Code::Conflict,
+                format!("there was a sandbox with the id {}", record.id),
+            )
+            .hint("an id is used once; choose another")
+            .detail("field", "id"));
         }
         self.refuse_old_id(record.name_in_use()).await?;
         let id = record.id.as_str();
@@ -47,12 +50,16 @@ impl SandboxFile {
             return Ok(());
         }
         let snapshots = self.snapshots.read().await?;
-        let called = |one: &&Arc<SnapshotRecord>| one.id.as_str() == id || one.name_in_use() == Some(id);
+        let called =
+            |one: &&Arc<SnapshotRecord>| one.id.as_str() == id || one.name_in_use() == Some(id);
         match snapshots.records()?.into_iter().find(called) {
-            Some(one) => Err(Fault::new(Code::Conflict, format!("{id} is the name of the snapshot {}", one.id))
-                .hint("choose another id")
-                .detail("field", "id")
-                .detail("current", serde_json::to_value(&**one).unwrap_or_default())),
+            Some(one) => Err(Fault::new(
+                Code::Conflict,
+                format!("{id} is the name of the snapshot {}", one.id),
+            )
+            .hint("choose another id")
+            .detail("field", "id")
+            .detail("current", serde_json::to_value(&**one).unwrap_or_default())),
             None => Ok(()),
         }
     }
@@ -81,8 +88,12 @@ impl SandboxFile {
         refuse_illegal(old, &new)?;
         let takes_name = new.name_in_use() != old.name_in_use() && new.name_in_use().is_some();
         if takes_name || new.idempotency_key != old.idempotency_key {
-            let all = entries.iter().map(|entry| content.meaning(entry)).collect::<Result<Vec<_>, _>>()?;
-            let others: Vec<_> = all.into_iter().map(|other| &**other).filter(|other| other.id != old.id).collect();
+            let all = entries
+                .iter()
+                .map(|entry| content.meaning(entry))
+                .collect::<Result<Vec<_>, _>>()?;
+            let others: Vec<_> =
+                all.into_iter().map(|other| &**other).filter(|other| other.id != old.id).collect();
             refuse_taken(&new, &others)?;
             self.refuse_old_id(new.name_in_use().filter(|_| new.name != old.name)).await?;
         }
@@ -92,11 +103,12 @@ impl SandboxFile {
 
     async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Fault> {
         match name {
-            Some(name) if self.history.has(name).await? => {
-                Err(Fault::new(Code::Conflict, format!("{name} is the id of a sandbox, so it cannot be a name"))
-                    .hint("choose another name")
-                    .detail("field", "name"))
-            }
+            Some(name) if self.history.has(name).await? => Err(Fault::new(
+                Code::Conflict,
+                format!("{name} is the id of a sandbox, so it cannot be a name"),
+            )
+            .hint("choose another name")
+            .detail("field", "name")),
             _ => Ok(()),
         }
     }
@@ -121,21 +133,37 @@ fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(),
     let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
-            return Err(conflict(format!("there is a sandbox with the id {}", record.id), "id", other)
-                .hint("an id is used once; choose another"));
+            return Err(conflict(
+                format!("there is a sandbox with the id {}", record.id),
+                "id",
+                other,
+            )
+            .hint("an id is used once; choose another"));
         }
         if other.name_in_use() == Some(record.id.as_str()) {
-            return Err(conflict(format!("{} is the name of the sandbox {}", record.id, other.id), "id", other)
-                .hint("choose another id"));
+            return Err(conflict(
+                format!("{} is the name of the sandbox {}", record.id, other.id),
+                "id",
+                other,
+            )
+            .hint("choose another id"));
         }
         let Some(name) = name else { continue };
         if other.name_in_use() == Some(name) {
-            return Err(conflict(format!("the name {name} is taken by the sandbox {}", other.id), "name", other)
-                .hint("choose another name, or destroy that sandbox first"));
+            return Err(conflict(
+                format!("the name {name} is taken by the sandbox {}", other.id),
+                "name",
+                other,
+            )
+            .hint("choose another name, or destroy that sandbox first"));
         }
         if other.id.as_str() == name {
-            return Err(conflict(format!("{name} is the id of a sandbox, so it cannot be a name"), "name", other)
-                .hint("choose another name"));
+            return Err(conflict(
+                format!("{name} is the id of a sandbox, so it cannot be a name"),
+                "name",
+                other,
+            )
+            .hint("choose another name"));
         }
     }
     Ok(())
@@ -160,7 +188,10 @@ fn refuse_illegal(old: &SandboxRecord, new: &SandboxRecord) -> Result<(), Fault>
 
 /// Whether a record goes to the history. A forgotten one stays: its tombstone waits for the host.
 fn is_archivable(record: &SandboxRecord, before: Time) -> bool {
-    record.state == State::Destroyed && record.since < before && record.pending.is_empty() && record.operation.is_none()
+    record.state == State::Destroyed
+        && record.since < before
+        && record.pending.is_empty()
+        && record.operation.is_none()
 }
 
 /// A record to be handed on, and what it is sorted by.
@@ -186,7 +217,8 @@ fn shown(
             }
             ours.clear();
             serde_json::to_writer(&mut ours, record)?;
-            let text = if ours == entry.text().as_bytes() { entry.share() } else { JsonText::of(record)? };
+            let text =
+                if ours == entry.text().as_bytes() { entry.share() } else { JsonText::of(record)? };
             Ok(Some(Shown { created_at: record.created_at, id: record.id.clone(), text }))
         };
         match entry.glance(look) {
@@ -218,10 +250,15 @@ fn oldest_first(records: &mut [Arc<SandboxRecord>]) {
 
 #[async_trait]
 impl SandboxStore for SandboxFile {
-    async fn insert_if(&self, mut record: SandboxRecord, admit: Admit<'_>) -> Result<SandboxRecord, Fault> {
+    async fn insert_if(
+        &self,
+        mut record: SandboxRecord,
+        admit: Admit<'_>,
+    ) -> Result<SandboxRecord, Fault> {
         let writing = self.document.write().await?;
         {
-            let others: Vec<&SandboxRecord> = writing.content.records()?.into_iter().map(|other| &**other).collect();
+            let others: Vec<&SandboxRecord> =
+                writing.content.records()?.into_iter().map(|other| &**other).collect();
             refuse_taken(&record, &others)?;
             admit(&others)?;
         }
@@ -234,7 +271,12 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault> {
-        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, record)| SandboxRecord::clone(record)))
+        Ok(self
+            .document
+            .read()
+            .await?
+            .find(id.as_str())?
+            .map(|(_, record)| SandboxRecord::clone(record)))
     }
 
     async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
@@ -256,7 +298,10 @@ impl SandboxStore for SandboxFile {
         Ok(found.into_iter().map(|shown| shown.text).collect())
     }
 
-    async fn update_many(&self, changes: Vec<ChangeOf<'_>>) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
+    async fn update_many(
+        &self,
+        changes: Vec<ChangeOf<'_>>,
+    ) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let mut entries = content.entries.clone();
@@ -266,13 +311,16 @@ impl SandboxStore for SandboxFile {
             .entries
             .iter()
             .enumerate()
-            .filter_map(|(index, entry)| Some((entry.key().filter(|key| wanted.contains(&**key))?.into_owned(), index)))
+            .filter_map(|(index, entry)| {
+                Some((entry.key().filter(|key| wanted.contains(&**key))?.into_owned(), index))
+            })
             .collect();
         let mut outcomes = Vec::with_capacity(changes.len());
         for (id, expected, change) in changes {
             let outcome = match places.get(id.as_str()) {
                 Some(index) => self.change(&content, &mut entries, *index, expected, change).await,
-                None => Err(Fault::new(Code::NotFound, format!("there is no sandbox {id}")).detail("id", id.as_str())),
+                None => Err(Fault::new(Code::NotFound, format!("there is no sandbox {id}"))
+                    .detail("id", id.as_str())),
             };
             outcomes.push(outcome);
         }
@@ -300,7 +348,8 @@ impl SandboxStore for SandboxFile {
 
     async fn archive(&self, before: Time) -> Result<usize, Fault> {
         let due = |content: &Content<SandboxRecord>| {
-            let due = |entry: &Entry<_>| entry.read().is_ok_and(|record| is_archivable(record, before));
+            let due =
+                |entry: &Entry<_>| entry.read().is_ok_and(|record| is_archivable(record, before));
             content.entries.iter().cloned().partition::<Vec<_>, _>(|entry| due(entry))
         };
         // Mostly nothing is due: that needs no lock.

@@ -78,12 +78,19 @@ impl Segments {
                 let opened_now = OpenOptions::new().read(true).custom_flags(no_wait()).open(path);
                 let segment = match opened_now {
                     Ok(file) => {
-                        let found = file.metadata().map_err(|error| io_fault("read", path, error))?;
+                        let found =
+                            file.metadata().map_err(|error| io_fault("read", path, error))?;
                         if !found.is_file() {
                             return Err(in_the_way(path));
                         }
                         let (inode, len) = (found.ino(), found.len());
-                        Some(Segment { path: path.clone(), file, inode, len, is_newest: index == 0 })
+                        Some(Segment {
+                            path: path.clone(),
+                            file,
+                            inode,
+                            len,
+                            is_newest: index == 0,
+                        })
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                     Err(error) => return Err(io_fault("read", path, error)),
@@ -91,7 +98,8 @@ impl Segments {
                 opened.push(segment);
             }
             let as_before = self.paths.iter().zip(&opened).all(|(path, segment)| {
-                fs::metadata(path).ok().map(|found| found.ino()) == segment.as_ref().map(|segment| segment.inode)
+                fs::metadata(path).ok().map(|found| found.ino())
+                    == segment.as_ref().map(|segment| segment.inode)
             });
             if as_before {
                 return Ok(opened.into_iter().flatten().collect());
@@ -125,7 +133,9 @@ impl Segment {
             let size = at.min(CHUNK);
             at -= size;
             let mut chunk = vec![0; usize::try_from(size).unwrap_or(0)];
-            self.file.read_exact_at(&mut chunk, at).map_err(|error| io_fault("read", &self.path, error))?;
+            self.file
+                .read_exact_at(&mut chunk, at)
+                .map_err(|error| io_fault("read", &self.path, error))?;
             chunk.append(&mut text);
             text = chunk;
             if !found_end {
@@ -148,9 +158,15 @@ impl Segment {
     }
 
     /// Its lines after a place, first to last, and the place after them.
-    pub(super) fn lines_after(&self, place: u64, mut visit: impl FnMut(&[u8])) -> Result<u64, Fault> {
+    pub(super) fn lines_after(
+        &self,
+        place: u64,
+        mut visit: impl FnMut(&[u8]),
+    ) -> Result<u64, Fault> {
         let mut text = vec![0; usize::try_from(self.len.saturating_sub(place)).unwrap_or(0)];
-        self.file.read_exact_at(&mut text, place).map_err(|error| io_fault("read", &self.path, error))?;
+        self.file
+            .read_exact_at(&mut text, place)
+            .map_err(|error| io_fault("read", &self.path, error))?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         text[..whole].split(|byte| *byte == b'\n').for_each(&mut visit);
         Ok(place + whole as u64)

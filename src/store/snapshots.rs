@@ -29,13 +29,20 @@ impl SnapshotFile {
     }
 
     /// Whether what a snapshot wants to be called is the id of a sandbox. `sandboxes` are in a turn to write.
-    async fn refuse_sandbox(&self, record: &SnapshotRecord, sandboxes: &Content<SandboxRecord>) -> Result<(), Fault> {
+    async fn refuse_sandbox(
+        &self,
+        record: &SnapshotRecord,
+        sandboxes: &Content<SandboxRecord>,
+    ) -> Result<(), Fault> {
         for (field, word) in [("id", Some(record.id.as_str())), ("name", record.name_in_use())] {
             let Some(word) = word else { continue };
             let there = sandboxes.entries.iter().any(|entry| entry.key().as_deref() == Some(word));
             if there || self.history.has(word).await? {
-                let message = format!("{word} is the id of a sandbox, so it cannot be a snapshot's {field}");
-                return Err(Fault::new(Code::Conflict, message).hint("choose another name").detail("field", field));
+                let message =
+                    format!("{word} is the id of a sandbox, so it cannot be a snapshot's {field}");
+                return Err(Fault::new(Code::Conflict, message)
+                    .hint("choose another name")
+                    .detail("field", field));
             }
         }
         Ok(())
@@ -54,9 +61,13 @@ impl SnapshotFile {
         if let Some(expected) = expected
             && expected != old.revision
         {
-            return Err(conflict(format!("snapshot {id} was changed by somebody else meanwhile"), "revision", old)
-                .hint("look at it again, then decide")
-                .detail("expected", expected));
+            return Err(conflict(
+                format!("snapshot {id} was changed by somebody else meanwhile"),
+                "revision",
+                old,
+            )
+            .hint("look at it again, then decide")
+            .detail("expected", expected));
         }
         let mut new = SnapshotRecord::clone(old);
         change(&mut new, &content)?;
@@ -71,7 +82,11 @@ impl SnapshotFile {
                 .detail("to", new.state.as_str()));
         }
         if new.name_in_use() != old.name_in_use() {
-            let others = content.records()?.into_iter().map(|other| &**other).filter(|other| other.id != old.id);
+            let others = content
+                .records()?
+                .into_iter()
+                .map(|other| &**other)
+                .filter(|other| other.id != old.id);
             refuse_taken(&new, others)?;
         }
         let mut entries = content.entries.clone();
@@ -95,11 +110,17 @@ fn refuse_taken<'a>(
     let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
-            return Err(conflict(format!("there is a snapshot with the id {}", record.id), "id", other));
+            return Err(conflict(
+                format!("there is a snapshot with the id {}", record.id),
+                "id",
+                other,
+            ));
         }
         if name.is_some() && other.name_in_use() == name {
-            let message = format!("the name {} is taken by the snapshot {}", record.title(), other.id);
-            return Err(conflict(message, "name", other).hint("choose another name, or delete that snapshot first"));
+            let message =
+                format!("the name {} is taken by the snapshot {}", record.title(), other.id);
+            return Err(conflict(message, "name", other)
+                .hint("choose another name, or delete that snapshot first"));
         }
     }
     Ok(())
@@ -126,7 +147,12 @@ impl SnapshotStore for SnapshotFile {
     }
 
     async fn get(&self, id: &SnapshotId) -> Result<Option<SnapshotRecord>, Fault> {
-        Ok(self.document.read().await?.find(id.as_str())?.map(|(_, record)| SnapshotRecord::clone(record)))
+        Ok(self
+            .document
+            .read()
+            .await?
+            .find(id.as_str())?
+            .map(|(_, record)| SnapshotRecord::clone(record)))
     }
 
     async fn list(&self) -> Result<Vec<SnapshotRecord>, Fault> {
@@ -159,20 +185,29 @@ impl SnapshotStore for SnapshotFile {
         change: ChangeAmong<'_, SnapshotRecord>,
     ) -> Result<SnapshotRecord, Fault> {
         let among = |record: &mut SnapshotRecord, content: &Content<SnapshotRecord>| {
-            let all: Vec<&SnapshotRecord> = content.records()?.into_iter().map(|other| &**other).collect();
+            let all: Vec<&SnapshotRecord> =
+                content.records()?.into_iter().map(|other| &**other).collect();
             change(record, &all)
         };
         self.rewrite(id, expected, among).await
     }
 
-    async fn remove(&self, id: &SnapshotId, expected: Option<u64>) -> Result<SnapshotRecord, Fault> {
+    async fn remove(
+        &self,
+        id: &SnapshotId,
+        expected: Option<u64>,
+    ) -> Result<SnapshotRecord, Fault> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
         if let Some(expected) = expected
             && expected != old.revision
         {
-            return Err(conflict(format!("snapshot {id} was changed by somebody else meanwhile"), "revision", old));
+            return Err(conflict(
+                format!("snapshot {id} was changed by somebody else meanwhile"),
+                "revision",
+                old,
+            ));
         }
         let mut entries = content.entries.clone();
         entries.remove(index);

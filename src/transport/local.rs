@@ -40,10 +40,16 @@ impl LocalTransport {
         self.trips.fetch_add(1, Ordering::Relaxed);
         let mut program = Program::new("sh");
         program.args(words.iter().map(|word| OsStr::from_bytes(word)));
-        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        program
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
         let mut child = program.spawn().map_err(no_shell)?;
         match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-            (Some(stdin), Some(stdout), Some(stderr)) => Ok(Channel::new(stdin, stdout, stderr, Process::Local(child))),
+            (Some(stdin), Some(stdout), Some(stderr)) => {
+                Ok(Channel::new(stdin, stdout, stderr, Process::Local(child)))
+            }
             _ => Err(Fault::internal("a child process has no pipes")),
         }
     }
@@ -92,7 +98,12 @@ impl Transport for LocalTransport {
         timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.spec, deadline)))
     }
 
-    async fn stream(&self, command: &Command, deadline: Duration, sink: LineSink<'_>) -> Result<Output, Fault> {
+    async fn stream(
+        &self,
+        command: &Command,
+        deadline: Duration,
+        sink: LineSink<'_>,
+    ) -> Result<Output, Fault> {
         let work = async {
             let mut channel = self.open(&[])?;
             let answer = exchange::stream(&mut channel, command, sink).await?;
@@ -120,7 +131,11 @@ impl Transport for LocalTransport {
         }
     }
 
-    async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
+    async fn attach(
+        &self,
+        command: &Command,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault> {
         self.attached(command, None, sink).await
     }
 
@@ -158,9 +173,11 @@ impl Transport for LocalTransport {
 
 fn no_shell(error: io::Error) -> Fault {
     if error.kind() == io::ErrorKind::NotFound {
-        return Fault::new(Code::MissingDependency, "there is no sh on this machine").because(error);
+        return Fault::new(Code::MissingDependency, "there is no sh on this machine")
+            .because(error);
     }
-    Fault::new(Code::OperationFailed, "a process could not be started on this machine").because(error)
+    Fault::new(Code::OperationFailed, "a process could not be started on this machine")
+        .because(error)
 }
 
 #[cfg(test)]
@@ -180,12 +197,19 @@ mod tests {
     async fn any_status_is_an_output_and_output_is_kept_apart() {
         let way = here();
         for status in [0, 1, 126, 127, 255] {
-            let command =
-                Command::script("echo out; echo \"$2\" >&2; exit $1").arg(status.to_string()).arg("it's $HOME");
+            let command = Command::script("echo out; echo \"$2\" >&2; exit $1")
+                .arg(status.to_string())
+                .arg("it's $HOME");
             let ran = way.run(&command, SOON).await.unwrap();
-            assert_eq!((ran.status, ran.text().as_str(), ran.error_text().as_str()), (status, "out\n", "it's $HOME\n"));
+            assert_eq!(
+                (ran.status, ran.text().as_str(), ran.error_text().as_str()),
+                (status, "out\n", "it's $HOME\n")
+            );
         }
-        assert_eq!(way.run(&Command::script("sh -c 'kill -TERM $$'"), SOON).await.unwrap().status, 128 + 15);
+        assert_eq!(
+            way.run(&Command::script("sh -c 'kill -TERM $$'"), SOON).await.unwrap().status,
+            128 + 15
+        );
         assert_eq!(way.run(&Command::new("no-such-program"), SOON).await.unwrap().status, 127);
         assert_eq!(way.round_trips(), 7);
         assert!(way.latency().is_some());
@@ -196,10 +220,12 @@ mod tests {
         let way = here();
         let mut lines = 0;
         let command = Command::script("echo begun; sleep 308.001");
-        let late = way.stream(&command, Duration::from_secs(3), &mut |_, _| lines += 1).await.unwrap_err();
+        let late =
+            way.stream(&command, Duration::from_secs(3), &mut |_, _| lines += 1).await.unwrap_err();
         assert_eq!((late.code, lines), (Code::Timeout, 1));
-        let look =
-            Command::script("for n in 1 2 3 4 5 6; do pgrep -fx 'sleep 308.001' || exit 0; sleep 1; done; exit 1");
+        let look = Command::script(
+            "for n in 1 2 3 4 5 6; do pgrep -fx 'sleep 308.001' || exit 0; sleep 1; done; exit 1",
+        );
         assert_eq!(way.run(&look, SOON).await.unwrap().status, 0);
     }
 
@@ -210,27 +236,40 @@ mod tests {
     #[async_trait]
     impl OutputSink for Written {
         async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
-            if source == Source::Stdout { &mut self.0 } else { &mut self.1 }.extend_from_slice(bytes);
+            if source == Source::Stdout { &mut self.0 } else { &mut self.1 }
+                .extend_from_slice(bytes);
             true
         }
     }
 
-    async fn given(script: &'static str, pieces: Vec<Result<Vec<u8>, Fault>>) -> (Result<Option<i32>, Fault>, Written) {
+    async fn given(
+        script: &'static str,
+        pieces: Vec<Result<Vec<u8>, Fault>>,
+    ) -> (Result<Option<i32>, Fault>, Written) {
         let mut written = Written::default();
         let command = Command::script(script).with_account_environment().with_input();
-        let ended = here().attach_with_input(&command, &mut stream::iter(pieces), &mut written).await;
+        let ended =
+            here().attach_with_input(&command, &mut stream::iter(pieces), &mut written).await;
         (ended, written)
     }
 
     #[tokio::test]
     async fn an_attached_command_reads_what_it_is_given_byte_for_byte() {
-        let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let pieces = || bytes.chunks(70_001).map(|piece| Ok(piece.to_vec())).collect::<Vec<_>>();
         let (ended, written) = given("cat; echo end >&2; exit 7", pieces()).await;
-        assert_eq!((ended.unwrap(), written.0 == bytes, written.1.as_slice()), (Some(7), true, b"end\n".as_slice()));
+        assert_eq!(
+            (ended.unwrap(), written.0 == bytes, written.1.as_slice()),
+            (Some(7), true, b"end\n".as_slice())
+        );
         // Longer than a watchdog's mark takes to come, and what looks like a mark is none.
-        let (ended, written) = given("sleep 3; cat", vec![Ok(b"\x1eH\n\x1eE0 1\n".to_vec()), Ok(Vec::new())]).await;
-        assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), b"\x1eH\n\x1eE0 1\n".as_slice()));
+        let (ended, written) =
+            given("sleep 3; cat", vec![Ok(b"\x1eH\n\x1eE0 1\n".to_vec()), Ok(Vec::new())]).await;
+        assert_eq!(
+            (ended.unwrap(), written.0.as_slice()),
+            (Some(0), b"\x1eH\n\x1eE0 1\n".as_slice())
+        );
         // Who reads no further, or not at all, ends as he ends. What is left is nobody's command.
         let (ended, written) = given("head -c 3", pieces()).await;
         assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), &bytes[..3]));
@@ -238,23 +277,29 @@ mod tests {
         assert_eq!((ended.unwrap(), written.0.len()), (Some(3), 0));
         let (ended, written) = given("exec <&-; echo closed", pieces()).await;
         assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), b"closed\n".as_slice()));
-        let (ended, _) = given("cat", vec![Ok(b"x".to_vec()), Err(Fault::invalid_input("stdin", "gone"))]).await;
+        let (ended, _) =
+            given("cat", vec![Ok(b"x".to_vec()), Err(Fault::invalid_input("stdin", "gone"))]).await;
         assert_eq!(ended.unwrap_err().message, "gone");
     }
 
     #[tokio::test]
     async fn nobody_is_asked_for_input_before_a_command_runs_and_a_killed_one_says_nothing() {
         let (ended, written) = given("kill -KILL $(sh -c 'echo $PPID')", Vec::new()).await;
-        assert_eq!((ended.unwrap(), String::from_utf8(written.1).unwrap()), (Some(137), String::new()));
+        assert_eq!(
+            (ended.unwrap(), String::from_utf8(written.1).unwrap()),
+            (Some(137), String::new())
+        );
         let mut written = Written::default();
-        let command = Command::script("exec sh -c 'echo err >&2; kill -KILL $$'").with_account_environment();
+        let command =
+            Command::script("exec sh -c 'echo err >&2; kill -KILL $$'").with_account_environment();
         assert_eq!(here().attach(&command, &mut written).await.unwrap(), Some(137));
         assert_eq!(String::from_utf8(written.1).unwrap(), "err\n");
     }
 
     #[tokio::test]
     async fn a_command_with_input_is_ended_when_nobody_waits_for_it() {
-        let command = Command::script("trap '' HUP; sleep 308.004").with_account_environment().with_input();
+        let command =
+            Command::script("trap '' HUP; sleep 308.004").with_account_environment().with_input();
         let mut written = Written::default();
         let way = here();
         let mut forever = stream::pending();
@@ -269,7 +314,8 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_stops_reading_tells_why_itself() {
         let data = vec![0; 4 << 20];
-        let command = Command::script("head -c 1 >/dev/null; echo 'No space left on device' >&2; exit 1");
+        let command =
+            Command::script("head -c 1 >/dev/null; echo 'No space left on device' >&2; exit 1");
         let ended = here().feed(&command, &mut &data[..], SOON).await.unwrap();
         assert_eq!((ended.status, ended.error_text().trim()), (1, "No space left on device"));
         let whole = here().feed(&Command::script("wc -c"), &mut &data[..], SOON).await.unwrap();

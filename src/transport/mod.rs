@@ -54,7 +54,12 @@ pub enum Session {
 impl Command {
     /// A program, found by the host's `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
-        Self { script: None, words: vec![program.as_ref().to_owned()], session: Session::Watched, as_account: false }
+        Self {
+            script: None,
+            words: vec![program.as_ref().to_owned()],
+            session: Session::Watched,
+            as_account: false,
+        }
     }
 
     /// A POSIX shell script of ours. Only compiled-in text is accepted; what varies travels as parameters.
@@ -185,7 +190,12 @@ pub trait Transport: Send + Sync {
 
     /// Runs long work in a process group of its own, ended by a watchdog on the host when our side is gone (TERM,
     /// then KILL). Lines are given to `sink` as they come; the `Output` has the last of them too.
-    async fn stream(&self, command: &Command, deadline: Duration, sink: LineSink<'_>) -> Result<Output, Fault>;
+    async fn stream(
+        &self,
+        command: &Command,
+        deadline: Duration,
+        sink: LineSink<'_>,
+    ) -> Result<Output, Fault>;
 
     /// Runs a command that reads `source` to its end on stdin. `idle` is how long the stream may stand still. The command
     /// is ended by a watchdog, too: within 10 s when our side is gone, after `idle` and a little when the link is dead.
@@ -201,7 +211,11 @@ pub trait Transport: Send + Sync {
     /// [`Transport::stream`], but in a session of the connection for followers. stdin is empty.
     ///
     /// Answers the exit status (128 + n after signal n), or `None` when the sink wanted no more.
-    async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault>;
+    async fn attach(
+        &self,
+        command: &Command,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault>;
 
     /// As [`Transport::attach`], for a command [`with_input`](Command::with_input): it reads `input` as it comes, and its end
     /// as the end of stdin. What it leaves unread when it ends is not waited for. When our side is gone it reads an end, too,

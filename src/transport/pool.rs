@@ -53,7 +53,11 @@ impl Pool {
             if spec.name.is_local() {
                 Way::Local(Arc::new(LocalTransport::new(spec)))
             } else {
-                Way::Ssh(Arc::new(SshTransport::new(spec, self.control_dir.clone(), &self.connecting)))
+                Way::Ssh(Arc::new(SshTransport::new(
+                    spec,
+                    self.control_dir.clone(),
+                    &self.connecting,
+                )))
             }
         });
         way.clone()
@@ -76,7 +80,10 @@ impl Pool {
                 || machine.is_some_and(|machine| bound.name.same(machine))
                 || machine.zip(bound.ssh_host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
         };
-        self.hosts.iter().filter(|bound| same(bound)).find_map(|bound| Some((bound, bound.forbid.as_deref()?)))
+        self.hosts
+            .iter()
+            .filter(|bound| same(bound))
+            .find_map(|bound| Some((bound, bound.forbid.as_deref()?)))
     }
 }
 
@@ -103,7 +110,11 @@ impl Transports for Pool {
         }
     }
 
-    async fn attachments(&self, id: &SandboxId, there: &Reachability) -> Result<Vec<Attachment>, Fault> {
+    async fn attachments(
+        &self,
+        id: &SandboxId,
+        there: &Reachability,
+    ) -> Result<Vec<Attachment>, Fault> {
         match self.spec(&there.host).and_then(|spec| spec.reach) {
             Some(command) => reach::ask(&command, id, there).await,
             None => Ok(Vec::new()),
@@ -131,7 +142,8 @@ impl Transports for Pool {
     }
 
     async fn close(&self) {
-        let ways: Vec<Way> = self.ways.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let ways: Vec<Way> =
+            self.ways.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for way in ways {
             match way {
                 Way::Local(local) => local.close().await,
@@ -149,7 +161,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("config");
         std::fs::write(&file, config).unwrap();
-        let forbid = HostSpec { forbid: Some("production".into()), ..HostSpec::named("Railiance01") };
+        let forbid =
+            HostSpec { forbid: Some("production".into()), ..HostSpec::named("Railiance01") };
         let pool = Pool::new(vec![forbid], home.path().join("sbx"), Some(file));
         (home, pool)
     }

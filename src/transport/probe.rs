@@ -28,7 +28,8 @@ pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtim
 pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
-const PROBE_SH: &str = concat!(include_str!("scripts/runtime.sh"), include_str!("scripts/probe.sh"));
+const PROBE_SH: &str =
+    concat!(include_str!("scripts/runtime.sh"), include_str!("scripts/probe.sh"));
 
 /// How long a probe may take. Each call in it has a limit of its own, well below.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -82,7 +83,9 @@ pub async fn probe(transport: &dyn Transport, want: ProbeRequest) -> Result<Host
 /// (`details.failed`): half an inventory must not pass for a whole one.
 pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Probed, Fault> {
     let spec = transport.spec();
-    let compose = override_words(spec.compose_cmd.as_deref())?.or_else(|| want.compose_cmd.clone()).unwrap_or_default();
+    let compose = override_words(spec.compose_cmd.as_deref())?
+        .or_else(|| want.compose_cmd.clone())
+        .unwrap_or_default();
     let mode = if want.known.is_empty() { "all" } else { "engines" };
     let command = Command::script(PROBE_SH)
         .arg(&spec.workspace_root)
@@ -96,9 +99,11 @@ pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Pr
     let output = transport.run(&command, DEADLINE).await?;
     let elapsed = began.elapsed();
     // The shortest that is known: a round trip that includes a slow command is no measure of the way.
-    let rtt = [before, transport.latency()].into_iter().flatten().min().unwrap_or_default().min(elapsed);
+    let rtt =
+        [before, transport.latency()].into_iter().flatten().min().unwrap_or_default().min(elapsed);
     let host = spec.name.to_string();
-    read(&output, &want, elapsed.saturating_sub(rtt / 2)).map_err(|fault| fault.detail("host", host))
+    read(&output, &want, elapsed.saturating_sub(rtt / 2))
+        .map_err(|fault| fault.detail("host", host))
 }
 
 /// The words of a compose command as a configuration or an environment variable has it; none if there is none.
@@ -106,9 +111,11 @@ pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Pr
 /// Errors: `invalid_config` when it has an open quote, no words, or a line break.
 pub fn override_words(text: Option<&str>) -> Result<Option<Vec<String>>, Fault> {
     let Some(text) = text else { return Ok(None) };
-    let words = shlex::split(text).filter(|words| !words.is_empty() && !text.contains(['\n', '\r', '\0']));
+    let words =
+        shlex::split(text).filter(|words| !words.is_empty() && !text.contains(['\n', '\r', '\0']));
     words.map(Some).ok_or_else(|| {
-        Fault::new(Code::InvalidConfig, "the compose command is not a command line").detail("compose_cmd", text)
+        Fault::new(Code::InvalidConfig, "the compose command is not a command line")
+            .detail("compose_cmd", text)
     })
 }
 
@@ -136,9 +143,12 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
             found.failed.push("it is longer than what is kept of a command's output".to_owned());
         }
         if !found.failed.is_empty() {
-            return Err(Fault::new(Code::OperationFailed, format!("the inventory is incomplete: {}", found.failed[0]))
-                .detail("step", "inventory")
-                .detail("failed", found.failed));
+            return Err(Fault::new(
+                Code::OperationFailed,
+                format!("the inventory is incomplete: {}", found.failed[0]),
+            )
+            .detail("step", "inventory")
+            .detail("failed", found.failed));
         }
         facts.inventory = Some(found.inventory);
         pods = found.pods;

@@ -47,7 +47,11 @@ struct Question<'a> {
 ///
 /// Errors: `missing_dependency` where the program is not there, `timeout`, and `operation_failed` for another exit status
 /// than 0, too much output, or an answer that is not a list of attachments.
-pub(crate) async fn ask(reach: &Reach, id: &SandboxId, there: &Reachability) -> Result<Vec<Attachment>, Fault> {
+pub(crate) async fn ask(
+    reach: &Reach,
+    id: &SandboxId,
+    there: &Reachability,
+) -> Result<Vec<Attachment>, Fault> {
     let Some((program, words)) = reach.command.split_first() else { return Ok(Vec::new()) };
     let question = Question {
         sandbox_id: id,
@@ -56,11 +60,13 @@ pub(crate) async fn ask(reach: &Reach, id: &SandboxId, there: &Reachability) -> 
         workdir: &there.workdir,
         endpoints: &there.endpoints,
     };
-    let question = serde_json::to_vec(&question)
-        .map_err(|error| Fault::internal("the question for the reach command cannot be written").because(error))?;
+    let question = serde_json::to_vec(&question).map_err(|error| {
+        Fault::internal("the question for the reach command cannot be written").because(error)
+    })?;
     let talked = timeout(LIMIT, talk(program, words, &question)).await;
     let talked = talked.unwrap_or_else(|_| {
-        let message = format!("the reach command {program} did not answer within {} s", LIMIT.as_secs());
+        let message =
+            format!("the reach command {program} did not answer within {} s", LIMIT.as_secs());
         Err(Fault::new(Code::Timeout, message))
     });
     read(program, &talked?)
@@ -72,10 +78,15 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
     command.args(words).process_group(0).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| {
-        Fault::new(Code::MissingDependency, format!("the reach command {program} cannot be started")).because(error)
+        Fault::new(
+            Code::MissingDependency,
+            format!("the reach command {program} cannot be started"),
+        )
+        .because(error)
     })?;
     let guard = GroupGuard(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-    let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    let (Some(mut stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(Fault::internal("a child process has no pipes"));
     };
@@ -85,16 +96,24 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
             // One that does not care for the question may close its stdin.
             let _ = stdin.write_all(question).await;
         };
-        tokio::join!(tell, keep(stdout, &mut answer, ANSWER_LIMIT), keep(stderr, &mut errors, WORDS_LIMIT));
+        tokio::join!(
+            tell,
+            keep(stdout, &mut answer, ANSWER_LIMIT),
+            keep(stderr, &mut errors, WORDS_LIMIT)
+        );
     };
     let status = end(&mut child, exchange).await;
     guard.disarm();
     let status = status.map_err(|error| {
-        Fault::new(Code::OperationFailed, format!("the reach command {program} was lost")).because(error)
+        Fault::new(Code::OperationFailed, format!("the reach command {program} was lost"))
+            .because(error)
     })?;
     if !status.success() {
         let errors = String::from_utf8_lossy(&errors);
-        let fault = Fault::new(Code::OperationFailed, format!("the reach command {program} failed: {status}"));
+        let fault = Fault::new(
+            Code::OperationFailed,
+            format!("the reach command {program} failed: {status}"),
+        );
         let last = errors.lines().rfind(|line| !line.trim().is_empty());
         return Err(match last {
             Some(line) => fault.because(line.trim().to_owned()),
@@ -105,7 +124,10 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
 }
 
 /// Waits for the command's end and for what it says.
-async fn end(child: &mut Child, exchange: impl Future<Output = ()>) -> std::io::Result<std::process::ExitStatus> {
+async fn end(
+    child: &mut Child,
+    exchange: impl Future<Output = ()>,
+) -> std::io::Result<std::process::ExitStatus> {
     tokio::pin!(exchange);
     tokio::select! {
         () = &mut exchange => child.wait().await,
@@ -127,11 +149,14 @@ async fn keep(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>, limit: usize
 
 /// An array of attachments, or an object that has one.
 fn read(program: &str, answer: &[u8]) -> Result<Vec<Attachment>, Fault> {
-    let wrong = |what: String| Fault::new(Code::OperationFailed, format!("the reach command {program} {what}"));
+    let wrong = |what: String| {
+        Fault::new(Code::OperationFailed, format!("the reach command {program} {what}"))
+    };
     if answer.len() > ANSWER_LIMIT {
         return Err(wrong(format!("answered more than {ANSWER_LIMIT} bytes")));
     }
-    let unreadable = |error| wrong("did not answer with a list of attachments".to_owned()).because(error);
+    let unreadable =
+        |error| wrong("did not answer with a list of attachments".to_owned()).because(error);
     let mut json: Value = serde_json::from_slice(answer).map_err(unreadable)?;
     let list = if json.is_object() { json["attachments"].take() } else { json };
     let list: Vec<Attachment> = serde_json::from_value(list).map_err(unreadable)?;
@@ -177,13 +202,17 @@ mod tests {
         ask(&reach, &SandboxId::new("a1b2c3d4"), &there()).await
     }
 
-    const ONE: &str = r#"{"provider":"ops-bridge","id":"t1","local":"127.0.0.1:4711","state":"up","more":1}"#;
+    const ONE: &str =
+        r#"{"provider":"ops-bridge","id":"t1","local":"127.0.0.1:4711","state":"up","more":1}"#;
 
     #[tokio::test]
     async fn an_array_or_an_object_with_one_is_an_answer() {
         for shape in [format!("[{ONE}]"), format!("{{\"attachments\":[{ONE}]}}")] {
             let found = answer(&format!("cat >/dev/null; echo '{shape}'")).await.unwrap();
-            assert_eq!((found[0].provider.as_str(), found[0].local.as_str()), ("ops-bridge", "127.0.0.1:4711"));
+            assert_eq!(
+                (found[0].provider.as_str(), found[0].local.as_str()),
+                ("ops-bridge", "127.0.0.1:4711")
+            );
         }
         assert_eq!(answer("echo '[]'").await.unwrap(), []);
     }
@@ -202,7 +231,11 @@ mod tests {
             ("echo tunnel up", Code::OperationFailed, "did not answer with a list"),
             ("true", Code::OperationFailed, "did not answer with a list"),
             (r#"echo '[{"provider":"x"}]'"#, Code::OperationFailed, "did not answer with a list"),
-            ("echo '[]'; echo no bridge >&2; exit 4", Code::OperationFailed, "failed: exit status: 4"),
+            (
+                "echo '[]'; echo no bridge >&2; exit 4",
+                Code::OperationFailed,
+                "failed: exit status: 4",
+            ),
             ("head -c 300000 /dev/zero", Code::OperationFailed, "answered more than"),
         ] {
             let fault = answer(script).await.unwrap_err();
@@ -227,7 +260,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_question_ends_the_command_and_what_it_started() {
-        let asked = timeout(Duration::from_millis(500), answer("sleep 97.531 & sleep 97.531; echo '[]'")).await;
+        let asked =
+            timeout(Duration::from_millis(500), answer("sleep 97.531 & sleep 97.531; echo '[]'"))
+                .await;
         assert!(asked.is_err());
         for _ in 0..600 {
             if !runs("sleep 97.531").await {
@@ -239,6 +274,12 @@ mod tests {
     }
 
     async fn runs(command: &str) -> bool {
-        Program::new("pgrep").args(["-fx", command]).stdout(Stdio::null()).status().await.unwrap().success()
+        Program::new("pgrep")
+            .args(["-fx", command])
+            .stdout(Stdio::null())
+            .status()
+            .await
+            .unwrap()
+            .success()
     }
 }

@@ -71,8 +71,11 @@ impl SshTransport {
 
     /// Opens a session for bulk work, when it is its turn.
     async fn open_stream(&self, line: &[u8]) -> Result<(SemaphorePermit<'_>, Channel), Fault> {
-        let slot =
-            self.streams.acquire().await.map_err(|error| Fault::internal("the sessions are closed").because(error))?;
+        let slot = self
+            .streams
+            .acquire()
+            .await
+            .map_err(|error| Fault::internal("the sessions are closed").because(error))?;
         self.trips.fetch_add(1, Ordering::Relaxed);
         Ok((slot, self.work.open(line, Some(&self.shells)).await?))
     }
@@ -130,7 +133,12 @@ impl Transport for SshTransport {
         Ok(output)
     }
 
-    async fn stream(&self, command: &Command, deadline: Duration, sink: LineSink<'_>) -> Result<Output, Fault> {
+    async fn stream(
+        &self,
+        command: &Command,
+        deadline: Duration,
+        sink: LineSink<'_>,
+    ) -> Result<Output, Fault> {
         let work = async {
             let (slot, mut channel) = self.open_stream(b"exec sh").await?;
             let link = channel.link();
@@ -165,7 +173,11 @@ impl Transport for SshTransport {
         }
     }
 
-    async fn attach(&self, command: &Command, sink: &mut dyn OutputSink) -> Result<Option<i32>, Fault> {
+    async fn attach(
+        &self,
+        command: &Command,
+        sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Fault> {
         self.attached(command, None, sink).await
     }
 

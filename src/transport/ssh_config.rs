@@ -34,11 +34,17 @@ impl Names {
     /// A pattern of wildcards alone (`*`) names nobody, and a negated one that matches takes its line away.
     pub fn find(&self, host: &str) -> Option<String> {
         self.lines.iter().find_map(|patterns| {
-            if patterns.iter().any(|pattern| pattern.strip_prefix('!').is_some_and(|not| matches(not, host))) {
+            if patterns
+                .iter()
+                .any(|pattern| pattern.strip_prefix('!').is_some_and(|not| matches(not, host)))
+            {
                 return None;
             }
-            let named = |pattern: &&String| pattern.contains(char::is_alphanumeric) && matches(pattern, host);
-            let pattern = patterns.iter().filter(|pattern| !pattern.starts_with('!')).find(named)?;
+            let named = |pattern: &&String| {
+                pattern.contains(char::is_alphanumeric) && matches(pattern, host)
+            };
+            let pattern =
+                patterns.iter().filter(|pattern| !pattern.starts_with('!')).find(named)?;
             Some(if pattern.contains(['*', '?']) { host.to_owned() } else { pattern.clone() })
         })
     }
@@ -109,7 +115,9 @@ fn matches(pattern: &str, text: &str) -> bool {
                 star = Some((p, t));
                 p += 1;
             }
-            Some(wanted) if *wanted == b'?' || wanted.eq_ignore_ascii_case(&text[t]) => (p, t) = (p + 1, t + 1),
+            Some(wanted) if *wanted == b'?' || wanted.eq_ignore_ascii_case(&text[t]) => {
+                (p, t) = (p + 1, t + 1)
+            }
             _ => match star {
                 Some((at, taken)) => {
                     star = Some((at, taken + 1));
@@ -144,7 +152,8 @@ fn expand(path: &str, folder: &Path) -> Vec<PathBuf> {
 
 fn children(base: &Path, pattern: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(base) else { return Vec::new() };
-    let fits = |name: &str| matches(pattern, name) && (!name.starts_with('.') || pattern.starts_with('.'));
+    let fits =
+        |name: &str| matches(pattern, name) && (!name.starts_with('.') || pattern.starts_with('.'));
     let mut paths: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.file_name().to_str().is_some_and(fits))
@@ -185,9 +194,19 @@ Host
         ] {
             assert_eq!(names.find(asked).as_deref(), Some(spelled), "{asked}");
         }
-        for asked in
-            ["commented", "elsewhere", "lab-secret", "never", "matched", "notahost", "#", "two", "*", "", "10.0.0.1"]
-        {
+        for asked in [
+            "commented",
+            "elsewhere",
+            "lab-secret",
+            "never",
+            "matched",
+            "notahost",
+            "#",
+            "two",
+            "*",
+            "",
+            "10.0.0.1",
+        ] {
             assert_eq!(names.find(asked), None, "{asked}");
         }
     }
@@ -211,13 +230,20 @@ Host
         let home = tempfile::tempdir().unwrap();
         let ssh = home.path().join(".ssh");
         fs::create_dir_all(ssh.join("conf.d/.hidden")).unwrap();
-        fs::write(ssh.join("config"), "Include conf.d/*.conf ~/extra\nInclude config\nInclude missing/*\nHost top\n")
-            .unwrap();
+        fs::write(
+            ssh.join("config"),
+            "Include conf.d/*.conf ~/extra\nInclude config\nInclude missing/*\nHost top\n",
+        )
+        .unwrap();
         fs::write(ssh.join("conf.d/a.conf"), "Host inner\n").unwrap();
         fs::write(ssh.join("conf.d/b.other"), "Host unseen\n").unwrap();
         fs::write(home.path().join("extra"), "Host extra\n").unwrap();
         let names = Names::read(&ssh.join("config"));
-        assert!(names.find("inner").is_some() && names.find("extra").is_some() && names.find("top").is_some());
+        assert!(
+            names.find("inner").is_some()
+                && names.find("extra").is_some()
+                && names.find("top").is_some()
+        );
         assert!(names.find("unseen").is_none());
         assert_eq!(Names::read(&ssh.join("absent")), Names::default());
     }

@@ -114,7 +114,8 @@ impl Progress<'_> {
 
 /// The fault for a program of either end that failed, with its words.
 fn failed(sentence: &str, status: i32, stderr: &str) -> Fault {
-    let words = reason(stderr).unwrap_or_else(|| format!("it ended with status {status} and said nothing"));
+    let words =
+        reason(stderr).unwrap_or_else(|| format!("it ended with status {status} and said nothing"));
     Fault::new(Code::OperationFailed, sentence)
         .detail("exit_status", status)
         .detail("output", clean_block(&last_lines(stderr, 40)))
@@ -124,7 +125,9 @@ fn failed(sentence: &str, status: i32, stderr: &str) -> Fault {
 /// The line that says why: a full disk before anything else, since it makes programs say much more after it.
 fn reason(stderr: &str) -> Option<String> {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let full = lines().find(|line| line.contains("No space left on device") || line.contains("Disk quota exceeded"));
+    let full = lines().find(|line| {
+        line.contains("No space left on device") || line.contains("Disk quota exceeded")
+    });
     full.or_else(|| lines().next()).map(|line| clean_line(line, 400))
 }
 

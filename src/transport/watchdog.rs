@@ -28,8 +28,11 @@ pub(crate) const PRELUDE: &str = include_str!("scripts/prelude.sh");
 const BEAT: &str = include_str!("scripts/beat.sh");
 
 /// The definitions that every shell gets before its first request.
-pub(crate) const PREAMBLE: &str =
-    concat!(include_str!("scripts/prelude.sh"), include_str!("scripts/end.sh"), include_str!("scripts/watchdog.sh"));
+pub(crate) const PREAMBLE: &str = concat!(
+    include_str!("scripts/prelude.sh"),
+    include_str!("scripts/end.sh"),
+    include_str!("scripts/watchdog.sh")
+);
 
 /// The wrapper of a command that is fed on stdin: `$1` nonce, `$2` seconds that it may stand still, `$3` script or
 /// program, `$4` the script, then the parameters. No comments in it: it is seen in the host's process list.
@@ -60,10 +63,13 @@ pub(crate) fn nonce() -> String {
 pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<u8>, Fault> {
     let mut text = Vec::with_capacity(1024);
     text.extend_from_slice(
-        format!("{{\nprintf '\\036B%s %d\\n' {nonce} $$; printf '\\036B%s %d\\n' {nonce} $$ >&2\n").as_bytes(),
+        format!("{{\nprintf '\\036B%s %d\\n' {nonce} $$; printf '\\036B%s %d\\n' {nonce} $$ >&2\n")
+            .as_bytes(),
     );
     let (watch, ended) = match command.session() {
-        Session::Input => (format!("{BEAT}sbx_nonce={nonce} sbx_idle=\nsbx_beat & sbx_watcher=$!\n"), "USR1"),
+        Session::Input => {
+            (format!("{BEAT}sbx_nonce={nonce} sbx_idle=\nsbx_beat & sbx_watcher=$!\n"), "USR1")
+        }
         Session::Watched | Session::Lifeline => ("sbx_watch & sbx_watcher=$!\n".to_owned(), "KILL"),
     };
     text.extend_from_slice(watch.as_bytes());
@@ -82,7 +88,11 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
     if let Some(script) = command.script_text() {
         text.extend_from_slice(b"set --");
         words(command, &mut text)?;
-        text.extend_from_slice(if command.has_account_environment() { b"; eval " } else { b"; sbx_prelude; eval " });
+        text.extend_from_slice(if command.has_account_environment() {
+            b"; eval "
+        } else {
+            b"; sbx_prelude; eval "
+        });
         quote::quote(script.as_bytes(), &mut text)?;
     } else {
         // Not `"$@"`: that would prefer the shell's builtins to the programs of the same name.
@@ -92,7 +102,9 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
     let stdin = if command.session() == Session::Input { "" } else { " </dev/null" };
     text.extend_from_slice(format!(" ){stdin}{close}").as_bytes());
     // Waited for, so that it cannot take a byte of the next request.
-    text.extend_from_slice(format!("{{ kill -{ended} $sbx_watcher; wait $sbx_watcher; }} 2>/dev/null\n").as_bytes());
+    text.extend_from_slice(
+        format!("{{ kill -{ended} $sbx_watcher; wait $sbx_watcher; }} 2>/dev/null\n").as_bytes(),
+    );
     text.extend_from_slice(
         format!("printf '\\036E%s %d\\n' {nonce} $sbx_status >&2; printf '\\036E%s %d\\n' {nonce} $sbx_status\n")
             .as_bytes(),
@@ -102,9 +114,15 @@ pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<
 }
 
 /// The words of a fed command: `sh -c WRAPPER sbx NONCE ...`. `idle`: how long it may stand still.
-pub(crate) fn feed_words(command: &Command, nonce: &str, idle: Duration) -> Result<Vec<Vec<u8>>, Fault> {
+pub(crate) fn feed_words(
+    command: &Command,
+    nonce: &str,
+    idle: Duration,
+) -> Result<Vec<Vec<u8>>, Fault> {
     let mut list: Vec<Vec<u8>> =
-        [b"sh".as_slice(), b"-c", FEED.as_bytes(), b"sbx", nonce.as_bytes()].map(<[u8]>::to_vec).into();
+        [b"sh".as_slice(), b"-c", FEED.as_bytes(), b"sbx", nonce.as_bytes()]
+            .map(<[u8]>::to_vec)
+            .into();
     // Our own side gives up first, where it still can.
     list.push((idle + IDLE_MORE).as_secs().to_string().into());
     let (form, script) = command.script_text().map_or(("program", ""), |script| ("script", script));
@@ -139,7 +157,10 @@ pub(crate) fn login_line(words: &[Vec<u8>]) -> Result<Vec<u8>, Fault> {
         quote::quote(word, &mut line)?;
     }
     if line.len() > LINE_LIMIT {
-        return Err(Fault::new(Code::InvalidInput, "the arguments of a command are too long to be sent in one line"));
+        return Err(Fault::new(
+            Code::InvalidInput,
+            "the arguments of a command are too long to be sent in one line",
+        ));
     }
     Ok(line)
 }
@@ -201,7 +222,12 @@ mod tests {
             let long = "x".repeat(70_000);
             send(
                 &mut child,
-                &request(&Command::script("printf %s \"$1\" | wc -c; exit 3").arg(&long), "n1", false).unwrap(),
+                &request(
+                    &Command::script("printf %s \"$1\" | wc -c; exit 3").arg(&long),
+                    "n1",
+                    false,
+                )
+                .unwrap(),
             );
             // The second goes out when the first is answered, as always.
             let mut answer = Vec::new();
@@ -213,13 +239,20 @@ mod tests {
             assert!(String::from_utf8_lossy(&answer).contains("70000"), "{shell:?}");
             send(
                 &mut child,
-                &request(&Command::new("sh").args(["-c", "echo err >&2; kill -KILL $$"]), "n2", true).unwrap(),
+                &request(
+                    &Command::new("sh").args(["-c", "echo err >&2; kill -KILL $$"]),
+                    "n2",
+                    true,
+                )
+                .unwrap(),
             );
             let pid = child.id();
             let (out, err) = read_to_end(child);
             assert_eq!(out, format!(" 3\n\u{1e}Bn2 {pid}\n\u{1e}En2 137\n"), "{shell:?}");
-            let err =
-                err.split_once(&format!("\u{1e}Bn2 {pid}\nerr\n")).unwrap_or_else(|| panic!("{shell:?}: {err}")).1;
+            let err = err
+                .split_once(&format!("\u{1e}Bn2 {pid}\nerr\n"))
+                .unwrap_or_else(|| panic!("{shell:?}: {err}"))
+                .1;
             assert!(err.ends_with("\u{1e}En2 137\n") && !err.contains("watch"), "{shell:?}: {err}");
         }
     }
@@ -228,12 +261,20 @@ mod tests {
     fn every_shell_forgets_what_the_environment_says_to_our_programs_and_not_for_a_users() {
         const TELL: &str = r#"echo "${TAR_OPTIONS-none} ${CDPATH-none} ${DOCKER_HOST-none} $LC_ALL $(umask) $(cat /dev/null; echo cat) ${COMPOSE_PROJECT_DIR-none} ${PODMAN_COMPOSE_IN_POD-none} ${TZ-none}""#;
         for shell in SHELLS {
-            for (kept, script) in
-                [(false, Command::script(TELL)), (true, Command::script(TELL).with_account_environment())]
-            {
+            for (kept, script) in [
+                (false, Command::script(TELL)),
+                (true, Command::script(TELL).with_account_environment()),
+            ] {
                 let mut program = Program::new(shell[0]);
-                program.args(&shell[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-                program.env("TAR_OPTIONS", "--exclude=x").env("CDPATH", "/usr").env("DOCKER_HOST", "unix:///x");
+                program
+                    .args(&shell[1..])
+                    .stdin(Stdio::piped())
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped());
+                program
+                    .env("TAR_OPTIONS", "--exclude=x")
+                    .env("CDPATH", "/usr")
+                    .env("DOCKER_HOST", "unix:///x");
                 program
                     .env("COMPOSE_PROJECT_DIR", "/evil")
                     .env("PODMAN_COMPOSE_IN_POD", "evil")
@@ -260,20 +301,28 @@ mod tests {
     #[test]
     fn programs_without_a_shell_forget_the_same() {
         let names: Vec<&str> = scrubbed_names().collect();
-        for name in ["TAR_OPTIONS", "GZIP", "ZSTD_CLEVEL", "RSYNC_RSH", "POSIXLY_CORRECT", "CDPATH"] {
+        for name in ["TAR_OPTIONS", "GZIP", "ZSTD_CLEVEL", "RSYNC_RSH", "POSIXLY_CORRECT", "CDPATH"]
+        {
             assert!(names.contains(&name), "{names:?}");
         }
+        assert!(names.iter().all(|name| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        }));
         assert!(
-            names.iter().all(|name| name
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'))
+            !names
+                .iter()
+                .any(|name| ["PATH", "HOME", "DOCKER_HOST", "CONTAINERS_CONF"].contains(name))
         );
-        assert!(!names.iter().any(|name| ["PATH", "HOME", "DOCKER_HOST", "CONTAINERS_CONF"].contains(name)));
     }
 
     /// How many processes are a `sleep` of this many seconds.
     fn sleeps(nap: &str) -> usize {
-        let found = Program::new("pgrep").args(["-fx", &format!("sleep {nap}")]).stdin(Stdio::null()).output().unwrap();
+        let found = Program::new("pgrep")
+            .args(["-fx", &format!("sleep {nap}")])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         String::from_utf8_lossy(&found.stdout).lines().count()
     }
 
@@ -285,7 +334,11 @@ mod tests {
         let wait = |count: usize| {
             let started = Instant::now();
             while sleeps(nap) != count {
-                assert!(started.elapsed() < Duration::from_mins(1), "{shell:?}: {} run", sleeps(nap));
+                assert!(
+                    started.elapsed() < Duration::from_mins(1),
+                    "{shell:?}: {} run",
+                    sleeps(nap)
+                );
                 std::thread::sleep(Duration::from_millis(50));
             }
         };
@@ -311,7 +364,8 @@ mod tests {
         for shell in SHELLS {
             let Some(mut child) = start(shell) else { continue };
             send(&mut child, PREAMBLE.as_bytes());
-            let command = Command::script("echo err >&2; kill -KILL $(sh -c 'echo $PPID')").with_account_environment();
+            let command = Command::script("echo err >&2; kill -KILL $(sh -c 'echo $PPID')")
+                .with_account_environment();
             send(&mut child, &request(&command, "n1", true).unwrap());
             let pid = child.id();
             let (out, err) = read_to_end(child);
@@ -354,7 +408,10 @@ mod tests {
         let script = Command::script("trap '' TERM; cat >/dev/null & sleep $1; sleep $1").arg(nap);
         let words = feed_words(&script, "n1", Duration::from_mins(2)).unwrap();
         let mut program = Program::new(shell[0]);
-        program.args(&shell[1..]).args(words[1..].iter().map(|word| OsStr::from_bytes(word))).process_group(0);
+        program
+            .args(&shell[1..])
+            .args(words[1..].iter().map(|word| OsStr::from_bytes(word)))
+            .process_group(0);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let Ok(mut child) = program.spawn() else { return };
         let started = Instant::now();
@@ -382,12 +439,16 @@ mod tests {
     #[test]
     fn a_fed_line_is_quoted_and_bounded() {
         let command = Command::script("cat").arg("it's");
-        let line = |command: &Command| login_line(&feed_words(command, "n", Duration::from_mins(2))?);
+        let line =
+            |command: &Command| login_line(&feed_words(command, "n", Duration::from_mins(2))?);
         let text = String::from_utf8(line(&command).unwrap()).unwrap();
         assert!(text.starts_with("exec 'sh' '-c' '"), "{text}");
         assert!(text.ends_with(r"'n' '130' 'script' 'cat' 'it'\''s'"), "{text}");
         assert!(line(&command.arg("x".repeat(130_000))).is_err());
-        assert!(line(&Command::new("a\0b")).is_err() && request(&Command::new("a\0b"), "n", false).is_err());
+        assert!(
+            line(&Command::new("a\0b")).is_err()
+                && request(&Command::new("a\0b"), "n", false).is_err()
+        );
         let bare = bare_words(&Command::script("echo $1").arg("a b")).unwrap();
         assert_eq!(login_line(&bare).unwrap(), b"exec 'sh' '-c' 'echo $1' 'sbx' 'a b'");
     }

@@ -52,7 +52,11 @@ pub struct Effects {
 
 impl Effects {
     /// Effects on a client; their answers go into the queue.
-    pub fn new(client: Arc<dyn Client>, queue: mpsc::Sender<Msg>, state_file: Option<PathBuf>) -> Self {
+    pub fn new(
+        client: Arc<dyn Client>,
+        queue: mpsc::Sender<Msg>,
+        state_file: Option<PathBuf>,
+    ) -> Self {
         Self {
             client,
             queue,
@@ -106,7 +110,9 @@ impl Effects {
                 });
             }
             Effect::Hosts => {
-                self.task(|problem| Msg::Hosts(Err(problem)), async move { Msg::Hosts(client.hosts().await) });
+                self.task(|problem| Msg::Hosts(Err(problem)), async move {
+                    Msg::Hosts(client.hosts().await)
+                });
             }
             Effect::CheckHost(name) => {
                 let lost = name.clone();
@@ -123,7 +129,9 @@ impl Effects {
                 });
             }
             Effect::Profiles => {
-                self.task(|problem| Msg::Profiles(Err(problem)), async move { Msg::Profiles(client.profiles().await) });
+                self.task(|problem| Msg::Profiles(Err(problem)), async move {
+                    Msg::Profiles(client.profiles().await)
+                });
             }
             Effect::Plan(generation, request) => {
                 self.task(move |problem| Msg::Planned(generation, Err(problem)), async move {
@@ -157,7 +165,10 @@ impl Effects {
                     let _ = queue.blocking_send(Msg::Completed(typed, completion));
                 });
             }
-            Effect::Snapshots | Effect::Extensions | Effect::Compare(..) | Effect::PatchStatus(_) => self.look(effect),
+            Effect::Snapshots
+            | Effect::Extensions
+            | Effect::Compare(..)
+            | Effect::PatchStatus(_) => self.look(effect),
             verb => self.work(verb),
         }
     }
@@ -223,7 +234,10 @@ impl Effects {
         let queue = self.queue.clone();
         self.tasks.spawn_blocking(move || {
             let saved = save_log(&path, &lines).map_err(|error| {
-                let problem = Problem::new(Code::InvalidInput, format!("{} cannot be written", path.display()));
+                let problem = Problem::new(
+                    Code::InvalidInput,
+                    format!("{} cannot be written", path.display()),
+                );
                 match error.kind() {
                     std::io::ErrorKind::AlreadyExists => Problem::new(
                         Code::Conflict,
@@ -232,7 +246,8 @@ impl Effects {
                     _ => Problem { causes: vec![error.to_string()], ..problem },
                 }
             });
-            let _ = queue.blocking_send(Msg::LogSaved(generation, path, saved.map(|()| lines.len())));
+            let _ =
+                queue.blocking_send(Msg::LogSaved(generation, path, saved.map(|()| lines.len())));
         });
     }
 
@@ -273,8 +288,13 @@ pub fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::
     file.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 
-async fn events(client: &dyn Client, of: Option<SandboxId>, since: Option<Time>) -> Result<Vec<Event>, Problem> {
-    let mut events = client.events(EventQuery { sandbox: of, since, ..EventQuery::default() }).await?;
+async fn events(
+    client: &dyn Client,
+    of: Option<SandboxId>,
+    since: Option<Time>,
+) -> Result<Vec<Event>, Problem> {
+    let mut events =
+        client.events(EventQuery { sandbox: of, since, ..EventQuery::default() }).await?;
     events.drain(..events.len().saturating_sub(EVENTS));
     Ok(events)
 }

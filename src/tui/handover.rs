@@ -93,7 +93,9 @@ impl Console {
                 terminal::enter(self.model.mouse).map_err(draw_failed)?;
                 self.take(Msg::Resumed)?;
                 match end {
-                    ShellEnd::Left(0) => read_draft(file.path()).map_err(|error| not_written(&error)),
+                    ShellEnd::Left(0) => {
+                        read_draft(file.path()).map_err(|error| not_written(&error))
+                    }
                     ShellEnd::Failed(problem) => Err(problem),
                     ShellEnd::Left(_) | ShellEnd::GivenUp => Ok(None),
                 }
@@ -140,7 +142,10 @@ impl Console {
         if status != 0 && began.elapsed() < HARDLY {
             input.forget();
             let mut out = io::stdout().lock();
-            let _ = write!(out, "\r\n[the {what} ended with status {status}; enter goes back to the dashboard] ");
+            let _ = write!(
+                out,
+                "\r\n[the {what} ended with status {status}; enter goes back to the dashboard] "
+            );
             let _ = out.flush();
             drop(out);
             // The terminal is not raw here: it has something to read when the line is ended.
@@ -220,9 +225,13 @@ impl Shell {
         // Waited for in `next`, which hears of a stop too.
         #[allow(clippy::zombie_processes)]
         let mut child = command.spawn()?;
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+        let group = i32::try_from(child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(io::ErrorKind::InvalidData)?;
         let stderr = child.stderr.take().map(ChildStderr::from_std).transpose()?;
-        let shell = Self { group, tty, modes, children, is_ssh, stderr, said: Vec::new(), ended: false };
+        let shell =
+            Self { group, tty, modes, children, is_ssh, stderr, said: Vec::new(), ended: false };
         shell.go_on();
         Ok(shell)
     }
@@ -333,21 +342,27 @@ fn read_draft(path: &Path) -> io::Result<Option<String>> {
 }
 
 fn not_written(error: &io::Error) -> Problem {
-    let mut problem = Problem::new(Code::InvalidInput, "the script cannot be taken from the editor");
+    let mut problem =
+        Problem::new(Code::InvalidInput, "the script cannot be taken from the editor");
     problem.causes = vec![error.to_string()];
     problem
 }
 
 fn not_started(program: &Interactive, error: &io::Error) -> Problem {
-    let name = program.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let name =
+        program.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     let mut problem = Problem::new(Code::MissingDependency, format!("{name} could not be started"));
     problem.causes = vec![error.to_string()];
     problem.hint(format!("is {name} installed, and in PATH?"))
 }
 
 fn ssh_failed(title: &str, said: &str) -> Problem {
-    let mut problem = Problem::new(Code::HostUnreachable, format!("the connection of the shell in {title} failed"));
-    let words = said.lines().map(|line| clean_line(line, 400)).filter(|line| !line.trim().is_empty());
+    let mut problem = Problem::new(
+        Code::HostUnreachable,
+        format!("the connection of the shell in {title} failed"),
+    );
+    let words =
+        said.lines().map(|line| clean_line(line, 400)).filter(|line| !line.trim().is_empty());
     problem.causes = words.collect();
     problem.causes.push(format!("ssh ended with status {SSH_FAILED}"));
     problem

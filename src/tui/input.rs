@@ -69,7 +69,8 @@ impl Input {
 
     /// Throws away what was typed and not read: it was meant for somebody else.
     pub(super) fn forget(&mut self) {
-        let _ = rustix::termios::tcflush(self.tty.get_ref(), rustix::termios::QueueSelector::IFlush);
+        let _ =
+            rustix::termios::tcflush(self.tty.get_ref(), rustix::termios::QueueSelector::IFlush);
         self.decoder = Decoder::default();
         self.available = 0;
         self.until = None;

@@ -40,7 +40,9 @@ impl Keymap {
                 .split_whitespace()
                 .map(|word| Key::parse(word).ok_or_else(|| unknown_key(row.action, word)))
                 .collect::<Result<Vec<_>, _>>()?;
-            if let Some(key) = keys.iter().find(|key| row.action.is_destructive() && key.edits_text()) {
+            if let Some(key) =
+                keys.iter().find(|key| row.action.is_destructive() && key.edits_text())
+            {
                 return Err(refuse(
                     row.action,
                     format!("'{}' may not be on {key}: it edits text elsewhere", row.action.name()),
@@ -58,7 +60,8 @@ impl Keymap {
             if let Some(other) = self.actions.insert((mode, *key), action)
                 && other != action
             {
-                let message = format!("key {key} is on both '{}' and '{}'", other.name(), action.name());
+                let message =
+                    format!("key {key} is on both '{}' and '{}'", other.name(), action.name());
                 return Err(refuse(action, message));
             }
         }
@@ -107,8 +110,9 @@ fn unknown_key(action: Action, word: &str) -> Fault {
 
 fn unknown_action(name: &str) -> Fault {
     let near = nearest(name, TABLE.iter().map(|row| row.action.name()));
-    let fault = Fault::new(Code::InvalidConfig, format!("'{name}' is not an action of the dashboard"))
-        .detail("field", format!("dashboard.keys.{name}"));
+    let fault =
+        Fault::new(Code::InvalidConfig, format!("'{name}' is not an action of the dashboard"))
+            .detail("field", format!("dashboard.keys.{name}"));
     match near {
         Some(near) => fault.hint(format!("did you mean '{near}'?")),
         None => fault.hint("'?' in the dashboard lists them"),
@@ -137,7 +141,11 @@ mod tests {
     fn a_clash_names_both_actions() {
         let fault = rebound("destroy", "n").unwrap_err();
         assert_eq!(fault.code, Code::InvalidConfig);
-        assert!(fault.message.contains("'create'") && fault.message.contains("'destroy'"), "{}", fault.message);
+        assert!(
+            fault.message.contains("'create'") && fault.message.contains("'destroy'"),
+            "{}",
+            fault.message
+        );
         assert!(rebound("destroy", "ctrl-x").is_ok());
     }
 
@@ -152,7 +160,12 @@ mod tests {
 
     #[test]
     fn an_unknown_action_or_key_says_what_is_known() {
-        assert_eq!(rebound("destory", "x").unwrap_err().hint.as_deref(), Some("did you mean 'destroy'?"));
-        assert!(rebound("destroy", "hyper-x").unwrap_err().message.contains("'hyper-x' is not a key"));
+        assert_eq!(
+            rebound("destory", "x").unwrap_err().hint.as_deref(),
+            Some("did you mean 'destroy'?")
+        );
+        assert!(
+            rebound("destroy", "hyper-x").unwrap_err().message.contains("'hyper-x' is not a key")
+        );
     }
 }

@@ -8,10 +8,10 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    ApplyRequest, CreateRequest, Decision, DestroyRequest, ExtensionView, LabelRequest, LogsRequest, PatchRequest,
-    PatchStatus, Problem, ProfileView, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
-    SleepRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotRequest, SnapshotStarted, Started,
-    Update,
+    ApplyRequest, CreateRequest, Decision, DestroyRequest, ExtensionView, LabelRequest,
+    LogsRequest, PatchRequest, PatchStatus, Problem, ProfileView, RecreateRequest, RestoreRequest,
+    RolloutItem, RolloutRequest, ShellRequest, SleepRequest, SnapshotDeleteRequest, SnapshotDiff,
+    SnapshotDiffRequest, SnapshotRequest, SnapshotStarted, Started, Update,
 };
 use crate::domain::event::Event;
 use crate::domain::facts::HostView;

@@ -121,12 +121,15 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Fau
     let gone = watch()?;
     // Our theme knows NO_COLOR; crossterm's own handling of it would cancel reverse video.
     crossterm::style::force_color_output(true);
-    let guard = terminal::Guard::new(model.mouse).map_err(|error| unusable("the terminal cannot be used", error))?;
+    let guard = terminal::Guard::new(model.mouse)
+        .map_err(|error| unusable("the terminal cannot be used", error))?;
     let tty = terminal::open().map_err(|error| unusable("the terminal cannot be used", error))?;
-    let input =
-        terminal::input().and_then(Input::new).map_err(|error| unusable("the terminal cannot be read", error))?;
+    let input = terminal::input()
+        .and_then(Input::new)
+        .map_err(|error| unusable("the terminal cannot be read", error))?;
     let (notify, clock) = (options.notify, options.clock);
-    let mut console = Console { model, tty, effects, notify, clock, dirty: true, drawn: None, away: false };
+    let mut console =
+        Console { model, tty, effects, notify, clock, dirty: true, drawn: None, away: false };
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut ears = Ears { inbox, signals, gone, tick };
@@ -156,7 +159,8 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     model.refresh = options.refresh.max(Duration::from_millis(500));
     model.actor = client.actor().to_string();
     model.zone = options.zone.clone();
-    model.process = (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
+    model.process =
+        (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
     (model.reading, model.reading_snapshots) = ((true, false), (true, false));
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
     let remembered = Remembered::parse(text.as_deref().unwrap_or_default());
@@ -175,7 +179,8 @@ fn unusable(message: &str, error: std::io::Error) -> Fault {
 /// every owner of a terminal send the signal.
 fn watch() -> Result<oneshot::Receiver<()>, Fault> {
     let (tell, gone) = oneshot::channel();
-    let tty = terminal::input().map_err(|error| unusable("the dashboard needs a terminal", error))?;
+    let tty =
+        terminal::input().map_err(|error| unusable("the dashboard needs a terminal", error))?;
     let watcher = move || {
         if terminal::wait_for_hang_up(&tty) {
             let _ = tell.send(());
@@ -257,7 +262,9 @@ impl Console {
                 Next::On => {}
                 Next::Quit => return Ok(()),
                 Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
-                Next::Shell(request, title) => self.hand_over(*request, &title, &mut input, ears).await?,
+                Next::Shell(request, title) => {
+                    self.hand_over(*request, &title, &mut input, ears).await?
+                }
                 Next::Write(snapshot) => self.write_patch(snapshot, &mut input, ears).await?,
             }
             // What was waited for may have ended while a shell had the terminal.
@@ -302,7 +309,8 @@ impl Console {
 
     fn take(&mut self, msg: Msg) -> Result<Next, Stop> {
         // Reminders show nothing by themselves.
-        self.dirty |= !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue);
+        self.dirty |=
+            !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue);
         let mut next = Next::On;
         for effect in terminal::on_screen(|| update(&mut self.model, msg)) {
             match effect {
@@ -310,7 +318,8 @@ impl Console {
                 Effect::Suspend => next = Next::Suspend,
                 Effect::Shell(request, title) => next = Next::Shell(request, title),
                 Effect::Write(snapshot) => next = Next::Write(snapshot),
-                Effect::Redraw | Effect::Copy(_) | Effect::Mouse(_) | Effect::Notify(_) if self.away => {}
+                Effect::Redraw | Effect::Copy(_) | Effect::Mouse(_) | Effect::Notify(_)
+                    if self.away => {}
                 Effect::Redraw => self.clear().map_err(draw_failed)?,
                 Effect::Copy(text) => terminal::copy(&text).map_err(draw_failed)?,
                 Effect::Mouse(on) => terminal::mouse(on).map_err(draw_failed)?,
@@ -355,7 +364,9 @@ impl Console {
     /// Gives the terminal back, stops, and comes back when the shell says so.
     async fn suspend(&mut self, continued: &mut Signal) -> Result<(), Stop> {
         terminal::restore();
-        terminal::stop_here(continued).await.map_err(|error| failed("the process cannot be stopped", error))?;
+        terminal::stop_here(continued)
+            .await
+            .map_err(|error| failed("the process cannot be stopped", error))?;
         self.resume()
     }
 

@@ -48,7 +48,9 @@ pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
-pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place};
+pub use logs::{
+    KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place,
+};
 pub use palette::Offer;
 pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use patches::{PatchRow, Patches};
@@ -58,10 +60,13 @@ pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
 pub use sheet::{Comparison, Script, Sheet, SheetAbout};
 pub use shell::ShellChoice;
-pub use snapshots::{Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings};
+pub use snapshots::{
+    Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
+};
 pub use window::Window;
 pub use words::{
-    Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile, state_glyph, state_role, took,
+    Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile,
+    state_glyph, state_role, took,
 };
 
 use crate::client::{ExtensionView, Problem};
@@ -109,7 +114,8 @@ pub enum ThemeName {
 
 impl ThemeName {
     /// Every theme.
-    pub const ALL: &'static [Self] = &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
+    pub const ALL: &'static [Self] =
+        &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
 
     /// As configured.
     pub fn as_str(self) -> &'static str {

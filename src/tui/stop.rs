@@ -134,8 +134,10 @@ impl Console {
         if count > 0 {
             // Where the signal came alone, somebody waits for the terminal.
             let jobs = many(count, "job is", "jobs are");
-            let _ =
-                writeln!(io::stderr(), "sandboxer: {jobs} finished without the screen; ctrl-c rolls back what runs");
+            let _ = writeln!(
+                io::stderr(),
+                "sandboxer: {jobs} finished without the screen; ctrl-c rolls back what runs"
+            );
         }
         let patience = sleep(UNSEEN);
         tokio::pin!(patience);
@@ -158,7 +160,10 @@ impl Console {
     /// Takes a message for what it says of the jobs.
     fn take_unseen(&mut self, msg: Msg) {
         for effect in update(&mut self.model, msg) {
-            if matches!(effect, Effect::Finish(..) | Effect::FinishSnapshot(..) | Effect::Cancel(..)) {
+            if matches!(
+                effect,
+                Effect::Finish(..) | Effect::FinishSnapshot(..) | Effect::Cancel(..)
+            ) {
                 self.effects.run(effect);
             }
         }

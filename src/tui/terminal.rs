@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use crossterm::{cursor, queue};
 use nix::sys::signal::{SigSet, Signal as BlockedSignal};
 use ratatui::Terminal;
@@ -19,7 +21,8 @@ use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process};
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr, tcsetpgrp,
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    tcsetpgrp,
 };
 
 /// The terminal that is drawn on. Standard output flushes at every line; a frame wants to go out as one.
@@ -148,7 +151,8 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         for place in 0..4 {
             let six = (bits >> (18 - 6 * place)) & 63;
             out.push(if place <= chunk.len() { char::from(ALPHABET[six as usize]) } else { '=' });
@@ -181,7 +185,11 @@ pub(super) fn continued() -> i32 {
 /// The terminal's input, to be watched.
 pub(super) fn input() -> io::Result<OwnedFd> {
     let stdin = io::stdin();
-    if stdin.is_terminal() { stdin.as_fd().try_clone_to_owned() } else { File::open("/dev/tty").map(OwnedFd::from) }
+    if stdin.is_terminal() {
+        stdin.as_fd().try_clone_to_owned()
+    } else {
+        File::open("/dev/tty").map(OwnedFd::from)
+    }
 }
 
 /// Blocks until the terminal is gone; `false` if that cannot be watched. No CPU is used meanwhile: without a wanted
@@ -249,7 +257,9 @@ mod tests {
 
     #[test]
     fn base64_as_everyone_writes_it() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

@@ -32,9 +32,11 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     for round in 0..=ROUNDS {
         let snapshot = format!("bench-{round}");
         let restored = format!("restored-{round}");
-        let (took, kib) = bench.run(&["snapshot", "source", "--name", &snapshot, "--mode", "live", "--quiet"]);
+        let (took, kib) =
+            bench.run(&["snapshot", "source", "--name", &snapshot, "--mode", "live", "--quiet"]);
         most = most.max(kib);
-        let hand_out = bench.by_hand(&format!("cd '{folder}' && tar -cf - workspace | zstd -q >../hand.tar.zst"));
+        let hand_out = bench
+            .by_hand(&format!("cd '{folder}' && tar -cf - workspace | zstd -q >../hand.tar.zst"));
         let (back, kib) = bench.run(&["restore", &snapshot, "--name", &restored, "--quiet"]);
         most = most.max(kib);
         let hand_in = bench.by_hand(&format!(
@@ -56,8 +58,13 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     hand_out.print("  by hand: ssh, tar | zstd");
     back.print("restore");
     hand_in.print("  by hand: ssh, zstd -d | tar");
-    let ratio = |one: &Sample, other: &Sample| one.median().as_secs_f64() / other.median().as_secs_f64();
-    println!("snapshot / by hand: {:.2}; restore / by hand: {:.2}", ratio(taken, hand_out), ratio(back, hand_in));
+    let ratio =
+        |one: &Sample, other: &Sample| one.median().as_secs_f64() / other.median().as_secs_f64();
+    println!(
+        "snapshot / by hand: {:.2}; restore / by hand: {:.2}",
+        ratio(taken, hand_out),
+        ratio(back, hand_in)
+    );
     println!("most memory of sandboxer's process: {:.1} MB", most as f64 / 1024.0);
 }
 
@@ -109,5 +116,11 @@ impl Bench<'_> {
 
 fn high_water(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().trim_end_matches(" kB").parse().ok()
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .ok()
 }

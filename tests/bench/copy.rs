@@ -46,8 +46,13 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     cat.print("  by hand: ssh a cat | ssh b cat");
     proved.print("  by hand, and hashed on arrival");
     anew.print("copy to a host without zstd");
-    let ratio = |one: &Sample, other: &Sample| one.median().as_secs_f64() / other.median().as_secs_f64();
-    println!("copy / by hand: {:.2}; copy / by hand, hashed: {:.2}", ratio(copied, cat), ratio(copied, proved));
+    let ratio =
+        |one: &Sample, other: &Sample| one.median().as_secs_f64() / other.median().as_secs_f64();
+    println!(
+        "copy / by hand: {:.2}; copy / by hand, hashed: {:.2}",
+        ratio(copied, cat),
+        ratio(copied, proved)
+    );
     println!("most memory of sandboxer's process: {:.1} MB", most as f64 / 1024.0);
 }
 
@@ -82,7 +87,8 @@ fn ssh(lab: &Path, host: &str, script: &str) {
 
 fn by_hand(lab: &Path, file: &str, there: &str) -> Duration {
     let began = Instant::now();
-    let mut from = command(lab, HOST, &format!("cat '{file}'")).stdout(Stdio::piped()).spawn().expect("ssh");
+    let mut from =
+        command(lab, HOST, &format!("cat '{file}'")).stdout(Stdio::piped()).spawn().expect("ssh");
     let bytes = from.stdout.take().expect("a pipe");
     let to = command(lab, TARGET, there).stdin(bytes).stdout(Stdio::null()).status().expect("ssh");
     assert!(to.success() && from.wait().expect("its end").success(), "{there} failed");

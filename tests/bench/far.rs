@@ -51,7 +51,9 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     );
     for (name, row) in NAMES.iter().zip(&found) {
         let cells = row.iter().fold(String::new(), |mut text, cell| {
-            let cell = cell.map_or("-".to_owned(), |[median, _]| format!("{:.0} ms", median.as_secs_f64() * 1000.0));
+            let cell = cell.map_or("-".to_owned(), |[median, _]| {
+                format!("{:.0} ms", median.as_secs_f64() * 1000.0)
+            });
             let _ = write!(text, " {cell:>10}");
             text
         });
@@ -87,9 +89,12 @@ impl<'a> Far<'a> {
             .spawn()
             .expect("the relay");
         let mut port = String::new();
-        std::io::BufReader::new(relay.stdout.take().expect("its output")).read_line(&mut port).expect("its port");
+        std::io::BufReader::new(relay.stdout.take().expect("its output"))
+            .read_line(&mut port)
+            .expect("its port");
         let ssh = folder.path().join("ssh_config");
-        std::fs::write(&ssh, format!("Host sandboxer01\n  Port {}\n\n{config}", port.trim())).expect("ssh_config");
+        std::fs::write(&ssh, format!("Host sandboxer01\n  Port {}\n\n{config}", port.trim()))
+            .expect("ssh_config");
         let hosts = format!(
             "hosts:\n  far:\n    ssh: sandboxer01\n    ssh_config: {}\n    workspace_root: {}\n",
             ssh.display(),
@@ -156,7 +161,9 @@ impl Drop for Far<'_> {
 }
 
 fn port_of(config: &str, host: &str) -> String {
-    let block = config.split("\n\n").find(|block| block.lines().any(|line| line == format!("Host {host}")));
-    let port = block.and_then(|block| block.lines().find_map(|line| line.trim().strip_prefix("Port ")));
+    let block =
+        config.split("\n\n").find(|block| block.lines().any(|line| line == format!("Host {host}")));
+    let port =
+        block.and_then(|block| block.lines().find_map(|line| line.trim().strip_prefix("Port ")));
     port.expect("the host's port in the lab's ssh_config").to_owned()
 }

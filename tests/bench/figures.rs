@@ -43,7 +43,8 @@ fn main() {
         house.fill(RECORDS);
     }
     if wanted("frame") {
-        Sample::of(15, || house.first_frame(RECORDS)).print("start to first full frame, 1,000 records");
+        Sample::of(15, || house.first_frame(RECORDS))
+            .print("start to first full frame, 1,000 records");
     }
     if wanted("list") {
         Sample::of(30, || house.list(RECORDS)).print("list --json, 1,000 records");

@@ -37,7 +37,8 @@ impl House {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let mut record: serde_json::Value = serde_json::from_slice(&made.stdout).expect("a record");
         let id = record["id"].as_str().expect("an id").to_owned();
-        let destroyed = self.sandboxer().args(["destroy", &id, "--quiet"]).output().expect("destroy");
+        let destroyed =
+            self.sandboxer().args(["destroy", &id, "--quiet"]).output().expect("destroy");
         assert!(destroyed.status.success(), "{}", String::from_utf8_lossy(&destroyed.stderr));
         record["pending"] = serde_json::json!([]);
         let lines = (0..count).map(|number| {
@@ -45,7 +46,8 @@ impl House {
             record.to_string()
         });
         let lines: Vec<String> = lines.collect();
-        let text = format!("{{\"schema\":1,\"revision\":9,\"records\":[\n{}\n]}}\n", lines.join(",\n"));
+        let text =
+            format!("{{\"schema\":1,\"revision\":9,\"records\":[\n{}\n]}}\n", lines.join(",\n"));
         println!("({count} records of {} bytes)", lines[0].len());
         std::fs::write(self.join("data/sandboxes.json"), text).expect("the store");
     }

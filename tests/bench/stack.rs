@@ -21,7 +21,9 @@ pub(crate) fn measure(house: &House, lab: &Path) {
         let shared = by_hand(lab, &example, round, true);
         // The first round warms the machine up.
         if round > 0 {
-            for (sample, took) in samples.iter_mut().zip([create, destroy, create + destroy, fresh, shared]) {
+            for (sample, took) in
+                samples.iter_mut().zip([create, destroy, create + destroy, fresh, shared])
+            {
                 sample.push(took);
             }
         }
@@ -33,7 +35,11 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     fresh.print("  by hand, a connection each");
     shared.print("  by hand, ControlMaster");
     let ratio = |other: &Sample| both.median().as_secs_f64() / other.median().as_secs_f64();
-    println!("sandboxer / by hand: {:.2}; / by hand with ControlMaster: {:.2}", ratio(fresh), ratio(shared));
+    println!(
+        "sandboxer / by hand: {:.2}; / by hand with ControlMaster: {:.2}",
+        ratio(fresh),
+        ratio(shared)
+    );
 }
 
 pub(crate) fn example() -> PathBuf {
@@ -43,14 +49,19 @@ pub(crate) fn example() -> PathBuf {
 fn ours(house: &House, lab: &Path, example: &Path, round: usize) -> [std::time::Duration; 2] {
     let run = |args: &[&str]| {
         let mut command = house.sandboxer();
-        command.env("SANDBOXER_DATA_DIR", house.join("lab-data")).env("SANDBOXER_CONFIG", lab.join("config.yaml"));
+        command
+            .env("SANDBOXER_DATA_DIR", house.join("lab-data"))
+            .env("SANDBOXER_CONFIG", lab.join("config.yaml"));
         command.args(args);
         timed(command)
     };
     let name = format!("bench-{round}");
     let input = format!("repo={}", example.display());
     let profile = ["create", "--profile", "compose-e2e", "--host", "sandboxer01", "--quiet"];
-    [run(&[&profile[..], &["--input", &input, "--name", &name]].concat()), run(&["destroy", &name, "--quiet"])]
+    [
+        run(&[&profile[..], &["--input", &input, "--name", &name]].concat()),
+        run(&["destroy", &name, "--quiet"]),
+    ]
 }
 
 /// The same by hand: make a directory, rsync, up, ask what runs, down, ask what is left, remove.

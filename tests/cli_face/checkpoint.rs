@@ -16,7 +16,10 @@ async fn a_snapshot_is_asked_for_by_the_sandboxs_id() {
     let fake = family();
     let ran = run(&fake, "snapshot my-env --name before --mode stop").await;
     assert_snapshot!("snapshot", ran);
-    assert_eq!(last(&fake).1, json!({"id": "a1b2c3d4", "revision": null, "name": "before", "mode": "stop"}));
+    assert_eq!(
+        last(&fake).1,
+        json!({"id": "a1b2c3d4", "revision": null, "name": "before", "mode": "stop"})
+    );
     let ran = run(&fake, "snapshot a1b2 --json").await;
     assert_eq!((ran.status, &ran.json()["state"], ran.stderr.as_str()), (0, &json!("ready"), ""));
     assert_eq!(last(&fake).1["mode"], Value::Null);
@@ -31,7 +34,8 @@ async fn what_a_snapshot_is_less_than_hoped_is_said() {
     fuzzy.archive.not_captured =
         vec![NotCaptured { name: "cache".into(), reason: "the engine\u{1b}[2J refused".into() }];
     fuzzy.archive.not_preserved = [("xattrs".to_owned(), 3)].into();
-    (fuzzy.archive.left_out, fuzzy.archive.left_out_count) = ((0..7).map(|n| format!("workspace/s{n}")).collect(), 120);
+    (fuzzy.archive.left_out, fuzzy.archive.left_out_count) =
+        ((0..7).map(|n| format!("workspace/s{n}")).collect(), 120);
     let fake = family();
     fake.lock().shelf.ends.clear();
     fake.lock().shelf.becomes = Some(fuzzy);
@@ -48,8 +52,16 @@ async fn what_a_profiles_keep_deleted_is_told() {
     fake.lock().shelf.becomes = Some(newest);
     let ran = run(&fake, "snapshot my-env").await;
     let told = ran.stderr.lines().find(|line| line.contains("keeps 1")).unwrap();
-    assert!(told.contains("deleted old") && !told.contains('\u{1b}') && !ran.stdout.contains("keeps"), "{ran}");
-    assert!(run(&fake, "snapshot my-env --json").await.json()["message"].as_str().unwrap().contains("deleted old"));
+    assert!(
+        told.contains("deleted old") && !told.contains('\u{1b}') && !ran.stdout.contains("keeps"),
+        "{ran}"
+    );
+    assert!(
+        run(&fake, "snapshot my-env --json").await.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("deleted old")
+    );
     assert_eq!(run(&fake, "snapshot my-env --quiet").await.stderr, "");
 }
 
@@ -71,7 +83,10 @@ async fn a_failed_snapshot_shows_why_and_what_remains() {
 #[tokio::test]
 async fn ctrl_c_cancels_a_snapshot_and_says_what_remains() {
     let fake = family();
-    let end = (Problem::new(Code::Cancelled, "cancelled and rolled back"), badly(SnapshotState::Failed, false));
+    let end = (
+        Problem::new(Code::Cancelled, "cancelled and rolled back"),
+        badly(SnapshotState::Failed, false),
+    );
     fake.lock().shelf.ends.insert("snap-0000000f".into(), end);
     fake.lock().shelf.waits = true;
     let ran = run_in(World { presses: 1, ..World::default() }, &fake, "snapshot my-env").await;
@@ -92,7 +107,10 @@ async fn a_second_ctrl_c_names_recover() {
     for line in ["sleep my-env", "patches apply my-env"] {
         let ran = run_in(World { presses: 2, ..World::default() }, &fake, line).await;
         assert_eq!((ran.status, ran.left_at_once), (130, true), "{line}: {ran}");
-        assert!(ran.stderr.contains("hint: sandboxer recover brings into order what remains"), "{ran}");
+        assert!(
+            ran.stderr.contains("hint: sandboxer recover brings into order what remains"),
+            "{ran}"
+        );
     }
 }
 
@@ -113,7 +131,8 @@ async fn a_restore_that_is_less_than_hoped_says_so() {
     let mut left = based("r0000001", "try", A);
     left.not_preserved = [("owners".to_owned(), 12)].into();
     left.patch_state = PatchState::Failed;
-    left.patch_error = Some("patch 2 failed with exit status 1; sandboxer patches apply try --retry".into());
+    left.patch_error =
+        Some("patch 2 failed with exit status 1; sandboxer patches apply try --retry".into());
     let fake = family().ends("r0000001", End::Well(Box::new(left)));
     let ran = run(&fake, "restore base").await;
     assert_eq!(ran.status, 0);
@@ -144,5 +163,8 @@ async fn sleep_and_wake_and_nothing_to_do() {
     let fake = fake.ends("a1b2c3d4", End::Well(Box::new(awake)));
     let ran = run(&fake, "wake my-env").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, "warning: patch 3 failed\n"));
-    assert_eq!(run(&fake, "wake my-env").await.stderr.lines().next(), Some("my-env is awake: nothing to do"));
+    assert_eq!(
+        run(&fake, "wake my-env").await.stderr.lines().next(),
+        Some("my-env is awake: nothing to do")
+    );
 }

@@ -34,14 +34,27 @@ async fn words_of_each_kind() {
         answer(&fake, &["create", "--host", ""]).await,
         "hosts\ncoulombcore\tops@coulombcore\nLab_2\tops@Lab_2\n"
     );
-    assert_eq!(answer(&fake, &["create", "--profile="]).await, "profiles\ncompose-e2e\tRuns a compose stack\n");
-    let begun = "profiles\ncompose-e2e\tRuns a compose stack\nprofile.compose-e2e\tRuns a compose stack\n";
+    assert_eq!(
+        answer(&fake, &["create", "--profile="]).await,
+        "profiles\ncompose-e2e\tRuns a compose stack\n"
+    );
+    let begun =
+        "profiles\ncompose-e2e\tRuns a compose stack\nprofile.compose-e2e\tRuns a compose stack\n";
     assert_eq!(answer(&fake, &["profiles", "show", "prof"]).await, begun);
-    assert!(answer(&fake, &["extensions", "show", ""]).await.starts_with("extensions\ncompose-ssh\t"));
-    assert_eq!(answer(&fake, &["exec", "my-env", "--service", ""]).await, "services\nweb\trunning\n");
+    assert!(
+        answer(&fake, &["extensions", "show", ""]).await.starts_with("extensions\ncompose-ssh\t")
+    );
+    assert_eq!(
+        answer(&fake, &["exec", "my-env", "--service", ""]).await,
+        "services\nweb\trunning\n"
+    );
     let snapshots = answer(&fake, &["restore", ""]).await;
     assert!(snapshots.starts_with("snapshots\nbase\tsnap-0000000a, ready, of "), "{snapshots}");
-    assert!(answer(&fake, &["snapshots", "diff", "base", ""]).await.ends_with(&sandboxes["sandboxes\n".len()..]));
+    assert!(
+        answer(&fake, &["snapshots", "diff", "base", ""])
+            .await
+            .ends_with(&sandboxes["sandboxes\n".len()..])
+    );
     assert!(answer(&fake, &["patches", "remove", "base", ""]).await.starts_with("patches\npat-"));
     assert_eq!(answer(&fake, &["operations", "get", ""]).await, "operations\n");
     for words in [["create", "--id", ""].as_slice(), &["label", "my-env", ""], &["des"], &[]] {
@@ -57,7 +70,11 @@ async fn words_of_each_kind() {
 async fn what_no_name_could_be_is_left_out() {
     let mut wicked = named("c0000001", "$(reboot)", State::Other("a\n\u{1b}[2Jb\tc".into()));
     wicked.host = "x\ny".into();
-    let fake = FakeClient::with(vec![wicked, named("-oX", "a b", State::Ready), named("x;y", "`id`", State::Ready)]);
+    let fake = FakeClient::with(vec![
+        wicked,
+        named("-oX", "a b", State::Ready),
+        named("x;y", "`id`", State::Ready),
+    ]);
     assert_eq!(answer(&fake, &["get", ""]).await, "sandboxes\nc0000001\t$(reboot), a b c on x y\n");
 }
 
@@ -97,7 +114,10 @@ fn an_answer_makes_nothing_and_is_silent() {
     assert!(told(home.path(), &["__complete", "create", "--host", ""]).contains("\ncoulombcore\t"));
     assert_eq!(told(empty.path(), &["__complete", "get", ""]), "sandboxes\n");
     let elsewhere = home.path().join(".local/share/sandboxer").display().to_string();
-    assert!(told(empty.path(), &["__complete", "--data-dir", &elsewhere, "get", ""]).contains("\nmy-env\t"));
+    assert!(
+        told(empty.path(), &["__complete", "--data-dir", &elsewhere, "get", ""])
+            .contains("\nmy-env\t")
+    );
     assert_eq!((files(home.path()), files(empty.path())), (before, 1));
     std::fs::write(home.path().join(".local/share/sandboxer/sandboxes.json"), "{").unwrap();
     assert_eq!(told(home.path(), &["__complete", "get", ""]), "sandboxes\n");
@@ -114,7 +134,8 @@ fn bash_offers_what_is_known_and_else_what_clap_wrote() {
     std::fs::write(home.path().join("script"), script).unwrap();
     let folder = Path::new(env!("CARGO_BIN_EXE_sandboxer")).parent().unwrap();
     let path = std::env::join_paths(
-        std::iter::once(folder.to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        std::iter::once(folder.to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
     // The words as bash cuts them, and the last one up to the cursor.
     let offered = |words: &[&str], cursor: &str| {
@@ -123,7 +144,10 @@ fn bash_offers_what_is_known_and_else_what_clap_wrote() {
             "${BASH_REMATCH[1]}" sandboxer "$cursor" "${COMP_WORDS[COMP_CWORD-1]}"; printf '%s\n' "${COMPREPLY[@]}""#;
         let mut bash = Command::new("bash");
         bash.args(["--norc", "--noprofile", "-c", asks, "bash", cursor, "sandboxer"]).args(words);
-        bash.env_clear().env("HOME", home.path()).env("PATH", path.as_ref().unwrap()).current_dir(home.path());
+        bash.env_clear()
+            .env("HOME", home.path())
+            .env("PATH", path.as_ref().unwrap())
+            .current_dir(home.path());
         let output = bash.output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{words:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()

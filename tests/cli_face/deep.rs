@@ -12,8 +12,7 @@ use super::fits;
 fn found(name: &str, state: &str, fails: Option<(&str, &str, &str)>) -> HostView {
     let mut failed = false;
     let mut step = |stage: &str| {
-        let mut step =
-            json!({"stage": stage, "outcome": "ok", "took_ms": 340, "message": "sandbox a1b2c3d4", "error": null});
+        let mut step = json!({"stage": stage, "outcome": "ok", "took_ms": 340, "message": "sandbox a1b2c3d4", "error": null});
         if failed && !matches!(stage, "destroy" | "host") {
             step["outcome"] = "skipped".into();
             step["message"] = "the step before failed".into();
@@ -28,7 +27,8 @@ fn found(name: &str, state: &str, fails: Option<(&str, &str, &str)>) -> HostView
         }
         step
     };
-    let stages = ["probe", "canary", "stack", "write", "snapshot", "restore", "compare", "destroy", "host"];
+    let stages =
+        ["probe", "canary", "stack", "write", "snapshot", "restore", "compare", "destroy", "host"];
     let steps: Vec<Value> = stages.into_iter().map(&mut step).collect();
     let mut view = serde_json::to_value(host(name, state)).unwrap();
     view["deep"] = json!({
@@ -42,7 +42,11 @@ fn fleet() -> FakeClient {
     let fake = FakeClient::default();
     fake.lock().hosts = vec![
         found("coulombcore", "up", None),
-        found("sandboxer01", "up", Some(("snapshot", "operation_failed", "the archive could not be written"))),
+        found(
+            "sandboxer01",
+            "up",
+            Some(("snapshot", "operation_failed", "the archive could not be written")),
+        ),
         found("railiance01", "down", Some(("probe", "host_unreachable", "railiance01 is down"))),
         host("prod", "forbidden"),
     ];
@@ -70,7 +74,10 @@ async fn the_status_is_that_of_all_hosts() {
         let fake = fleet();
         let line = format!("hosts check --deep {names}");
         assert_eq!(run(&fake, &line).await.status, status, "{line}");
-        assert!(!fake.calls().contains(&"deep_check prod".to_owned()), "what is out of bounds is left alone: {line}");
+        assert!(
+            !fake.calls().contains(&"deep_check prod".to_owned()),
+            "what is out of bounds is left alone: {line}"
+        );
         let ran = run(&fake, &format!("{line} --json")).await;
         assert_eq!(ran.status, status, "{line} --json");
         fits("hosts", &ran.json());
@@ -79,7 +86,10 @@ async fn the_status_is_that_of_all_hosts() {
         }
     }
     let json = run(&fleet(), "hosts check --deep --json coulombcore").await.json();
-    assert_eq!((&json[0]["state"], &json[0]["deep"]["steps"][4]["stage"]), (&json!("up"), &json!("snapshot")));
+    assert_eq!(
+        (&json[0]["state"], &json[0]["deep"]["steps"][4]["stage"]),
+        (&json!("up"), &json!("snapshot"))
+    );
     assert_eq!(run(&fleet(), "hosts list --json").await.json()[3].get("deep"), None);
 }
 
@@ -87,7 +97,8 @@ async fn the_status_is_that_of_all_hosts() {
 #[tokio::test]
 async fn ctrl_c_calls_all_off() {
     let fake = FakeClient::default();
-    let cancelled = |name: &str| found(name, "up", Some(("stack", "cancelled", "cancelled and rolled back")));
+    let cancelled =
+        |name: &str| found(name, "up", Some(("stack", "cancelled", "cancelled and rolled back")));
     fake.lock().hosts = ["one", "two", "three", "four"].map(cancelled).to_vec();
     fake.lock().deep_checks_wait = true;
     let ran = run_in(World { presses: 1, ..World::default() }, &fake, "hosts check --deep").await;

@@ -39,11 +39,15 @@ fn asked(fake: &FakeClient) -> Value {
 
 #[tokio::test]
 async fn exec_passes_bytes_on_and_ends_as_the_command_did() {
-    let fake = runs(vec![out(b"a\n\x1b[31mred\x00"), err(b"\xe2\x98\x83 no newline"), out(b"b"), ends(7)]);
+    let fake =
+        runs(vec![out(b"a\n\x1b[31mred\x00"), err(b"\xe2\x98\x83 no newline"), out(b"b"), ends(7)]);
     let ran = run(&fake, "exec my-env -- make test").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (7, "a\n\u{1b}[31mred\0b"));
     assert_eq!(ran.stderr, "☃ no newline");
-    assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "command": ["make", "test"], "service": null}));
+    assert_eq!(
+        asked(&fake),
+        json!({"id": "a1b2c3d4", "command": ["make", "test"], "service": null})
+    );
     for (status, seen) in [(0, 0), (130, 130), (137, 137), (255, 255)] {
         assert_eq!(run(&runs(vec![ends(status)]), "exec my-env true").await.status, seen);
     }
@@ -53,7 +57,11 @@ async fn exec_passes_bytes_on_and_ends_as_the_command_did() {
 async fn what_follows_the_commands_first_word_is_the_commands() {
     for (line, command, service) in [
         ("exec my-env ls -la --json", json!(["ls", "-la", "--json"]), Value::Null),
-        ("exec my-env -- ls --service x -- y", json!(["ls", "--service", "x", "--", "y"]), Value::Null),
+        (
+            "exec my-env -- ls --service x -- y",
+            json!(["ls", "--service", "x", "--", "y"]),
+            Value::Null,
+        ),
         ("exec my-env --service web -- -x --help", json!(["-x", "--help"]), json!("web")),
         ("exec --service web my-env sh -c 'a  b'", json!(["sh", "-c", "a  b"]), json!("web")),
         ("exec my-env -- ''", json!([""]), Value::Null),
@@ -61,7 +69,11 @@ async fn what_follows_the_commands_first_word_is_the_commands() {
         let fake = runs(vec![ends(0)]);
         let ran = run(&fake, line).await;
         assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{line}: {ran}");
-        assert_eq!((&asked(&fake)["command"], &asked(&fake)["service"]), (&command, &service), "{line}");
+        assert_eq!(
+            (&asked(&fake)["command"], &asked(&fake)["service"]),
+            (&command, &service),
+            "{line}"
+        );
     }
 }
 
@@ -83,16 +95,24 @@ async fn only_with_i_does_a_command_read_standard_input() {
 
 #[tokio::test]
 async fn failures_of_our_own_are_125() {
-    for line in ["exec", "exec my-env", "exec my-env --", "exec --nosuch my-env ls", "exec nothing -- ls"] {
+    for line in
+        ["exec", "exec my-env", "exec my-env --", "exec --nosuch my-env ls", "exec nothing -- ls"]
+    {
         let ran = run(&fleet(), line).await;
         assert_eq!((ran.status, ran.stdout.as_str()), (125, ""), "{line}: {ran}");
         assert!(ran.stderr.starts_with("error: "), "{line}: {ran}");
     }
-    let broken = runs(vec![out(b"half"), Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer"))]);
+    let broken = runs(vec![
+        out(b"half"),
+        Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")),
+    ]);
     let ran = run(&broken, "exec my-env -- ls").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (125, "half"));
     let ran = run(&broken, "exec my-env --json -- ls").await;
-    assert_eq!((ran.status, ran.stdout.as_str(), &ran.error()["code"]), (125, "", &json!("host_unreachable")));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str(), &ran.error()["code"]),
+        (125, "", &json!("host_unreachable"))
+    );
     let ran = run(&fleet(), "--json exec").await;
     assert_eq!((ran.status, &ran.error()["code"]), (125, &json!("usage")));
     // Only of exec.
@@ -105,7 +125,8 @@ async fn exec_as_one_document() {
     let fake = runs(vec![out(b"a\n\xff"), err(b"b"), out(b"c"), ends(3)]);
     let ran = run(&fake, "exec my-env --json -- ls").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (3, ""));
-    let expected = json!({"exit_status": 3, "stdout": "a\n\u{fffd}c", "stderr": "b", "truncated": false});
+    let expected =
+        json!({"exit_status": 3, "stdout": "a\n\u{fffd}c", "stderr": "b", "truncated": false});
     assert_eq!(ran.json(), expected);
     let chunk = vec![b'x'; 1 << 20];
     let mut told: Vec<_> = (0..9).map(|_| out(&chunk)).collect();
@@ -140,7 +161,10 @@ async fn a_reader_that_left_ends_the_command_and_is_no_success() {
     assert!(ran.stderr.contains("standard output cannot be written"), "{ran}");
     // A document is printed after the end: the status is known.
     let fake = runs(vec![ends(9)]);
-    assert_eq!(run_in(world(io::ErrorKind::BrokenPipe), &fake, "exec my-env --json -- x").await.status, 9);
+    assert_eq!(
+        run_in(world(io::ErrorKind::BrokenPipe), &fake, "exec my-env --json -- x").await.status,
+        9
+    );
 }
 
 #[tokio::test]
@@ -149,7 +173,11 @@ async fn a_shell_has_the_terminal_and_its_status_is_ours() {
         let fake = fleet();
         fake.lock().shell = ["sh", "-c", script].map(str::to_owned).to_vec();
         let ran = run_in(on_terminal(""), &fake, "shell my-env --service web").await;
-        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (status, "", ""), "{script}");
+        assert_eq!(
+            (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
+            (status, "", ""),
+            "{script}"
+        );
         assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "service": "web"}));
     }
     let fake = fleet();
@@ -174,7 +202,12 @@ async fn a_shell_needs_a_terminal() {
 }
 
 fn line(service: &str, text: &[u8]) -> Result<LogLine, Problem> {
-    Ok(LogLine { service: service.into(), source: Source::Stdout, bytes: text.to_vec(), cut: false })
+    Ok(LogLine {
+        service: service.into(),
+        source: Source::Stdout,
+        bytes: text.to_vec(),
+        cut: false,
+    })
 }
 
 /// A sandbox of two services and what they wrote.
@@ -183,10 +216,16 @@ fn chatty() -> FakeClient {
     let mut db = record.services[0].clone();
     db.name = "database".into();
     record.services.push(db);
-    let fake = FakeClient::with(vec![record, named("b1b2c3d4", "lone", sandboxer::domain::State::Ready)]);
-    let warned =
-        LogLine { service: "database".into(), source: Source::Stderr, bytes: b"warning \xff".to_vec(), cut: true };
-    fake.lock().logs = vec![line("web", b"GET /\t\x1b[31m500\x1b[0m"), Ok(warned), line("web", b"")];
+    let fake =
+        FakeClient::with(vec![record, named("b1b2c3d4", "lone", sandboxer::domain::State::Ready)]);
+    let warned = LogLine {
+        service: "database".into(),
+        source: Source::Stderr,
+        bytes: b"warning \xff".to_vec(),
+        cut: true,
+    };
+    fake.lock().logs =
+        vec![line("web", b"GET /\t\x1b[31m500\x1b[0m"), Ok(warned), line("web", b"")];
     fake
 }
 
@@ -205,10 +244,15 @@ async fn logs_in_words_and_exact() {
     GET / 500
     warning � [the rest of this line is left out]
     ");
-    assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "service": "web", "tail": 3, "follow": false}));
+    assert_eq!(
+        asked(&fake),
+        json!({"id": "a1b2c3d4", "service": "web", "tail": 3, "follow": false})
+    );
     let ran = run(&fake, "logs my-env --json").await;
-    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let expected = json!({"service": "web", "stream": "stdout", "line": "GET /\t\u{1b}[31m500\u{1b}[0m"});
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected =
+        json!({"service": "web", "stream": "stdout", "line": "GET /\t\u{1b}[31m500\u{1b}[0m"});
     assert_eq!(lines[0], expected);
     assert_eq!((&lines[1]["stream"], &lines[1]["cut"]), (&json!("stderr"), &json!(true)));
     assert_eq!(lines.len(), 3);
@@ -219,7 +263,10 @@ async fn logs_that_are_empty_or_break_off() {
     let fake = chatty();
     fake.lock().logs.clear();
     let ran = run(&fake, "logs my-env").await;
-    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", "nothing was written\n"));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
+        (0, "", "nothing was written\n")
+    );
     assert_eq!(run(&fake, "logs my-env --json").await.stderr, "");
     let gone = Problem::new(Code::HostUnreachable, "coulombcore does not answer");
     fake.lock().logs = vec![line("web", b"last words"), Err(gone)];
@@ -253,7 +300,10 @@ async fn labels_are_set_and_taken_away_together() {
     let ran = run(&fake, "label my-env team=web note=a=b empty= old- --json").await;
     let expected = json!({"team": "web", "note": "a=b", "empty": ""});
     assert_eq!((ran.status, &ran.json()["labels"]), (0, &expected));
-    assert_eq!(asked(&fake), json!({"id": "a1b2c3d4", "revision": null, "set": expected, "remove": ["old"]}));
+    assert_eq!(
+        asked(&fake),
+        json!({"id": "a1b2c3d4", "revision": null, "set": expected, "remove": ["old"]})
+    );
     assert!(run(&fake, "label my-env team-").await.stdout.contains("label     note=a=b\n"));
     for wrong in ["", "team", "-- -", "team=a team=b", "team=a team-", "=x"] {
         let fake = fleet();

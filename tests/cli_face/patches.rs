@@ -21,7 +21,10 @@ fn patched() -> FakeClient {
     let fake = FakeClient::with(vec![ready("a1b2c3d4"), one]);
     let mut inner = fake.lock();
     inner.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4")];
-    inner.shelf.patches = vec![patch(1, A, "true", Some("newer\u{1b}[2J certificates")), patch(2, A, "make fix", None)];
+    inner.shelf.patches = vec![
+        patch(1, A, "true", Some("newer\u{1b}[2J certificates")),
+        patch(2, A, "make fix", None),
+    ];
     drop(inner);
     fake
 }
@@ -36,7 +39,10 @@ async fn patches_in_their_order() {
     let fake = patched();
     assert_snapshot!("patches_list", run(&fake, "patches list base").await);
     let ran = run(&fake, "patches list base --json").await;
-    assert_eq!((ran.json().as_array().unwrap().len(), ran.json()[1]["script"].clone()), (2, json!("make fix")));
+    assert_eq!(
+        (ran.json().as_array().unwrap().len(), ran.json()[1]["script"].clone()),
+        (2, json!("make fix"))
+    );
     fake.lock().shelf.patches.clear();
     let ran = run(&fake, "patches list base").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, "snapshot base has no patches\n"));
@@ -50,7 +56,10 @@ async fn a_script_comes_from_a_file_or_stdin_and_is_kept_exactly() {
     let file = folder.path().join("fix.sh");
     std::fs::write(&file, "#!/bin/sh\necho ü\t'x'\n").unwrap();
     let fake = patched();
-    let line = format!("patches add base --script-file {} --description 'a fix' --run-in web", file.display());
+    let line = format!(
+        "patches add base --script-file {} --description 'a fix' --run-in web",
+        file.display()
+    );
     assert_snapshot!("patches_add", run(&fake, &line).await);
     let asked = json!({"snapshot": A, "script": "#!/bin/sh\necho ü\t'x'\n", "description": "a fix", "run_in": "web"});
     assert_eq!(last(&fake), asked);
@@ -90,10 +99,16 @@ async fn what_is_no_script_is_refused_before_anything_is_asked() {
 async fn removing_says_what_and_the_second_time_not_found() {
     let fake = patched();
     let ran = run(&fake, "patches remove base 2 --yes").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "removed patch 2 (pat-00000002) from base\n"));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str()),
+        (0, "removed patch 2 (pat-00000002) from base\n")
+    );
     assert_eq!(last(&fake), json!([A, "pat-00000002"]));
     assert_eq!(run(&fake, "patches remove base 2 --yes --json").await.error()["code"], "not_found");
-    assert_eq!(run(&fake, "patches remove base pat-00000001 --yes --json").await.json()["sequence"], 1);
+    assert_eq!(
+        run(&fake, "patches remove base pat-00000001 --yes --json").await.json()["sequence"],
+        1
+    );
 }
 
 #[tokio::test]
@@ -182,7 +197,8 @@ async fn applying_to_one_fails_when_a_patch_does() {
     run(&fake, "patches apply one --retry").await;
     assert_eq!(last(&fake)["retry"], true);
     let error = "patch 2 (pat-00000002) failed with exit status 7";
-    let fake = patched().ends("b1b1b1b1", End::Well(Box::new(stands(PatchState::Failed, Some(error)))));
+    let fake =
+        patched().ends("b1b1b1b1", End::Well(Box::new(stands(PatchState::Failed, Some(error)))));
     assert_snapshot!("patches_apply_failed", run(&fake, "patches apply one").await);
     let ran = run(&fake, "patches apply one --json").await;
     assert_eq!((ran.status, &ran.error()["details"]["patch_state"]), (1, &json!("failed")));
@@ -196,7 +212,8 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         canary,
         applied: if error.is_none() { vec![1, 2] } else { vec![] },
         reason: None,
-        error: error.map(|code| OperationError::from(Fault::new(code, format!("{text} went wrong")))),
+        error: error
+            .map(|code| OperationError::from(Fault::new(code, format!("{text} went wrong")))),
     };
     for (errors, status) in [
         ([None, None], 0),
@@ -206,7 +223,8 @@ async fn a_rollout_ends_like_a_bulk_verb() {
     ] {
         let fake = patched();
         let [first, second] = errors.clone();
-        fake.lock().shelf.rollout = vec![item("b1b1b1b1", true, first), item("b2b2b2b2", false, second)];
+        fake.lock().shelf.rollout =
+            vec![item("b1b1b1b1", true, first), item("b2b2b2b2", false, second)];
         let ran = run(&fake, "patches apply --all base --canary 1 --json").await;
         assert_eq!(ran.status, status, "{errors:?}");
         assert_eq!(last(&fake), json!({"snapshot": A, "canary": 1}));
@@ -214,12 +232,20 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         assert_eq!(run(&fake, "patches apply --all base").await.status, status, "{errors:?}");
     }
     let fake = patched();
-    fake.lock().shelf.rollout = vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
+    fake.lock().shelf.rollout =
+        vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
     assert_snapshot!("rollout", run(&fake, "patches apply --all base --canary 1").await);
     let ran = run(&fake, "patches apply --all base --canary 0").await;
     assert_eq!(ran.status, 2, "{ran}");
     assert!(ran.stderr.contains("--canary"), "{ran}");
-    for wrong in ["", "one --all base", "one --canary 1", "--all base --retry", "--canary 1", "--all base --canary x"] {
+    for wrong in [
+        "",
+        "one --all base",
+        "one --canary 1",
+        "--all base --retry",
+        "--canary 1",
+        "--all base --canary x",
+    ] {
         let fake = patched();
         assert_eq!(run(&fake, &format!("patches apply {wrong}")).await.status, 2, "{wrong}");
         assert!(fake.calls().is_empty());
@@ -229,7 +255,14 @@ async fn a_rollout_ends_like_a_bulk_verb() {
 }
 
 fn skipped(text: &str, ok: bool, reason: &str) -> RolloutItem {
-    RolloutItem { id: id(text), ok, canary: false, applied: vec![], reason: Some(reason.to_owned()), error: None }
+    RolloutItem {
+        id: id(text),
+        ok,
+        canary: false,
+        applied: vec![],
+        reason: Some(reason.to_owned()),
+        error: None,
+    }
 }
 
 /// One that sleeps, and one that was not begun, have not failed.
@@ -267,8 +300,10 @@ async fn whom_a_rollout_skips_has_not_failed() {
 
 /// A run of a patch on the sandbox `one`.
 fn ran_once(sequence: u64, state: &str, output: &str) -> AppliedPatch {
-    serde_json::from_value(json!({"id": format!("pat-0000000{sequence}"), "sequence": sequence, "state": state,
-        "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": output}))
+    serde_json::from_value(
+        json!({"id": format!("pat-0000000{sequence}"), "sequence": sequence, "state": state,
+        "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": output}),
+    )
     .unwrap()
 }
 
@@ -276,9 +311,12 @@ fn ran_once(sequence: u64, state: &str, output: &str) -> AppliedPatch {
 #[tokio::test]
 async fn only_what_ran_now_or_stands_in_the_way_is_shown() {
     let mut before = stands(PatchState::Failed, Some("patch 1 (pat-00000001) failed"));
-    before.applied_patches = vec![ran_once(1, "failed", "words of one"), ran_once(3, "failed", "words of three")];
+    before.applied_patches =
+        vec![ran_once(1, "failed", "words of one"), ran_once(3, "failed", "words of three")];
     let shows = |ran: &Ran| {
-        [1, 2, 3].map(|n| ran.to_string().contains(&format!("words of {}", ["one", "two", "three"][n - 1])))
+        [1, 2, 3].map(|n| {
+            ran.to_string().contains(&format!("words of {}", ["one", "two", "three"][n - 1]))
+        })
     };
     let with = |record: &SandboxRecord, end: End| {
         let fake = patched();
@@ -311,7 +349,9 @@ async fn only_what_ran_now_or_stands_in_the_way_is_shown() {
 #[tokio::test]
 async fn a_failed_patch_and_a_dead_service_are_both_seen() {
     let mut woken = stands(PatchState::Failed, Some("patch 2 (pat-00000002) failed"));
-    woken.services = serde_json::from_value(json!([{"name": "web", "state": "exited", "exit_code": 1}])).unwrap();
+    woken.services =
+        serde_json::from_value(json!([{"name": "web", "state": "exited", "exit_code": 1}]))
+            .unwrap();
     let mut asleep = woken.clone();
     asleep.state = State::Sleeping;
     let fake = patched();
@@ -319,7 +359,10 @@ async fn a_failed_patch_and_a_dead_service_are_both_seen() {
     let fake = fake.ends("b1b1b1b1", End::Well(Box::new(woken)));
     for line in ["wake one", "get one", "list"] {
         let ran = run(&fake, line).await;
-        assert!(ran.stdout.contains("ready, degraded: web exited 1, patch failed"), "{line}: {ran}");
+        assert!(
+            ran.stdout.contains("ready, degraded: web exited 1, patch failed"),
+            "{line}: {ran}"
+        );
     }
 }
 
@@ -334,7 +377,8 @@ async fn ctrl_c_cancels_what_a_rollout_runs() {
     });
     let mut elsewhere = running.clone();
     (elsewhere["id"], elsewhere["pid"]) = (json!("op-00000001"), json!(1));
-    fake.lock().operations = [running, elsewhere].map(|one| serde_json::from_value(one).unwrap()).to_vec();
+    fake.lock().operations =
+        [running, elsewhere].map(|one| serde_json::from_value(one).unwrap()).to_vec();
     let world = World { presses: 1, ..World::default() };
     run_in(world, &fake, "patches apply --all base").await;
     assert_eq!(fake.calls()[1..], ["cancel op-1a2b3c4d"], "only this process's");
@@ -347,8 +391,10 @@ fn owing(said: PatchState, ran: Option<PatchState>) -> FakeClient {
     record.applied_patches.extend(ran.map(|state| AppliedPatch { state, ..run }));
     if record.patch_state == PatchState::Applying {
         record.operation = Some(
-            serde_json::from_value(json!({"id": "op-1a2b3c4d", "kind": "patch", "started_at": now(),
-            "pid": 1, "host": "box", "actor": {"type": "adm", "name": "tester"}}))
+            serde_json::from_value(
+                json!({"id": "op-1a2b3c4d", "kind": "patch", "started_at": now(),
+            "pid": 1, "host": "box", "actor": {"type": "adm", "name": "tester"}}),
+            )
             .unwrap(),
         );
     }
@@ -373,7 +419,10 @@ async fn wait_for_patched_knows_every_state() {
         let ran = run(&owing(state.clone(), ran), PATCHED).await;
         assert_eq!(ran.status, status, "{state}: {ran}");
     }
-    assert_eq!(run(&FakeClient::with(vec![stands(PatchState::None, None)]), PATCHED).await.status, 0);
+    assert_eq!(
+        run(&FakeClient::with(vec![stands(PatchState::None, None)]), PATCHED).await.status,
+        0
+    );
     let gone = owing(PatchState::Pending, None);
     gone.lock().records[0].state = State::Destroying;
     assert_eq!(run(&gone, "wait one --for patched").await.status, 4);
@@ -383,7 +432,11 @@ async fn wait_for_patched_knows_every_state() {
 #[tokio::test]
 async fn wait_for_patched_goes_by_what_is_owed() {
     for (said, ran) in [(PatchState::None, None), (PatchState::Applied, None)] {
-        assert_eq!(run(&owing(said, ran), PATCHED).await.status, 5, "it owes the patch that is there by now");
+        assert_eq!(
+            run(&owing(said, ran), PATCHED).await.status,
+            5,
+            "it owes the patch that is there by now"
+        );
     }
     let failed = || owing(PatchState::Failed, Some(PatchState::Failed));
     let fake = failed();

@@ -29,7 +29,10 @@ async fn snapshots_in_a_table_and_as_a_tree() {
     assert_snapshot!("snapshots_get", run(&fake, "snapshots get base").await);
     assert_snapshot!("snapshots_get_ascii", run(&fake, "snapshots get base --ascii").await.stdout);
     let ran = run(&fake, "snapshots get base --json").await;
-    assert_eq!((&ran.json()["children"], ran.json()["sandboxes"].as_array().unwrap().len()), (&json!([B]), 2));
+    assert_eq!(
+        (&ran.json()["children"], ran.json()["sandboxes"].as_array().unwrap().len()),
+        (&json!([B]), 2)
+    );
     let ran = run(&FakeClient::default(), "snapshots list").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
     assert_eq!(run(&FakeClient::default(), "snapshots list --json").await.stdout, "[]\n");
@@ -49,7 +52,8 @@ async fn one_whose_archive_is_damaged_says_so() {
     let row = |ran: Ran| ran.stdout.lines().find(|line| line.starts_with(A)).unwrap().to_owned();
     assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered  "));
     let shown = run(&fake, "snapshots get base").await.stdout;
-    let line = "damaged  the archive of snapshot snap-0000000a on coulombcore was cut short, found ";
+    let line =
+        "damaged  the archive of snapshot snap-0000000a on coulombcore was cut short, found ";
     assert!(shown.contains(line) && shown.contains("state    ready, altered\n"), "{shown}");
     // There is a copy that is sound.
     let copy = Replica {
@@ -136,7 +140,12 @@ async fn delete_prints_an_array_in_the_order_given() {
 
 #[tokio::test]
 async fn delete_asks_and_shows_what_depends_on_it() {
-    let ran = run_in(on_terminal("n\n"), &family(), "snapshots delete base snap-0000000b --force --no-color").await;
+    let ran = run_in(
+        on_terminal("n\n"),
+        &family(),
+        "snapshots delete base snap-0000000b --force --no-color",
+    )
+    .await;
     assert_snapshot!("delete_asks", ran);
     for (types, status) in [("y\n", 0), ("n\n", 130), ("\n", 130)] {
         let fake = family();
@@ -146,7 +155,12 @@ async fn delete_asks_and_shows_what_depends_on_it() {
     // Whoever was shown a record agreed to that revision, and to what he was shown to depend on it.
     let fake = family();
     run_in(on_terminal("y\n"), &fake, "snapshots delete base --force").await;
-    let seen = ["patch 1 (pat-00000001)", "patch 2 (pat-00000002)", "sandbox one (b1b1b1b1)", "sandbox two (b2b2b2b2)"];
+    let seen = [
+        "patch 1 (pat-00000001)",
+        "patch 2 (pat-00000002)",
+        "sandbox one (b1b1b1b1)",
+        "sandbox two (b2b2b2b2)",
+    ];
     let asked = json!({"id": A, "revision": 3, "force": true, "dependants": seen, "force_protected": false});
     assert_eq!(last(&fake), ("delete".to_owned(), asked));
     let fake = family();
@@ -160,7 +174,14 @@ async fn delete_asks_and_shows_what_depends_on_it() {
 
 fn pruned(id: &str, name: Option<&str>, ok: bool, reason: &str) -> PruneItem {
     let name = name.map(str::to_owned);
-    PruneItem { id: SnapshotId::new(id), name, ok, bytes: Some(1 << 20), reason: reason.into(), error: None }
+    PruneItem {
+        id: SnapshotId::new(id),
+        name,
+        ok,
+        bytes: Some(1 << 20),
+        reason: reason.into(),
+        error: None,
+    }
 }
 
 fn old() -> FakeClient {
@@ -190,10 +211,17 @@ async fn off_a_terminal_a_prune_needs_yes_whatever_it_would_find() {
         for json in ["", " --json"] {
             let ran = run(&fake, &format!("snapshots prune {rule}{json}")).await;
             assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{rule}{json}: {ran}");
-            assert!(ran.stderr.contains("snapshots prune needs --yes where nobody can be asked"), "{ran}");
+            assert!(
+                ran.stderr.contains("snapshots prune needs --yes where nobody can be asked"),
+                "{ran}"
+            );
         }
         assert!(fake.calls().iter().all(|call| !call.starts_with("delete")), "{:?}", fake.calls());
-        assert_eq!(run(&fake, &format!("snapshots prune {rule} --dry-run")).await.status, 0, "{rule}");
+        assert_eq!(
+            run(&fake, &format!("snapshots prune {rule} --dry-run")).await.status,
+            0,
+            "{rule}"
+        );
         assert_eq!(run(&fake, &format!("snapshots prune {rule} --yes")).await.status, 0, "{rule}");
     }
 }
@@ -205,17 +233,25 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
     assert_eq!(fake.calls().len(), 1, "{:?}", fake.calls());
     assert_eq!(last(&fake).1, json!({"keep": 1, "older_than_s": null, "dry_run": true}));
     let ran = run(&fake, "snapshots prune --keep 1 --older-than 30d --yes --json").await;
-    assert_eq!((ran.status, ran.json()[0]["ok"].clone(), ran.json()[1]["ok"].clone()), (0, json!(true), json!(false)));
+    assert_eq!(
+        (ran.status, ran.json()[0]["ok"].clone(), ran.json()[1]["ok"].clone()),
+        (0, json!(true), json!(false))
+    );
     // Who deletes judges again.
     let rule = json!({"keep": 1, "older_than_s": 2_592_000, "taken_here": false});
-    let asked =
-        json!({"id": "snap-0000000c", "revision": null, "force": false, "force_protected": false, "rule": rule});
+    let asked = json!({"id": "snap-0000000c", "revision": null, "force": false, "force_protected": false, "rule": rule});
     assert_eq!(last(&fake), ("delete".to_owned(), asked));
     // Whoever was shown a record agreed to that revision.
     let fake = old();
     run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1").await;
-    assert_eq!((last(&fake).1["revision"].clone(), last(&fake).1["rule"]["keep"].clone()), (json!(3), json!(1)));
-    assert_snapshot!("prune_asks", run_in(on_terminal("n\n"), &old(), "snapshots prune --keep 1 --no-color").await);
+    assert_eq!(
+        (last(&fake).1["revision"].clone(), last(&fake).1["rule"]["keep"].clone()),
+        (json!(3), json!(1))
+    );
+    assert_snapshot!(
+        "prune_asks",
+        run_in(on_terminal("n\n"), &old(), "snapshots prune --keep 1 --no-color").await
+    );
     assert_snapshot!("prune", run(&old(), "snapshots prune --keep 1 --yes").await);
     for wrong in ["", "--keep -1", "--keep many", "--older-than yesterday"] {
         assert_eq!(run(&old(), &format!("snapshots prune {wrong}")).await.status, 2, "{wrong}");
@@ -231,17 +267,26 @@ async fn prune_ends_like_a_bulk_verb() {
     fake.lock().shelf.refuses = Some(Problem::new(Code::Busy, "snapshot snap-0000000c is busy"));
     let ran = run(&fake, "snapshots prune --keep 1 --yes --json").await;
     assert_eq!((ran.status, &ran.json()[0]["error"]["code"]), (4, &json!("busy")));
-    assert_eq!(run(&fake, "snapshots prune --keep 1 --yes").await.stderr, "error: snapshot snap-0000000c is busy\n");
+    assert_eq!(
+        run(&fake, "snapshots prune --keep 1 --yes").await.stderr,
+        "error: snapshot snap-0000000c is busy\n"
+    );
 }
 
 #[tokio::test]
 async fn prune_skips_what_is_not_old_any_more() {
     for (reason, line) in [
-        ("kept, it is the newest of sandbox a1b2c3d4", "kept snap-0000000c older: it is the newest"),
+        (
+            "kept, it is the newest of sandbox a1b2c3d4",
+            "kept snap-0000000c older: it is the newest",
+        ),
         (PruneItem::GONE, "skipped snap-0000000c older: somebody else deleted it meanwhile"),
     ] {
         let fake = old();
-        let refused = Problem { details: json!({"skipped": reason}), ..Problem::new(Code::Conflict, "it stays") };
+        let refused = Problem {
+            details: json!({"skipped": reason}),
+            ..Problem::new(Code::Conflict, "it stays")
+        };
         fake.lock().shelf.refuses = Some(refused);
         let ran = run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1 --no-color").await;
         assert_eq!(
@@ -274,7 +319,10 @@ async fn prune_skips_what_is_not_old_any_more() {
 async fn verify_and_copy() {
     let fake = family();
     let ran = run(&fake, "snapshots verify base").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "base (snap-0000000a) is what was recorded, on coulombcore\n"));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str()),
+        (0, "base (snap-0000000a) is what was recorded, on coulombcore\n")
+    );
     assert_eq!(run(&fake, "snapshots verify base --json").await.json()["id"], A);
     let altered = Problem::new(Code::OperationFailed, "the archive is not what was recorded");
     let record = snapshot(A, Some("base"), "a1b2c3d4");
@@ -283,14 +331,28 @@ async fn verify_and_copy() {
     let fake = family();
     let ran = run(&fake, "snapshots copy base --to sandboxer01").await;
     assert_eq!((ran.status, last(&fake).1), (0, json!({"id": A, "host": "sandboxer01"})), "{ran}");
-    for (code, status) in
-        [(Code::Unsupported, 7), (Code::Busy, 4), (Code::Conflict, 4), (Code::HostUnreachable, 5), (Code::InUse, 4)]
-    {
+    for (code, status) in [
+        (Code::Unsupported, 7),
+        (Code::Busy, 4),
+        (Code::Conflict, 4),
+        (Code::HostUnreachable, 5),
+        (Code::InUse, 4),
+    ] {
         let fake = family();
         fake.lock().shelf.refuses = Some(Problem::new(code.clone(), "no"));
-        for line in ["snapshots copy base --to x", "snapshot my-env", "restore base", "sleep my-env", "wake one"] {
+        for line in [
+            "snapshots copy base --to x",
+            "snapshot my-env",
+            "restore base",
+            "sleep my-env",
+            "wake one",
+        ] {
             let ran = run(&fake, &format!("{line} --json")).await;
-            assert_eq!((ran.status, &ran.error()["code"]), (status, &json!(code.as_str())), "{line}");
+            assert_eq!(
+                (ran.status, &ran.error()["code"]),
+                (status, &json!(code.as_str())),
+                "{line}"
+            );
         }
     }
 }
@@ -365,7 +427,10 @@ async fn export_writes_a_whole_file_or_none() {
     std::fs::remove_file(&file).unwrap();
     // It breaks off, or somebody presses Ctrl-C: nothing is left.
     let names = || std::fs::read_dir(folder.path()).unwrap().count();
-    fake.lock().shelf.exported.push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
+    fake.lock()
+        .shelf
+        .exported
+        .push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
     assert_eq!((run(&fake, &line).await.status, names()), (5, 0));
     fake.lock().shelf.exported.pop();
     fake.lock().shelf.exports_for_ever = true;
@@ -378,9 +443,17 @@ async fn export_writes_a_whole_file_or_none() {
     // A path that cannot be written is the caller's, and no host is asked.
     let asked = fake.calls().len();
     std::fs::write(folder.path().join("file"), "").unwrap();
-    for path in ["/nowhere/file".to_owned(), format!("{}/file/x", folder.path().display()), "/proc/x".to_owned()] {
+    for path in [
+        "/nowhere/file".to_owned(),
+        format!("{}/file/x", folder.path().display()),
+        "/proc/x".to_owned(),
+    ] {
         let ran = run(&fake, &format!("snapshots export base {path} --json")).await;
-        assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("invalid_input")), "{path}: {ran}");
+        assert_eq!(
+            (ran.status, &ran.error()["code"]),
+            (2, &json!("invalid_input")),
+            "{path}: {ran}"
+        );
     }
     assert_eq!(fake.calls().len(), asked);
 }
@@ -395,7 +468,11 @@ async fn of_two_exports_to_one_file_one_is_whole_and_the_other_says_conflict() {
     fake.lock().shelf.exported = vec![Ok(vec![b'x'; 100_000]), Ok(b"end".to_vec())];
     let (one, two) = tokio::join!(run(&fake, &line), run(&fake, &line));
     let (won, lost) = if one.status == 0 { (one, two) } else { (two, one) };
-    assert_eq!((won.status, lost.status, &lost.error()["code"]), (0, 4, &json!("conflict")), "{won}\n{lost}");
+    assert_eq!(
+        (won.status, lost.status, &lost.error()["code"]),
+        (0, 4, &json!("conflict")),
+        "{won}\n{lost}"
+    );
     assert_eq!(std::fs::read(&file).unwrap().len(), 100_003);
     let mode = file.metadata().unwrap().permissions().mode();
     assert_eq!(
@@ -414,11 +491,21 @@ async fn export_to_a_pipe_and_never_to_a_terminal() {
     assert_eq!(run_in(on_terminal(""), &fake, "snapshots export base -").await.status, 2);
     assert_eq!(run(&fake, "snapshots export base - --json").await.status, 2);
     // Half of it is no success, whoever closed the pipe.
-    for (kind, status) in [(std::io::ErrorKind::BrokenPipe, 141), (std::io::ErrorKind::StorageFull, 1)] {
-        let ran = run_in(World { stdout: Some(kind), ..World::default() }, &fake, "snapshots export base -").await;
+    for (kind, status) in
+        [(std::io::ErrorKind::BrokenPipe, 141), (std::io::ErrorKind::StorageFull, 1)]
+    {
+        let ran = run_in(
+            World { stdout: Some(kind), ..World::default() },
+            &fake,
+            "snapshots export base -",
+        )
+        .await;
         assert_eq!((ran.status, ran.stderr.is_empty()), (status, status == 141), "{ran}");
     }
-    fake.lock().shelf.exported.push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
+    fake.lock()
+        .shelf
+        .exported
+        .push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
     assert_eq!(run(&fake, "snapshots export base -").await.status, 5);
 }
 
@@ -429,14 +516,24 @@ async fn import_reads_a_file_to_its_end() {
     let content: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
     std::fs::write(&file, &content).unwrap();
     let fake = family();
-    let ran = run(&fake, &format!("snapshots import {} --host coulombcore --name again", file.display())).await;
+    let ran =
+        run(&fake, &format!("snapshots import {} --host coulombcore --name again", file.display()))
+            .await;
     assert_eq!(ran.status, 0, "{ran}");
     assert_eq!(last(&fake).1, json!({"host": "coulombcore", "name": "again"}));
     assert!(fake.lock().shelf.imported == content);
     assert_eq!(run(&fake, "snapshots import /nowhere/file --host coulombcore").await.status, 2);
-    assert_eq!(run(&fake, &format!("snapshots import {} --host coulombcore", folder.path().display())).await.status, 2);
+    assert_eq!(
+        run(&fake, &format!("snapshots import {} --host coulombcore", folder.path().display()))
+            .await
+            .status,
+        2
+    );
     assert_eq!(run(&fake, "snapshots import x").await.status, 2);
-    assert_eq!(run_in(on_terminal(""), &fake, "snapshots import - --host coulombcore").await.status, 2);
+    assert_eq!(
+        run_in(on_terminal(""), &fake, "snapshots import - --host coulombcore").await.status,
+        2
+    );
 }
 
 #[tokio::test]

@@ -22,7 +22,14 @@ impl Place {
         std::fs::create_dir(&home).unwrap();
         base_path::make(&bin);
         let mut place = Self { folder, home, bin, id: String::new() };
-        let made = place.sandboxer(&["create", "--profile", "sandbox-canary", "--host", "local", "--json"]);
+        let made = place.sandboxer(&[
+            "create",
+            "--profile",
+            "sandbox-canary",
+            "--host",
+            "local",
+            "--json",
+        ]);
         let made: serde_json::Value = serde_json::from_slice(&made).unwrap();
         made["id"].as_str().unwrap().clone_into(&mut place.id);
         place
@@ -70,7 +77,10 @@ fn a_destroy_asks_on_the_terminal_and_only_what_is_typed_then_answers() {
         console.wait_for("Destroy this sandbox? [y/N]");
         console.keys("n\r");
         ends(&mut console, 130);
-        assert_eq!(std::fs::read_to_string(place.file("err")).unwrap(), "error: nothing was changed\n");
+        assert_eq!(
+            std::fs::read_to_string(place.file("err")).unwrap(),
+            "error: nothing was changed\n"
+        );
         assert!(place.is_there(), "{line}");
     }
     // What was typed before the question was meant for something else.

@@ -44,7 +44,10 @@ async fn operations_in_words_and_as_json() {
     assert_eq!(run(&busy(), "operations get op-9999").await.status, 3);
     assert_eq!(run(&busy(), "operations").await.status, 2);
     let none = run(&fleet(), "operations list").await;
-    assert_eq!((none.status, none.stdout.as_str(), none.stderr.as_str()), (0, "", "no operations in the last day\n"));
+    assert_eq!(
+        (none.status, none.stdout.as_str(), none.stderr.as_str()),
+        (0, "", "no operations in the last day\n")
+    );
 }
 
 #[tokio::test]
@@ -67,31 +70,57 @@ async fn cancelling_asks_and_says_what_happens_next() {
 async fn cancelling_what_has_ended_is_nothing_to_do() {
     let fake = busy();
     let ran = run(&fake, "operations cancel op-00000001").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-00000001 has ended already (failed): nothing to do\n"));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str()),
+        (0, "op-00000001 has ended already (failed): nothing to do\n")
+    );
     assert!(fake.calls().is_empty());
     // It ends while it is asked.
     let fake = busy();
     fake.lock().cancel_ends = Some(OperationState::Cancelled);
     let ran = run(&fake, "operations cancel op-1a2b").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "op-1a2b3c4d has ended already (cancelled): nothing to do\n"));
+    assert_eq!(
+        (ran.status, ran.stdout.as_str()),
+        (0, "op-1a2b3c4d has ended already (cancelled): nothing to do\n")
+    );
 }
 
 #[tokio::test]
 async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway() {
     let texts = [
-        (OperationState::Cancelled, CancelOutcome::Undone, "undone: as before", "cancelled, undone"),
-        (OperationState::Cancelled, CancelOutcome::Stopped, "stopped: may be half done", "cancelled, stopped"),
-        (OperationState::Succeeded, CancelOutcome::Done, "done anyway", "succeeded, cancelled too late"),
+        (
+            OperationState::Cancelled,
+            CancelOutcome::Undone,
+            "undone: as before",
+            "cancelled, undone",
+        ),
+        (
+            OperationState::Cancelled,
+            CancelOutcome::Stopped,
+            "stopped: may be half done",
+            "cancelled, stopped",
+        ),
+        (
+            OperationState::Succeeded,
+            CancelOutcome::Done,
+            "done anyway",
+            "succeeded, cancelled too late",
+        ),
     ];
     for (state, outcome, words, short) in texts {
         let fake = busy();
-        for operation in fake.lock().operations.iter_mut().filter(|one| one.id.as_str() == "op-1a2b3c4d") {
+        for operation in
+            fake.lock().operations.iter_mut().filter(|one| one.id.as_str() == "op-1a2b3c4d")
+        {
             (operation.state, operation.cancel_outcome) = (state.clone(), Some(outcome.clone()));
         }
         let got = run(&fake, "operations get op-1a2b").await.stdout;
         assert!(got.contains(&format!("cancel   {words}")), "{got}");
         assert!(run(&fake, "operations list").await.stdout.contains(short));
-        assert_eq!(run(&fake, "operations get op-1a2b --json").await.json()["cancel_outcome"], json!(outcome.as_str()));
+        assert_eq!(
+            run(&fake, "operations get op-1a2b --json").await.json()["cancel_outcome"],
+            json!(outcome.as_str())
+        );
     }
 }
 
@@ -100,32 +129,40 @@ async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
     let cut = || {
         let message = "sandbox a1b2c3d4: the script of patch 1 was cut off, and may be half done";
         Problem::from(
-            CancelOutcome::Stopped.fault(message).hint("look at what is there with `sandboxer shell a1b2c3d4`"),
+            CancelOutcome::Stopped
+                .fault(message)
+                .hint("look at what is there with `sandboxer shell a1b2c3d4`"),
         )
     };
-    let end = End::OnCancel(Box::new(End::Badly(cut(), Box::new(record("a1b2c3d4", State::Ready)))));
+    let end =
+        End::OnCancel(Box::new(End::Badly(cut(), Box::new(record("a1b2c3d4", State::Ready)))));
     let fake = fleet().ends("a1b2c3d4", end.clone());
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4").await;
+    let ran =
+        run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4").await;
     assert_eq!(ran.status, 130);
-    let said =
-        "may be half done (stopped: may be half done)\nhint: look at what is there with `sandboxer shell a1b2c3d4`";
+    let said = "may be half done (stopped: may be half done)\nhint: look at what is there with `sandboxer shell a1b2c3d4`";
     assert!(ran.stderr.contains(said), "{ran}");
     let fake = fleet().ends("a1b2c3d4", end);
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4 --json").await;
+    let ran =
+        run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4 --json")
+            .await;
     assert_eq!(ran.error()["details"]["cancel_outcome"], json!("stopped"));
     // It came to its end all the same.
     let end = End::OnCancel(Box::new(End::Well(Box::new(record("a1b2c3d4", State::Ready)))));
-    let ran =
-        run_in(World { presses: 1, ..World::default() }, &fleet().ends("a1b2c3d4", end), "patches apply a1b2c3d4")
-            .await;
+    let ran = run_in(
+        World { presses: 1, ..World::default() },
+        &fleet().ends("a1b2c3d4", end),
+        "patches apply a1b2c3d4",
+    )
+    .await;
     assert_eq!(ran.status, 0);
     assert!(ran.stderr.contains("the cancel came too late: it is done"), "{ran}");
 }
 
 fn recovered(id: &str, ok: bool) -> Recovered {
     let error = (!ok).then(|| {
-        let problem =
-            Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("when it does: sandboxer recover");
+        let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer")
+            .hint("when it does: sandboxer recover");
         serde_json::from_value(serde_json::to_value(problem).unwrap()).unwrap()
     });
     Recovered {
@@ -140,16 +177,25 @@ fn recovered(id: &str, ok: bool) -> Recovered {
 
 #[tokio::test]
 async fn recover_ends_like_a_bulk_verb() {
-    for (oks, status) in
-        [(vec![], 0), (vec![true, true], 0), (vec![true, false], 8), (vec![false, false], 5), (vec![false], 5)]
-    {
+    for (oks, status) in [
+        (vec![], 0),
+        (vec![true, true], 0),
+        (vec![true, false], 8),
+        (vec![false, false], 5),
+        (vec![false], 5),
+    ] {
         let fake = fleet();
-        fake.lock().recovered = oks.iter().enumerate().map(|(n, ok)| recovered(&format!("a000000{n}"), *ok)).collect();
+        fake.lock().recovered =
+            oks.iter().enumerate().map(|(n, ok)| recovered(&format!("a000000{n}"), *ok)).collect();
         let ran = run(&fake, "recover").await;
         assert_eq!(ran.status, status, "{oks:?}: {ran}");
         assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran}");
         let ran = run(&fake, "recover --json").await;
-        assert_eq!((ran.status, ran.json().as_array().unwrap().len()), (status, oks.len()), "{oks:?}");
+        assert_eq!(
+            (ran.status, ran.json().as_array().unwrap().len()),
+            (status, oks.len()),
+            "{oks:?}"
+        );
     }
     let fake = fleet();
     fake.lock().recovered = vec![recovered("a0000001", true), recovered("a0000002", false)];
@@ -189,7 +235,9 @@ async fn completions_of_every_shell() {
             assert!(ran.stdout.contains(word), "{shell}: {word}");
         }
     }
-    for (line, status) in [("completions tcsh", 2), ("completions", 2), ("completions bash --json", 2)] {
+    for (line, status) in
+        [("completions tcsh", 2), ("completions", 2), ("completions bash --json", 2)]
+    {
         assert_eq!(run(&fleet(), line).await.status, status, "{line}");
     }
 }
@@ -229,11 +277,14 @@ fn what_needs_no_configuration_works_without_one() {
             "{args:?}: {output:?}"
         );
     }
-    for (args, status) in [(["list"].as_slice(), 2), (&["exec", "x", "--", "ls"], 125), (&["doctor"], 1)] {
+    for (args, status) in
+        [(["list"].as_slice(), 2), (&["exec", "x", "--", "ls"], 125), (&["doctor"], 1)]
+    {
         let output = program(args, &[]);
         assert_eq!(output.status.code(), Some(status), "{args:?}: {output:?}");
         assert!(
-            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).contains("HOME is not set"),
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
+                .contains("HOME is not set"),
             "{args:?}"
         );
     }
@@ -245,11 +296,17 @@ fn doctor_looks_on_where_a_store_is_broken_and_makes_nothing() {
     let (data, config) = (home.path().join("data"), home.path().join("config.yaml"));
     // Nothing of this machine is to be looked at, which takes its time.
     std::fs::write(&config, "hosts: {local: {forbid: not here}}").unwrap();
-    let environment =
-        [("HOME", home.path()), ("SANDBOXER_CONFIG", config.as_path()), ("SANDBOXER_DATA_DIR", data.as_path())];
-    let checks = |output: &std::process::Output| -> Value { serde_json::from_slice(&output.stdout).unwrap() };
+    let environment = [
+        ("HOME", home.path()),
+        ("SANDBOXER_CONFIG", config.as_path()),
+        ("SANDBOXER_DATA_DIR", data.as_path()),
+    ];
+    let checks = |output: &std::process::Output| -> Value {
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
     let state = |checks: &Value, name: &str| -> Value {
-        checks.as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()["state"].clone()
+        checks.as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()["state"]
+            .clone()
     };
     let output = program(&["doctor", "--json"], &environment);
     assert!(output.status.success(), "{output:?}");
@@ -272,13 +329,21 @@ fn doctor_looks_on_where_a_store_is_broken_and_makes_nothing() {
     ] {
         std::fs::write(data.join(file), "{").unwrap();
         let output = program(&["doctor", "--json"], &environment);
-        assert_eq!((output.status.code(), state(&checks(&output), check)), (Some(1), json!("failed")), "{output:?}");
+        assert_eq!(
+            (output.status.code(), state(&checks(&output), check)),
+            (Some(1), json!("failed")),
+            "{output:?}"
+        );
         std::fs::remove_file(data.join(file)).unwrap();
     }
     for (file, check) in [("history.jsonl", "history"), ("events.jsonl", "events")] {
         std::fs::create_dir(data.join(file)).unwrap();
         let output = program(&["doctor", "--json"], &environment);
-        assert_eq!((output.status.code(), state(&checks(&output), check)), (Some(1), json!("failed")), "{output:?}");
+        assert_eq!(
+            (output.status.code(), state(&checks(&output), check)),
+            (Some(1), json!("failed")),
+            "{output:?}"
+        );
         std::fs::remove_dir(data.join(file)).unwrap();
     }
 }
@@ -313,7 +378,8 @@ async fn services_that_died_and_attachments_are_shown() {
     let mut service = |name: &str, state: &str, exit_code, restarts, health: Option<&str>| {
         let mut service = record.services[0].clone();
         (service.name, service.state) = (name.into(), state.into());
-        (service.exit_code, service.restarts, service.health) = (exit_code, restarts, health.map(str::to_owned));
+        (service.exit_code, service.restarts, service.health) =
+            (exit_code, restarts, health.map(str::to_owned));
         record.services.push(service);
     };
     service("db", "exited", Some(137), Some(3), None);
@@ -337,9 +403,12 @@ async fn every_document_of_these_verbs_fits_its_schema() {
     use sandboxer::domain::output::{ExecOutput, LogLine, Source};
     let fake = busy();
     fake.lock().recovered = vec![recovered("a0000001", true), recovered("a0000002", false)];
-    fake.lock().exec = vec![Ok(ExecOutput::Output(Source::Stdout, b"x".to_vec())), Ok(ExecOutput::Exit(3))];
+    fake.lock().exec =
+        vec![Ok(ExecOutput::Output(Source::Stdout, b"x".to_vec())), Ok(ExecOutput::Exit(3))];
     fake.lock().logs = [false, true]
-        .map(|cut| Ok(LogLine { service: "web".into(), source: Source::Stderr, bytes: b"x".to_vec(), cut }))
+        .map(|cut| {
+            Ok(LogLine { service: "web".into(), source: Source::Stderr, bytes: b"x".to_vec(), cut })
+        })
         .to_vec();
     for (line, schema) in [
         ("exec my-env --json -- ls", "exec"),

@@ -56,7 +56,11 @@ fn wait_until(what: &str, is: impl Fn() -> bool) {
 
 fn has_state_file(place: &Place) -> bool {
     let folder = place.home().join(".local/state/sandboxer");
-    let names = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name());
+    let names = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name());
     names.map(|name| name.to_string_lossy().into_owned()).any(|name| name.starts_with("dashboard-"))
 }
 
@@ -108,6 +112,10 @@ fn a_termination_rolls_back_what_runs_also_after_a_hang_up() {
         gate.open();
         assert_eq!(console.ended_within(Duration::from_mins(1)), 143, "{signals:?}");
         let record = place.only();
-        assert_eq!((&record["state"], &record["reason"]), (&"failed".into(), &"cancelled".into()), "{signals:?}");
+        assert_eq!(
+            (&record["state"], &record["reason"]),
+            (&"failed".into(), &"cancelled".into()),
+            "{signals:?}"
+        );
     }
 }

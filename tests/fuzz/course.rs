@@ -36,7 +36,13 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Renders a case for a host and has it read back.
-    pub(crate) fn judge(&mut self, world: &World, (seed, number): (u64, u64), host: Host, reader: &mut Reader<'_>) {
+    pub(crate) fn judge(
+        &mut self,
+        world: &World,
+        (seed, number): (u64, u64),
+        host: Host,
+        reader: &mut Reader<'_>,
+    ) {
         let case = case(seed, number, true);
         let Ok(first) = rendered(&case.files(), world, host) else {
             self.refused += 1;
@@ -56,7 +62,9 @@ impl Tally {
             }
             let mut again = |case: &Case| {
                 let rendered = rendered(&case.files(), world, host).ok()?;
-                reader(&rendered.yaml)?.into_iter().find(|found| found.kind() == (promise, why.clone()))
+                reader(&rendered.yaml)?
+                    .into_iter()
+                    .find(|found| found.kind() == (promise, why.clone()))
             };
             let (small, found) = shrink::smallest(case.clone(), finding, &mut again);
             let mut report = format!("{host:?} seed {seed} case {number}\n  {found}\n");

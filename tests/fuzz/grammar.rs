@@ -69,7 +69,16 @@ pub(crate) fn honest(rng: &mut Rng) -> Case {
         }
         // The two exclude each other.
         if web.contains_key("network_mode") {
-            for key in ["networks", "ports", "links", "mac_address", "extra_hosts", "dns", "sysctls", "hostname"] {
+            for key in [
+                "networks",
+                "ports",
+                "links",
+                "mac_address",
+                "extra_hosts",
+                "dns",
+                "sysctls",
+                "hostname",
+            ] {
                 web.shift_remove(key);
             }
         }
@@ -92,7 +101,8 @@ pub(crate) fn honest(rng: &mut Rng) -> Case {
         beside.insert(".env".to_owned(), "TOK=token, of: dotenv\n".to_owned());
     }
     if rng.once_in(4) {
-        let over: Map<_, _> = USUAL_OVER.iter().map(|key| ((*key).to_owned(), value(rng, key))).collect();
+        let over: Map<_, _> =
+            USUAL_OVER.iter().map(|key| ((*key).to_owned(), value(rng, key))).collect();
         beside.insert(OVERRIDE.to_owned(), json!({"services": {"web": over}}).to_string());
     }
     Case { project, beside }
@@ -117,7 +127,9 @@ fn network(rng: &mut Rng) -> Value {
         0 => json!({"driver": "bridge", "internal": true, "attachable": false}),
         1 => json!({"driver_opts": {"com.docker.network.driver.mtu": "1400"}}),
         2 => json!({"labels": {"com.example.net": "blue"}}),
-        3 => json!({"ipam": {"driver": "default", "config": [{"subnet": "172.30.7.0/24", "gateway": "172.30.7.1"}]}}),
+        3 => {
+            json!({"ipam": {"driver": "default", "config": [{"subnet": "172.30.7.0/24", "gateway": "172.30.7.1"}]}})
+        }
         4 => json!({"name": "fixed", "labels": ["com.example.a=b"]}),
         _ => Value::Null,
     }
@@ -125,7 +137,9 @@ fn network(rng: &mut Rng) -> Value {
 
 fn volume(rng: &mut Rng) -> Value {
     match rng.below(6) {
-        0 => json!({"driver": "local", "driver_opts": {"type": "tmpfs", "device": "tmpfs", "o": "size=1m,uid=1000"}}),
+        0 => {
+            json!({"driver": "local", "driver_opts": {"type": "tmpfs", "device": "tmpfs", "o": "size=1m,uid=1000"}})
+        }
         1 => json!({"labels": {"com.example.vol": "blue"}}),
         2 => json!({"name": "fixed"}),
         3 => json!({"driver": "local"}),
@@ -140,23 +154,37 @@ pub(crate) fn value(rng: &mut Rng, key: &str) -> Value {
     let n = rng.below(4);
     let of = |values: &[Value]| values[n % values.len()].clone();
     match key {
-        "annotations" => {
-            of(&[json!({"org.opencontainers.image.title": "web"}), json!(["org.opencontainers.image.vendor=x"])])
-        }
+        "annotations" => of(&[
+            json!({"org.opencontainers.image.title": "web"}),
+            json!(["org.opencontainers.image.vendor=x"]),
+        ]),
         "blkio_config" => json!({"weight": 300}),
         "build" => build(rng),
         "cap_drop" => json!(["NET_RAW"]),
-        "cap_add" => of(&[json!([]), json!(["NET_BIND_SERVICE", "CAP_CHOWN"]), json!(["setuid"]), json!(["KILL"])]),
-        "device_cgroup_rules" | "devices" | "external_links" | "volumes_from" | "security_opt" => match n {
-            0 if key == "security_opt" => json!(["no-new-privileges:true"]),
-            _ => json!([]),
-        },
+        "cap_add" => of(&[
+            json!([]),
+            json!(["NET_BIND_SERVICE", "CAP_CHOWN"]),
+            json!(["setuid"]),
+            json!(["KILL"]),
+        ]),
+        "device_cgroup_rules" | "devices" | "external_links" | "volumes_from" | "security_opt" => {
+            match n {
+                0 if key == "security_opt" => json!(["no-new-privileges:true"]),
+                _ => json!([]),
+            }
+        }
         "cgroup" | "pid" | "uts" => json!("private"),
         "ipc" => of(&[json!("private"), json!("none"), json!("shareable")]),
-        "command" => {
-            of(&[json!("sleep 30"), json!(["sleep", "30"]), json!("sh -c 'echo $$HOME'"), json!(["a", "-v", "/:/x"])])
-        }
-        "configs" => of(&[json!(["conf"]), json!([{"source": "conf", "target": "/etc/app.conf", "mode": 288}])]),
+        "command" => of(&[
+            json!("sleep 30"),
+            json!(["sleep", "30"]),
+            json!("sh -c 'echo $$HOME'"),
+            json!(["a", "-v", "/:/x"]),
+        ]),
+        "configs" => of(&[
+            json!(["conf"]),
+            json!([{"source": "conf", "target": "/etc/app.conf", "mode": 288}]),
+        ]),
         "container_name" => json!("web1"),
         "cpu_count" | "cpu_rt_period" | "cpu_rt_runtime" | "mem_swappiness" => json!(1),
         "cpu_percent" => json!(50),
@@ -176,7 +204,11 @@ pub(crate) fn value(rng: &mut Rng, key: &str) -> Value {
         "dns_search" => of(&[json!("example.com"), json!(["a.example.com"])]),
         "domainname" => json!("example.com"),
         "entrypoint" => of(&[json!("/bin/sh -c"), json!(["/bin/sh", "-c"])]),
-        "env_file" => of(&[json!("web.env"), json!(["./web.env"]), json!([{"path": "./web.env", "required": false}])]),
+        "env_file" => of(&[
+            json!("web.env"),
+            json!(["./web.env"]),
+            json!([{"path": "./web.env", "required": false}]),
+        ]),
         "environment" => of(&[
             json!({"A": "1", "B": "two, words: x=y", "C": null}),
             json!(["A=1", "URL=postgres://u:p@db:5432/x?a=b,c"]),
@@ -237,13 +269,20 @@ pub(crate) fn value(rng: &mut Rng, key: &str) -> Value {
         ]),
         "post_start" | "pre_stop" => json!([{"command": ["true"], "environment": {"A": "1"}}]),
         "pull_policy" => of(&[json!("missing"), json!("always")]),
-        "restart" => of(&[json!("always"), json!("on-failure:3"), json!("no"), json!("unless-stopped")]),
+        "restart" => {
+            of(&[json!("always"), json!("on-failure:3"), json!("no"), json!("unless-stopped")])
+        }
         "scale" => json!(2),
-        "secrets" => of(&[json!(["tok"]), json!([{"source": "tok", "target": "token", "mode": 288}])]),
+        "secrets" => {
+            of(&[json!(["tok"]), json!([{"source": "tok", "target": "token", "mode": 288}])])
+        }
         "shm_size" => json!("64m"),
         "stop_grace_period" => json!("3s"),
         "stop_signal" => json!("SIGINT"),
-        "sysctls" => of(&[json!({"net.core.somaxconn": 1024}), json!(["net.ipv4.ip_unprivileged_port_start=0"])]),
+        "sysctls" => of(&[
+            json!({"net.core.somaxconn": 1024}),
+            json!(["net.ipv4.ip_unprivileged_port_start=0"]),
+        ]),
         "tmpfs" => of(&[json!("/run"), json!(["/run:size=64m,mode=1777", "/tmp"])]),
         "ulimits" => of(&[json!({"nofile": {"soft": 1024, "hard": 2048}}), json!({"nproc": 512})]),
         "user" => of(&[json!("1000:1000"), json!(1000)]),
@@ -259,7 +298,9 @@ pub(crate) fn value(rng: &mut Rng, key: &str) -> Value {
 fn build(rng: &mut Rng) -> Value {
     let mut build = match rng.below(3) {
         0 => return json!("./app"),
-        1 => json!({"context": "./app", "dockerfile": "alt.Dockerfile", "args": {"V": "1, 2"}, "target": "final"}),
+        1 => {
+            json!({"context": "./app", "dockerfile": "alt.Dockerfile", "args": {"V": "1, 2"}, "target": "final"})
+        }
         _ => json!({"context": "app"}),
     };
     for _ in 0..rng.below(3) {

@@ -8,7 +8,8 @@ use super::seed::Rng;
 use super::world::OVERRIDE;
 
 /// Delimiters of options in some tool, and look-alikes that separate in none.
-const SEPARATORS: &[&str] = &[",", ",", ",", ":", ":", "=", "\n", " ", "\"", "\\", ";", "，", "：", "\u{a0}"];
+const SEPARATORS: &[&str] =
+    &[",", ",", ",", ":", ":", "=", "\n", " ", "\"", "\\", ";", "，", "：", "\u{a0}"];
 
 /// Words that some tool reads as an option's name.
 #[rustfmt::skip]
@@ -81,7 +82,9 @@ fn wicked(rng: &mut Rng, key: &str) -> Value {
             json!(["NET_RAW", "MKNOD", "CAP_CAP_SYS_ADMIN"]),
         ]),
         "cap_drop" => json!(["ALL --privileged"]),
-        "devices" => of(&[json!(["/dev/sda"]), json!([{"source": "/dev/kmsg", "target": "/dev/k"}])]),
+        "devices" => {
+            of(&[json!(["/dev/sda"]), json!([{"source": "/dev/kmsg", "target": "/dev/k"}])])
+        }
         "device_cgroup_rules" => json!(["a *:* rwm"]),
         "deploy" => {
             json!({"resources": {"reservations": {"devices": [{"driver": "nvidia", "capabilities": ["gpu"]}]}}})
@@ -116,10 +119,14 @@ fn wicked(rng: &mut Rng, key: &str) -> Value {
                 json!([{"source": name, "target": "/etc/x,source=OUT/"}]),
             ])
         }
-        "security_opt" => {
-            of(&[json!(["seccomp=unconfined"]), json!(["label=disable"]), json!(["no-new-privileges:false"])])
+        "security_opt" => of(&[
+            json!(["seccomp=unconfined"]),
+            json!(["label=disable"]),
+            json!(["no-new-privileges:false"]),
+        ]),
+        "sysctls" => {
+            of(&[json!({"kernel.core_pattern": "|/x"}), json!(["net.a=1,kernel.core_pattern=x"])])
         }
-        "sysctls" => of(&[json!({"kernel.core_pattern": "|/x"}), json!(["net.a=1,kernel.core_pattern=x"])]),
         "tmpfs" => of(&[json!(["/x:bind,source=OUT/"]), json!(["/x,source=OUT/"])]),
         "ulimits" => of(&[json!("host"), json!({"nofile": "1:2,core=-1"}), json!({"host": 1})]),
         "volumes" => of(&[
@@ -132,7 +139,9 @@ fn wicked(rng: &mut Rng, key: &str) -> Value {
         ]),
         "cgroup_parent" => json!("/system.slice"),
         "credential_spec" => json!({"file": "OUT/secret"}),
-        "environment" => of(&[json!(["HOME", "PATH*", "A"]), json!({"HOME": null, "*": null, "LD_*": null})]),
+        "environment" => {
+            of(&[json!(["HOME", "PATH*", "A"]), json!({"HOME": null, "*": null, "LD_*": null})])
+        }
         "extra_hosts" => of(&[json!(["a:10.0.0.1,b:10.0.0.2"]), json!({"a": "host-gateway"})]),
         "gpus" => json!("all"),
         "image" => json!(rng.pick(OTHERS)),
@@ -142,7 +151,9 @@ fn wicked(rng: &mut Rng, key: &str) -> Value {
         "runtime" => json!("kata"),
         "group_add" => json!(["keep-groups"]),
         "storage_opt" => json!({"size": "1G", "overlay.mountopt": "x"}),
-        "post_start" | "pre_stop" => json!([{"command": ["x"], "privileged": "yes", "user": "root"}]),
+        "post_start" | "pre_stop" => {
+            json!([{"command": ["x"], "privileged": "yes", "user": "root"}])
+        }
         _ => json!(true),
     }
 }
@@ -168,7 +179,9 @@ fn wicked_network(rng: &mut Rng) -> Value {
         3 => {
             json!({"ipam": {"driver": "host-local", "config": [{"subnet": "172.30.8.0/24", "gateway": "198.51.100.1", "aux_addresses": {"a": "198.51.100.9"}}]}})
         }
-        4 => json!({"driver_opts": {"com.docker.network.driver.mtu": "1400,parent=eth0"}, "driver": "bridge"}),
+        4 => {
+            json!({"driver_opts": {"com.docker.network.driver.mtu": "1400,parent=eth0"}, "driver": "bridge"})
+        }
         _ => json!({"external": true, "name": "sbx-victim_default"}),
     }
 }
@@ -192,8 +205,10 @@ pub(crate) fn spoil(case: &mut Case, rng: &mut Rng) {
                 twist(&mut case.project["services"]["web"][key], rng);
             }
             3 => {
-                let (section, name) = (rng.pick(&["networks", "volumes"]), rng.pick(&["default", "data"]));
-                let wicked = if section == "networks" { wicked_network(rng) } else { wicked_volume(rng) };
+                let (section, name) =
+                    (rng.pick(&["networks", "volumes"]), rng.pick(&["default", "data"]));
+                let wicked =
+                    if section == "networks" { wicked_network(rng) } else { wicked_volume(rng) };
                 case.project[section][name] = wicked;
             }
             4 => twist(&mut case.project["volumes"]["data"], rng),
@@ -239,7 +254,8 @@ fn twist(value: &mut Value, rng: &mut Rng) {
         }
         Value::Object(map) if rng.once_in(2) => {
             // The other form: a list of `k=v`.
-            let pairs = map.iter().map(|(key, value)| json!(format!("{key}={}", plain(value)))).collect();
+            let pairs =
+                map.iter().map(|(key, value)| json!(format!("{key}={}", plain(value)))).collect();
             *value = Value::Array(pairs);
         }
         Value::Object(map) => {
@@ -353,8 +369,10 @@ fn behind_an_include(case: &mut Case, rng: &mut Rng) {
     let tagged = parted(case, rng);
     let lower = case.project["services"]["web"].take();
     case.beside.insert("part.yml".to_owned(), json!({"services": {"web": lower}}).to_string());
-    case.beside
-        .insert(OVERRIDE.to_owned(), format!("{{\"include\": [\"part.yml\"], \"services\": {{\"web\": {tagged}}}}}"));
+    case.beside.insert(
+        OVERRIDE.to_owned(),
+        format!("{{\"include\": [\"part.yml\"], \"services\": {{\"web\": {tagged}}}}}"),
+    );
 }
 
 /// Takes some of the service away and gives it back as text, some of it with tags.

@@ -40,7 +40,9 @@ fn what_was_rendered_is_taken_once_more() {
                         "seed {} case {number}",
                         plan.seed
                     ),
-                    Err(error) => *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1,
+                    Err(error) => {
+                        *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1
+                    }
                 }
             }
         }
@@ -64,7 +66,9 @@ fn what_hostile_files_become_holds_nothing_that_leads_out() {
     let plan = Plan::read(1_500);
     for number in plan.cases() {
         for host in HOSTS {
-            tally.judge(&world, (plan.seed, number), host, &mut |text| Some(direct(&world, text, host.engine)));
+            tally.judge(&world, (plan.seed, number), host, &mut |text| {
+                Some(direct(&world, text, host.engine))
+            });
         }
     }
     tally.end();
@@ -81,7 +85,9 @@ fn honest_files_are_rendered() {
         for host in HOSTS {
             match rendered(&case.files(), &world, host) {
                 Ok(_) => *kept.entry(format!("{host:?}")).or_insert(0_u64) += 1,
-                Err(error) => *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1,
+                Err(error) => {
+                    *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1
+                }
             }
         }
     }
@@ -93,6 +99,10 @@ fn honest_files_are_rendered() {
     }
     for host in HOSTS {
         let kept = kept.get(&format!("{host:?}")).copied().unwrap_or(0);
-        assert!(kept * 10 >= plan.count * 5, "{host:?} renders {kept} of {} honest files", plan.count);
+        assert!(
+            kept * 10 >= plan.count * 5,
+            "{host:?} renders {kept} of {} honest files",
+            plan.count
+        );
     }
 }

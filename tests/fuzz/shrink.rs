@@ -40,9 +40,11 @@ fn places(value: &Value) -> Vec<String> {
         for (path, value) in level {
             let inner: Vec<(String, &Value)> = match value {
                 Value::Object(map) => map.iter().map(|(key, value)| (escape(key), value)).collect(),
-                Value::Array(items) => {
-                    items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect()
-                }
+                Value::Array(items) => items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, value)| (index.to_string(), value))
+                    .collect(),
                 _ => Vec::new(),
             };
             for (key, value) in inner {
@@ -62,7 +64,9 @@ fn escape(key: &str) -> String {
 fn remove(value: &mut Value, place: &str) {
     let Some((above, key)) = place.rsplit_once('/') else { return };
     match value.pointer_mut(above) {
-        Some(Value::Object(map)) => drop(map.shift_remove(&key.replace("~1", "/").replace("~0", "~"))),
+        Some(Value::Object(map)) => {
+            drop(map.shift_remove(&key.replace("~1", "/").replace("~0", "~")))
+        }
         Some(Value::Array(items)) => drop(items.remove(key.parse().unwrap_or_default())),
         _ => {}
     }

@@ -8,7 +8,8 @@ use sandboxer::domain::compose_host::{Subnet, TakenSubnet};
 use sandboxer::domain::facts::{Flavour, Runtime};
 use sandboxer::domain::profile::Compose;
 use sandboxer::extensions::compose_ssh::render::{
-    Dialect, Entry, HostContext, MemoryTree, RenderError, RenderInput, Rendered, judge_rendered, render,
+    Dialect, Entry, HostContext, MemoryTree, RenderError, RenderInput, Rendered, judge_rendered,
+    render,
 };
 
 /// The sandbox. Its id is also the beginning of other ids, since an id may hold `-`.
@@ -76,7 +77,8 @@ impl World {
 
     /// Text of the grammar with the places of this world.
     pub(crate) fn fill(&self, text: &str) -> String {
-        text.replace("OUT/", &format!("{}/", self.outside)).replace("WS/", &format!("{}/", self.workspace))
+        text.replace("OUT/", &format!("{}/", self.outside))
+            .replace("WS/", &format!("{}/", self.workspace))
     }
 
     /// The same tree as the renderer sees it, for tools.
@@ -173,14 +175,22 @@ pub(crate) const HOSTS: [Host; 5] = [
 ];
 
 /// The only call of the renderer: no profile allows anything.
-pub(crate) fn rendered(files: &BTreeMap<String, String>, world: &World, host: Host) -> Result<Rendered, RenderError> {
+pub(crate) fn rendered(
+    files: &BTreeMap<String, String>,
+    world: &World,
+    host: Host,
+) -> Result<Rendered, RenderError> {
     with_input(world, host, |input| render(&world.tree(files), input))
 }
 
 /// Judgement on a file that it wrote itself, without the workspace.
 // `lab_render` has the tools say that.
 #[allow(dead_code)]
-pub(crate) fn rendered_again(text: &str, world: &World, host: Host) -> Result<Rendered, RenderError> {
+pub(crate) fn rendered_again(
+    text: &str,
+    world: &World,
+    host: Host,
+) -> Result<Rendered, RenderError> {
     with_input(world, host, |input| judge_rendered(text, input))
 }
 

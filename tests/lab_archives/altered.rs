@@ -62,8 +62,16 @@ fn verify_and_restore_name_a_manifest_that_is_none() {
         ("gone", None, "there is no manifest.json"),
         ("none", Some("{}\n".to_owned()), "is no manifest"),
         ("cut short", Some(whole[..whole.len() / 2].to_owned()), "is no manifest"),
-        ("another's", Some(whole.replace(&text(&record["id"]), "snap-00000000")), "names another snapshot"),
-        ("another one", Some(whole.replace(&text(&record["sha256"]), &"0".repeat(64))), "says something else"),
+        (
+            "another's",
+            Some(whole.replace(&text(&record["id"]), "snap-00000000")),
+            "names another snapshot",
+        ),
+        (
+            "another one",
+            Some(whole.replace(&text(&record["sha256"]), &"0".repeat(64))),
+            "says something else",
+        ),
     ];
     for (what, manifest, why) in wrong {
         match manifest {
@@ -78,11 +86,16 @@ fn verify_and_restore_name_a_manifest_that_is_none() {
         );
         assert!(error["message"].as_str().unwrap().contains("manifest"), "{what}: {error:#}");
         assert!(error["causes"].to_string().contains(why), "{what}: {error:#}");
-        bench.run(["snapshots", "export", "base", bench.path("out").to_str().unwrap()]).error("operation_failed");
+        bench
+            .run(["snapshots", "export", "base", bench.path("out").to_str().unwrap()])
+            .error("operation_failed");
     }
     fs::write(&file, "{}\n").unwrap();
     let error = bench.run(["restore", "base"]).error_with_hint("operation_failed");
-    assert!(error["message"].as_str().unwrap().contains("the manifest beside the archive"), "{error:#}");
+    assert!(
+        error["message"].as_str().unwrap().contains("the manifest beside the archive"),
+        "{error:#}"
+    );
 
     fs::write(&file, &whole).unwrap();
     bench.run(["snapshots", "verify", "base"]).ok();
@@ -183,7 +196,10 @@ fn what_is_made_of_a_damaged_archive_names_where_it_is_and_it_is_noted() {
         damaged_anew();
         let error = bench.run(words).error_with_hint("operation_failed");
         let message = text(&error["message"]);
-        assert!(message.contains(&text(&record["id"])) && message.contains(&format!(" on {DOCKER} ")), "{error:#}");
+        assert!(
+            message.contains(&text(&record["id"])) && message.contains(&format!(" on {DOCKER} ")),
+            "{error:#}"
+        );
         assert_eq!(error["details"]["kind"], "altered", "{words:?}: {error:#}");
         assert!(text(&error["hint"]).contains("snapshots verify"), "{words:?}: {error:#}");
         assert_eq!(noted(), (json!(DOCKER), json!("altered")), "{words:?}");

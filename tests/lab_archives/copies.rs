@@ -37,12 +37,18 @@ fn a_copy_is_the_same_tar_however_it_is_compressed() {
         let host = text(&replica["host"]);
         let shelf = folder(&bench, &host, &id);
         let file = archive(&bench, &host, &json!({"id": id, "format": replica["format"]}));
-        assert_eq!(fs::metadata(&file).unwrap().len(), replica["bytes"].as_u64().unwrap(), "{replica:#}");
+        assert_eq!(
+            fs::metadata(&file).unwrap().len(),
+            replica["bytes"].as_u64().unwrap(),
+            "{replica:#}"
+        );
         assert_eq!(sha256_inside(&file), text(&source["sha256"]), "{host}");
-        let mut names: Vec<_> = fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names.len(), 2, "{names:?}");
-        let manifest: Value = serde_json::from_slice(&fs::read(shelf.join("manifest.json")).unwrap()).unwrap();
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(shelf.join("manifest.json")).unwrap()).unwrap();
         assert_eq!(manifest["snapshot"]["format"], replica["format"], "{manifest:#}");
         assert_eq!(manifest["snapshot"]["bytes"], replica["bytes"]);
     }
@@ -106,7 +112,9 @@ fn a_host_by_another_name_uses_the_archive_where_it_is() {
     let before = bench.snapshot(PODMAN);
     let source = snapshot(&bench, PODMAN, "alias-source");
     let shelf = folder(&bench, PODMAN, &text(&source["id"]));
-    let error = bench.run(["snapshots", "copy", "base", "--to", PODMAN_TOO]).error_with_hint("invalid_input");
+    let error = bench
+        .run(["snapshots", "copy", "base", "--to", PODMAN_TOO])
+        .error_with_hint("invalid_input");
     assert!(text(&error["message"]).contains("another name of coulombcore"), "{error:#}");
     let there = bench.run(["restore", "base", "--host", PODMAN_TOO, "--name", "there"]).ok();
     assert_eq!(there["host"], PODMAN_TOO);
@@ -114,7 +122,8 @@ fn a_host_by_another_name_uses_the_archive_where_it_is() {
     bench.run(["recreate", "there", "--yes"]).ok();
     let after = record(&bench);
     assert_eq!((&after["replicas"], &after["copying_to"]), (&json!([]), &Value::Null), "{after:#}");
-    let mut names: Vec<_> = fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, [format!("archive.{}", text(&source["format"])).as_str(), "manifest.json"]);
     bench.run(["snapshots", "verify", "base"]).ok();
@@ -148,14 +157,21 @@ fn a_copy_that_comes_to_nothing_leaves_nothing() {
     // Somebody else has something of that name there.
     let theirs = folder(&bench, PODMAN, &id);
     fs::create_dir_all(&theirs).unwrap();
-    fs::write(theirs.join("manifest.json"), "{\n  \"id\": \"x\",\n  \"owner\": \"y\",\n  \"z\": 0\n}\n").unwrap();
+    fs::write(
+        theirs.join("manifest.json"),
+        "{\n  \"id\": \"x\",\n  \"owner\": \"y\",\n  \"z\": 0\n}\n",
+    )
+    .unwrap();
     bench.run(["snapshots", "copy", "base", "--to", PODMAN]).error("conflict");
     assert!(theirs.join("manifest.json").exists());
     fs::remove_dir_all(theirs.parent().unwrap()).unwrap();
 
     let after = record(&bench);
     assert_eq!((&after["replicas"], &after["state"]), (&json!([]), &json!("ready")), "{after:#}");
-    assert_eq!(bench.run(["recover"]).ok().as_array().unwrap().len(), usize::from(after["unremoved"] == true));
+    assert_eq!(
+        bench.run(["recover"]).ok().as_array().unwrap().len(),
+        usize::from(after["unremoved"] == true)
+    );
     for (host, before) in [PODMAN, DEV].iter().zip(&before) {
         bench.assert_unchanged(host, before);
     }
@@ -168,7 +184,9 @@ fn a_copy_is_called_off_at_once_from_another_process() {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
     let source = snapshot(&bench, DOCKER, "cancel-source");
-    bench.run(["exec", "cancel-source", "--", "sh", "-c", "head -c 200000000 /dev/urandom >much"]).ok();
+    bench
+        .run(["exec", "cancel-source", "--", "sh", "-c", "head -c 200000000 /dev/urandom >much"])
+        .ok();
     bench.run(["snapshots", "delete", &text(&source["id"])]).ok();
     let source = bench.run(["snapshot", "cancel-source", "--name", "base"]).ok();
     let copying = bench.start(["snapshots", "copy", "base", "--to", PODMAN]);
@@ -181,7 +199,11 @@ fn a_copy_is_called_off_at_once_from_another_process() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let after = record(&bench);
     assert_eq!((&after["replicas"], &after["operation"]), (&json!([]), &Value::Null), "{after:#}");
-    assert_eq!((&after["copying_to"], &after["unremoved"]), (&Value::Null, &json!(false)), "{after:#}");
+    assert_eq!(
+        (&after["copying_to"], &after["unremoved"]),
+        (&Value::Null, &json!(false)),
+        "{after:#}"
+    );
     bench.assert_unchanged(PODMAN, &before);
     clear(&bench);
 }

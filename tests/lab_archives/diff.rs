@@ -11,7 +11,10 @@ use crate::source::{clear, snapshot};
 fn changes(diff: &Value) -> BTreeMap<String, String> {
     let of = |change: &Value| {
         let differs: Vec<String> = change["differs"].as_array().unwrap().iter().map(text).collect();
-        (text(&change["path"]), format!("{} {}", text(&change["change"]), differs.join(",")).trim().to_owned())
+        (
+            text(&change["path"]),
+            format!("{} {}", text(&change["change"]), differs.join(",")).trim().to_owned(),
+        )
     };
     diff["changes"].as_array().unwrap().iter().map(of).collect()
 }
@@ -37,7 +40,11 @@ fn a_diff_lists_what_the_account_alone_cannot_read() {
         let mut found = changes(&now);
         found.remove("workspace");
         let expected = ["workspace/none", "workspace/shut", "workspace/shut/in"];
-        assert_eq!(found, expected.map(|path| (path.to_owned(), "added".to_owned())).into(), "{host}");
+        assert_eq!(
+            found,
+            expected.map(|path| (path.to_owned(), "added".to_owned())).into(),
+            "{host}"
+        );
         bench.run(["snapshot", "closed-source", "--name", "later"]).ok();
         let same = bench.run(["snapshots", "diff", "later", "closed-source"]).ok();
         assert_eq!(same["changes"], json!([]), "{host}: as the snapshot lists it");
@@ -57,13 +64,27 @@ fn a_diff_says_what_changed(host: &str) {
     snapshot(&bench, host, "diff-source");
     let same = bench.run(["snapshots", "diff", "base"]).ok();
     assert_eq!((&same["b"], &same["changes"]), (&json!("diff-source"), &json!([])), "{same:#}");
-    assert!(same["notes"].to_string().contains("kept"), "volumes are only compared between snapshots: {same:#}");
+    assert!(
+        same["notes"].to_string().contains("kept"),
+        "volumes are only compared between snapshots: {same:#}"
+    );
 
     // Nothing is older than the second that a listing tells.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let work = "rm 'a b'; chmod 600 deep/pipe; rm deep/out; ln -s elsewhere deep/out; echo more >>deep/file; echo 12345 >new; rm random; mkdir random";
     bench.run(["exec", "diff-source", "--", "sh", "-ec", work]).ok();
-    bench.run(["exec", "diff-source", "--service", "keeper", "--", "sh", "-c", "echo new >/kept/third"]).ok();
+    bench
+        .run([
+            "exec",
+            "diff-source",
+            "--service",
+            "keeper",
+            "--",
+            "sh",
+            "-c",
+            "echo new >/kept/third",
+        ])
+        .ok();
     let now = bench.run(["snapshots", "diff", "base", "diff-source"]).ok();
     let expected = [
         ("workspace/a b", "removed"),
@@ -83,7 +104,10 @@ fn a_diff_says_what_changed(host: &str) {
     assert!(odd.starts_with("changed kind,"), "{odd}");
     expected.remove("workspace/random");
     assert_eq!(found, expected);
-    assert_eq!((&now["added"], &now["removed"], &now["changed"]), (&json!(1), &json!(1), &json!(5)));
+    assert_eq!(
+        (&now["added"], &now["removed"], &now["changed"]),
+        (&json!(1), &json!(1), &json!(5))
+    );
 
     // Between two snapshots, with their volumes.
     bench.run(["snapshot", "diff-source", "--name", "later"]).ok();

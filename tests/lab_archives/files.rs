@@ -22,7 +22,11 @@ fn an_export_is_a_snapshot_elsewhere() {
     assert_eq!(listed, format!("manifest.json\narchive.{}\n", text(&source["format"])));
 
     let imported = to.run(["snapshots", "import", path, "--host", PODMAN]).ok();
-    assert_eq!((&imported["state"], &imported["name"]), (&json!("ready"), &json!("base")), "{imported:#}");
+    assert_eq!(
+        (&imported["state"], &imported["name"]),
+        (&json!("ready"), &json!("base")),
+        "{imported:#}"
+    );
     for same in ["sha256", "content_bytes", "files", "volumes_bytes", "profile", "sandbox_id"] {
         assert_eq!(imported[same], source[same], "{same}");
     }
@@ -31,7 +35,8 @@ fn an_export_is_a_snapshot_elsewhere() {
     let archive = folder(&to, PODMAN, &id).join(format!("archive.{}", text(&imported["format"])));
     assert_eq!(sha256_inside(&archive), text(&source["sha256"]));
     let manifest: Value =
-        serde_json::from_slice(&fs::read(folder(&to, PODMAN, &id).join("manifest.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(folder(&to, PODMAN, &id).join("manifest.json")).unwrap())
+            .unwrap();
     assert_eq!((&manifest["id"], &manifest["owner"]), (&imported["id"], &imported["owner"]));
     assert_eq!(manifest["snapshot"]["bytes"], imported["bytes"]);
     to.run(["snapshots", "verify", &id]).ok();
@@ -80,7 +85,8 @@ fn a_file_that_is_cut_off_is_refused_and_leaves_nothing() {
     let cut = bench.path("cut.tar");
     for length in [0, 100, 600, whole.len() / 2, whole.len() - 20_000] {
         fs::write(&cut, &whole[..length]).unwrap();
-        let words = ["snapshots", "import", cut.to_str().unwrap(), "--host", PODMAN, "--name", "cut"];
+        let words =
+            ["snapshots", "import", cut.to_str().unwrap(), "--host", PODMAN, "--name", "cut"];
         bench.run(words).error("invalid_input");
         assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{length}");
         bench.assert_unchanged(PODMAN, &before);

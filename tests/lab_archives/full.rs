@@ -23,14 +23,18 @@ fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
     let bench = Bench::new();
     let disk = Tmpfs::mount(bench.path("tiny"), "size=32m");
     bench.add_host("tiny", &Way::to(DOCKER, port_of(DOCKER)), &disk.path);
-    let made = bench.run(["create", "--profile", "sandbox-canary", "--host", "tiny", "--name", "source"]).ok();
-    let random = Command::new("head").args(["-c", "6000000", "/dev/urandom"]).output().unwrap().stdout;
+    let made = bench
+        .run(["create", "--profile", "sandbox-canary", "--host", "tiny", "--name", "source"])
+        .ok();
+    let random =
+        Command::new("head").args(["-c", "6000000", "/dev/urandom"]).output().unwrap().stdout;
     fs::write(PathBuf::from(text(&made["workdir"])).join("workspace/random"), &random).unwrap();
     bench.run(["snapshot", "source", "--name", "base"]).ok();
     bench.run(["destroy", "source"]).ok();
 
     // Room for a third of it, and nothing then: neither for tar's words nor for the hash.
-    let (restoring, gate) = held(&bench, "restore.prepared", &["restore", "base", "--name", "back", "--host", "tiny"]);
+    let (restoring, gate) =
+        held(&bench, "restore.prepared", &["restore", "base", "--name", "back", "--host", "tiny"]);
     let filler = disk.path.join("filler");
     fs::write(&filler, vec![0; free(&disk.path) - 2_000_000]).unwrap();
     gate.open();
@@ -43,7 +47,9 @@ fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
     fs::remove_file(&filler).unwrap();
     bench.run(["snapshots", "verify", "base"]).ok();
     let back = bench.run(["restore", "base", "--name", "again", "--host", "tiny"]).ok();
-    assert!(fs::read(PathBuf::from(text(&back["workdir"])).join("workspace/random")).unwrap() == random);
+    assert!(
+        fs::read(PathBuf::from(text(&back["workdir"])).join("workspace/random")).unwrap() == random
+    );
     bench.run(["destroy", "back", "again"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
 }

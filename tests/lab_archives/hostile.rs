@@ -91,7 +91,8 @@ fn export(manifest: &Value, content: &[u8], change: impl FnOnce(&mut Value)) -> 
 
 /// Makes the manifest's hash of its recipe right.
 fn vouch(manifest: &mut Value) {
-    let recipe: sandboxer::domain::profile::Profile = serde_json::from_value(manifest["recipe"].clone()).unwrap();
+    let recipe: sandboxer::domain::profile::Profile =
+        serde_json::from_value(manifest["recipe"].clone()).unwrap();
     manifest["snapshot"]["profile"]["hash"] = json!(recipe.hash());
 }
 
@@ -99,12 +100,21 @@ fn vouch(manifest: &mut Value) {
 fn manifest(bench: &Bench) -> Value {
     let path = bench.path("real.tar");
     bench.run(["snapshots", "export", "base", path.to_str().unwrap()]).ok();
-    serde_json::from_slice(&through(&["tar", "-xOf", path.to_str().unwrap(), "manifest.json"], b"")).unwrap()
+    serde_json::from_slice(&through(&["tar", "-xOf", path.to_str().unwrap(), "manifest.json"], b""))
+        .unwrap()
 }
 
 fn import(bench: &Bench, path: &Path, bytes: &[u8]) -> crate::lab::Ran {
     fs::write(path, bytes).unwrap();
-    bench.run(["snapshots", "import", path.to_str().unwrap(), "--host", PODMAN, "--name", "hostile"])
+    bench.run([
+        "snapshots",
+        "import",
+        path.to_str().unwrap(),
+        "--host",
+        PODMAN,
+        "--name",
+        "hostile",
+    ])
 }
 
 #[test]
@@ -136,26 +146,59 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
 
     let long: &str = Box::leak(format!("workspace/{}", "x".repeat(256)).into_boxed_str());
     let hostile: [(&str, &str, Vec<Entry>); 19] = [
-        ("longer than a name", "longer than a name on a host", vec![top(), pax("path", long), file("workspace/a")]),
+        (
+            "longer than a name",
+            "longer than a name on a host",
+            vec![top(), pax("path", long), file("workspace/a")],
+        ),
         ("absolute", "is absolute", vec![top(), file("/workspace/a")]),
         ("upwards", "leads upwards", vec![top(), file("workspace/../../a")]),
         ("outside", "neither in workspace/", vec![top(), file("elsewhere/a")]),
-        ("upwards in pax", "leads upwards", vec![top(), pax("path", "workspace/../../a"), file("workspace/a")]),
-        ("upwards for who knows no pax", "leads upwards", vec![top(), pax("path", "workspace/a"), file("../a")]),
+        (
+            "upwards in pax",
+            "leads upwards",
+            vec![top(), pax("path", "workspace/../../a"), file("workspace/a")],
+        ),
+        (
+            "upwards for who knows no pax",
+            "leads upwards",
+            vec![top(), pax("path", "workspace/a"), file("../a")],
+        ),
         ("a volume that is none", "in no volume", vec![folder("volumes/other/"), top()]),
         ("a volume called ..", "leads upwards", vec![folder("volumes/../"), top()]),
-        ("a volume behind", "comes after the workspace", vec![top(), kept(), file("volumes/kept/a")]),
-        ("a hard link out", "outside", vec![top(), link("workspace/a", EntryType::Link, "/etc/shadow")]),
-        ("a hard link upwards", "outside", vec![top(), link("workspace/a", EntryType::Link, "workspace/../../a")]),
+        (
+            "a volume behind",
+            "comes after the workspace",
+            vec![top(), kept(), file("volumes/kept/a")],
+        ),
+        (
+            "a hard link out",
+            "outside",
+            vec![top(), link("workspace/a", EntryType::Link, "/etc/shadow")],
+        ),
+        (
+            "a hard link upwards",
+            "outside",
+            vec![top(), link("workspace/a", EntryType::Link, "workspace/../../a")],
+        ),
         (
             "a hard link into a volume",
             "outside",
-            vec![kept(), file("volumes/kept/a"), top(), link("workspace/a", EntryType::Link, "volumes/kept/a")],
+            vec![
+                kept(),
+                file("volumes/kept/a"),
+                top(),
+                link("workspace/a", EntryType::Link, "volumes/kept/a"),
+            ],
         ),
         (
             "through a link",
             "leads through a link",
-            vec![top(), link("workspace/l", EntryType::Symlink, "/etc"), file("workspace/l/passwd")],
+            vec![
+                top(),
+                link("workspace/l", EntryType::Symlink, "/etc"),
+                file("workspace/l/passwd"),
+            ],
         ),
         (
             "through a link to a link",
@@ -170,7 +213,11 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
         (
             "onto a link",
             "after it was a link",
-            vec![top(), link("workspace/l", EntryType::Symlink, "/etc/passwd"), file("workspace/l")],
+            vec![
+                top(),
+                link("workspace/l", EntryType::Symlink, "/etc/passwd"),
+                file("workspace/l"),
+            ],
         ),
         (
             "a workspace that is a link",
@@ -178,11 +225,16 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
             vec![link("workspace", EntryType::Symlink, "/etc"), file("workspace/passwd")],
         ),
         ("a device", "is a device", vec![top(), link("workspace/sda", EntryType::Block, "")]),
-        ("a character device", "is a device", vec![top(), link("workspace/null", EntryType::Char, "")]),
+        (
+            "a character device",
+            "is a device",
+            vec![top(), link("workspace/null", EntryType::Char, "")],
+        ),
         ("no workspace", "no workspace", vec![kept()]),
     ];
     for (what, why, entries) in hostile {
-        let error = import(&bench, &path, &export(&manifest, &tar(&entries), |_| {})).error("invalid_input");
+        let error = import(&bench, &path, &export(&manifest, &tar(&entries), |_| {}))
+            .error("invalid_input");
         assert!(error["causes"].to_string().contains(why), "{what}: {error:#}");
         bench.assert_unchanged(PODMAN, &before);
         assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{what}");
@@ -201,10 +253,18 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     let path = bench.path("liar.tar");
     let content = tar(&[folder("volumes/kept/"), folder("workspace/"), file("workspace/a")]);
     let mut files: Vec<(&str, &str, Vec<u8>)> = Vec::new();
-    let mut lie = |what, why, change: fn(&mut Value)| files.push((what, why, export(&manifest, &content, change)));
-    lie("another hash", "its SHA-256 is", |manifest| manifest["snapshot"]["sha256"] = json!("0".repeat(64)));
-    lie("fewer bytes", "there is more in it", |manifest| manifest["snapshot"]["content_bytes"] = json!(512));
-    lie("more bytes", "it ends after", |manifest| manifest["snapshot"]["content_bytes"] = json!(1 << 20));
+    let mut lie = |what, why, change: fn(&mut Value)| {
+        files.push((what, why, export(&manifest, &content, change)))
+    };
+    lie("another hash", "its SHA-256 is", |manifest| {
+        manifest["snapshot"]["sha256"] = json!("0".repeat(64))
+    });
+    lie("fewer bytes", "there is more in it", |manifest| {
+        manifest["snapshot"]["content_bytes"] = json!(512)
+    });
+    lie("more bytes", "it ends after", |manifest| {
+        manifest["snapshot"]["content_bytes"] = json!(1 << 20)
+    });
     lie("more entries", "it has 3 entries", |manifest| manifest["snapshot"]["files"] = json!(100));
     lie("another size", "not as long as", |manifest| manifest["snapshot"]["bytes"] = json!(1));
     lie("a schema of tomorrow", "of the schema 2", |manifest| manifest["schema"] = json!(2));
@@ -222,7 +282,9 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     lie("patches without end", "more patches than there can be", |manifest| {
         manifest["snapshot"]["next_patch_sequence"] = json!(u64::MAX);
     });
-    lie("a name that is none", "its name is none", |manifest| manifest["snapshot"]["name"] = json!("$(reboot)"));
+    lie("a name that is none", "its name is none", |manifest| {
+        manifest["snapshot"]["name"] = json!("$(reboot)")
+    });
     lie("a recipe that puts things elsewhere", "has the config", |manifest| {
         manifest["recipe"]["config"] = json!({"root": "/root/.ssh"});
         vouch(manifest);
@@ -301,7 +363,12 @@ fn a_bomb_stops_at_the_bytes_that_were_promised() {
 
 #[test]
 fn what_is_made_here_is_what_tar_reads() {
-    let listed =
-        through(&["tar", "-tf", "-"], &tar(&[folder("workspace/"), pax("path", "workspace/b"), file("workspace/a")]));
-    assert_eq!(text(&Value::String(String::from_utf8(listed).unwrap())), "workspace/\nworkspace/b\n");
+    let listed = through(
+        &["tar", "-tf", "-"],
+        &tar(&[folder("workspace/"), pax("path", "workspace/b"), file("workspace/a")]),
+    );
+    assert_eq!(
+        text(&Value::String(String::from_utf8(listed).unwrap())),
+        "workspace/\nworkspace/b\n"
+    );
 }

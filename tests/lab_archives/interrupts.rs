@@ -49,8 +49,9 @@ fn interrupted(command: Started) {
 /// Nobody reads a file any more.
 fn let_go(file: &Path) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let mut open =
-        processes.flat_map(|process| fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten());
+    let mut open = processes.flat_map(|process| {
+        fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten()
+    });
     !open.any(|fd| fs::read_link(fd.path()).is_ok_and(|at| at == file))
 }
 
@@ -79,7 +80,10 @@ fn an_export_that_is_interrupted_leaves_no_file() {
     let mut command = Command::new(json.get_program());
     command.args(json.get_args().filter(|word| *word != "--json")).env_clear();
     command.envs(json.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.stdin(Stdio::null()).stdout(Stdio::from(pipe.try_clone().unwrap())).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(pipe.try_clone().unwrap()))
+        .stderr(Stdio::piped());
     let export = Started::spawn(command);
     wait_until("it is read", || !let_go(&source));
     // It is in the middle of a write by then, and not before a read.
@@ -95,7 +99,10 @@ fn an_export_that_is_interrupted_leaves_no_file() {
         std::thread::sleep(Duration::from_millis(100));
     }
     let operations = bench.run(["operations", "list"]).ok();
-    assert!(operations.as_array().unwrap().iter().all(|operation| operation["state"] != "running"), "{operations:#}");
+    assert!(
+        operations.as_array().unwrap().iter().all(|operation| operation["state"] != "running"),
+        "{operations:#}"
+    );
     assert_eq!(bench.run(["recover"]).ok(), json!([]));
     bench.run(words).ok();
     clear(&bench);
@@ -133,7 +140,12 @@ fn an_import_that_is_interrupted_leaves_nothing_on_the_host() {
     assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed);
 
     let operations = bench.run(["operations", "list"]).ok();
-    let cancelled = operations.as_array().unwrap().iter().filter(|operation| operation["state"] == "cancelled").count();
+    let cancelled = operations
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|operation| operation["state"] == "cancelled")
+        .count();
     assert_eq!(cancelled, 2, "{operations:#}");
     assert_eq!(bench.run(["recover"]).ok(), json!([]));
     let again = bench.run(words(file.to_str().unwrap())).ok();

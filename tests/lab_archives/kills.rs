@@ -30,7 +30,11 @@ fn copies_that_are_killed_are_whole_or_gone() {
         recovered(&bench);
         let record = bench.run(["snapshots", "get", "base"]).ok();
         assert_eq!(record["state"], "ready", "{point}: {record:#}");
-        assert_eq!((&record["copying_to"], &record["operation"]), (&Value::Null, &Value::Null), "{point}: {record:#}");
+        assert_eq!(
+            (&record["copying_to"], &record["operation"]),
+            (&Value::Null, &Value::Null),
+            "{point}: {record:#}"
+        );
         // From the seal on it is whole, whoever lives to write that down.
         assert_eq!(record["replicas"][0]["host"] == PODMAN, stays, "{point}: {record:#}");
         if !stays {
@@ -54,14 +58,22 @@ fn imports_that_are_killed_are_whole_or_gone() {
     let path = file.to_str().unwrap();
     bench.run(["snapshots", "export", "base", path]).ok();
 
-    killed(&bench, "import.received", &["snapshots", "import", path, "--host", PODMAN, "--name", "first"]);
+    killed(
+        &bench,
+        "import.received",
+        &["snapshots", "import", path, "--host", PODMAN, "--name", "first"],
+    );
     recovered(&bench);
     bench.assert_unchanged(PODMAN, &before);
     let listed = bench.run(["snapshots", "list"]).ok();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
 
     // From the seal on it is whole, whoever lives to write that down.
-    killed(&bench, "import.sealed", &["snapshots", "import", path, "--host", PODMAN, "--name", "second"]);
+    killed(
+        &bench,
+        "import.sealed",
+        &["snapshots", "import", path, "--host", PODMAN, "--name", "second"],
+    );
     recovered(&bench);
     let second = bench.run(["snapshots", "get", "second"]).ok();
     assert_eq!(second["state"], "ready", "{second:#}");

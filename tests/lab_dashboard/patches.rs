@@ -75,12 +75,15 @@ impl Walk<'_> {
         self.keys("2gjz");
         self.console.wait_for("Put this sandbox to sleep?");
         self.keys("\t\r");
-        self.console.wait_until("it sleeps", |text| text.contains("☾") && !text.contains(" running"));
+        self.console
+            .wait_until("it sleeps", |text| text.contains("☾") && !text.contains(" running"));
         self.keys("w");
         let question = self.console.wait_for("Wake this sandbox?");
         self.keys("\t\r");
         let row = format!("├ one {marks}");
-        let awake = |text: &str| tree(text).contains(&row) && !text.contains(" running") && !text.contains('☾');
+        let awake = |text: &str| {
+            tree(text).contains(&row) && !text.contains(" running") && !text.contains('☾')
+        };
         self.console.wait_until(&row, awake);
         question
     }
@@ -107,7 +110,9 @@ fn the_acceptance_list_of_patches_and_its_tree() {
         walk.console.wait_for("Restore snap-");
         walk.console.wait_for("gets 1 patch before it is ready");
         walk.keys(&format!("{name}\r"));
-        walk.console.wait_until(name, |text| tree(text).iter().any(|row| row.ends_with(&format!("{name} ✓"))));
+        walk.console.wait_until(name, |text| {
+            tree(text).iter().any(|row| row.ends_with(&format!("{name} ✓")))
+        });
         walk.console.wait_until("no running job", |text| !text.contains(" running"));
         assert_eq!(walk.log(name).trim(), "one");
     }
@@ -139,9 +144,12 @@ fn the_acceptance_list_of_patches_and_its_tree() {
     walk.keys("g");
     walk.keys("\u{1b}");
     // Behind an escape a key would be taken for one with alt.
-    walk.console.wait_until("the panes", |text| !text.contains("Timeline") && !text.contains("Reach it"));
+    walk.console
+        .wait_until("the panes", |text| !text.contains("Timeline") && !text.contains("Reach it"));
     walk.open_patches();
-    let failed = |text: &str| text.contains("✗") && text.contains("exit 7") && text.contains("no such table");
+    let failed = |text: &str| {
+        text.contains("✗") && text.contains("exit 7") && text.contains("no such table")
+    };
     walk.console.wait_until("what failed", failed);
     walk.console.wait_for("waits: an earlier one failed");
 

@@ -36,7 +36,10 @@ fn the_acceptance_list(host: &str) {
     assert!(http_get(&text(&record["reachability"]["endpoints"][0]["url"])).contains("page one"));
 
     assert_eq!(add(&bench, "base", "echo two >>marks", &[]), 2);
-    assert_eq!((read(&bench, "one", "marks").as_str(), &bench.get("one")["patch_state"]), ("one\n", &json!("pending")));
+    assert_eq!(
+        (read(&bench, "one", "marks").as_str(), &bench.get("one")["patch_state"]),
+        ("one\n", &json!("pending"))
+    );
     let record = sleep_and_wake(&bench, "one");
     assert_eq!(patches_of(&record), done(&[1, 2]));
     assert_eq!(read(&bench, "one", "marks"), "one\ntwo\n", "with the first one's effects intact");
@@ -118,7 +121,8 @@ fn a_rollout_stops_at_its_canary_and_reaches_the_rest_once_that_is_well() {
     let told: Vec<(bool, bool)> =
         items.as_array().unwrap().iter().map(|i| (i["ok"] == true, i["canary"] == true)).collect();
     assert_eq!(told, [(false, true), (false, false), (false, false)], "{items:#}");
-    let marks = |name: &str| bench.run(["exec", name, "--", "cat", "marks"]).json()["stdout"].clone();
+    let marks =
+        |name: &str| bench.run(["exec", name, "--", "cat", "marks"]).json()["stdout"].clone();
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\n", "", ""]);
     bench.run(["patches", "remove", "base", "1", "--yes"]).ok();
     add(&bench, "base", "echo good >>marks", &[]);

@@ -11,11 +11,14 @@ use crate::{add, read};
 #[track_caller]
 fn steps(ran: &Ran) -> u64 {
     ran.ok();
-    let mut lines: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines: Vec<Value> =
+        ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     // `keep` deletes with operations of their own.
     let own = lines[0]["progress"]["operation"].clone();
     lines.retain(|line| line["progress"]["operation"] == own);
-    let told = |key: &str| lines.iter().map(|line| line["progress"][key].as_u64().unwrap()).collect::<Vec<_>>();
+    let told = |key: &str| {
+        lines.iter().map(|line| line["progress"][key].as_u64().unwrap()).collect::<Vec<_>>()
+    };
     let (at, of) = (told("step"), told("steps"));
     assert!(of.windows(2).all(|pair| pair[0] == pair[1]), "{ran:#?}");
     assert!(at.is_sorted() && at.first() == Some(&1) && at.last() == of.last(), "{ran:#?}");
@@ -30,9 +33,14 @@ fn the_number_of_steps_is_right_from_the_first_on() {
     let repo = bench.web_stack("first page");
     let profile = bench.profile("counted", "snapshot: {mode: pause, keep: 2}");
     let repo = format!("repo={}", repo.display());
-    let create = ["create", "--profile", &profile, "--host", DOCKER, "--input", &repo, "--name", "source"];
+    let create =
+        ["create", "--profile", &profile, "--host", DOCKER, "--input", &repo, "--name", "source"];
     assert_eq!(steps(&bench.run_telling(create)), 4, "prepare, transfer, up, ready");
-    assert_eq!(steps(&bench.run_telling(["snapshot", "source", "--name", "base"])), 4, "prepare, pause, archive, seal");
+    assert_eq!(
+        steps(&bench.run_telling(["snapshot", "source", "--name", "base"])),
+        4,
+        "prepare, pause, archive, seal"
+    );
 
     assert_eq!(
         steps(&bench.run_telling(["restore", "base", "--name", "first"])),
@@ -55,7 +63,11 @@ fn the_number_of_steps_is_right_from_the_first_on() {
     );
 
     let there = ["restore", "base", "--name", "there", "--host", PODMAN];
-    assert_eq!(steps(&bench.run_telling(there)), 8, "prepare and copy, and a restore with its patches");
+    assert_eq!(
+        steps(&bench.run_telling(there)),
+        8,
+        "prepare and copy, and a restore with its patches"
+    );
 
     // What the profile's `keep` deletes afterwards is a step.
     bench.run(["snapshot", "source", "--name", "second"]).ok();
@@ -65,7 +77,8 @@ fn the_number_of_steps_is_right_from_the_first_on() {
 
     let file = bench.path("third.tar");
     bench.run(["snapshots", "export", "third", &text(&Value::from(file.to_string_lossy()))]).ok();
-    let import = ["snapshots", "import", &*file.to_string_lossy(), "--host", PODMAN, "--name", "again"];
+    let import =
+        ["snapshots", "import", &*file.to_string_lossy(), "--host", PODMAN, "--name", "again"];
     assert_eq!(steps(&bench.run_telling(import)), 2);
     fs::remove_file(file).unwrap();
     bench.run(["destroy", "first", "there", "source"]).ok();

@@ -16,7 +16,11 @@ pub(crate) fn recovered(bench: &Bench) {
     assert!(items.as_array().unwrap().iter().all(|item| item["ok"] == true), "{items:#}");
     assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
     for record in bench.stored() {
-        assert_eq!((&record["operation"], &record["pending"]), (&Value::Null, &json!([])), "{record:#}");
+        assert_eq!(
+            (&record["operation"], &record["pending"]),
+            (&Value::Null, &json!([])),
+            "{record:#}"
+        );
     }
 }
 
@@ -85,14 +89,19 @@ fn a_script_ends_with_the_console_that_began_it() {
         let nap = format!("47{}.5", std::process::id());
         add(&bench, "base", &format!("echo begun >>marks; sleep {nap}; echo ended >>marks"), &[]);
         let applying = Started::spawn(bench.command(["patches", "apply", "box"]));
-        let there = || !on_host(host, &["pgrep -fx -- \"$1\" || :", &format!("sleep {nap}")]).trim().is_empty();
+        let there = || {
+            !on_host(host, &["pgrep -fx -- \"$1\" || :", &format!("sleep {nap}")]).trim().is_empty()
+        };
         wait_until("it has begun", there);
         applying.signal("KILL");
         wait_until("the script ends with its console", || !there());
         drop(applying);
         recovered(&bench);
         let record = bench.get("box");
-        assert_eq!((&record["state"], patches_of(&record)), (&json!("ready"), vec![(1, "unknown".to_owned())]));
+        assert_eq!(
+            (&record["state"], patches_of(&record)),
+            (&json!("ready"), vec![(1, "unknown".to_owned())])
+        );
         assert_eq!(marks(&bench, "box"), ["begun"]);
     }
 }
@@ -115,7 +124,11 @@ fn turned(host: &str, points: &[(&str, &str)]) {
         assert_eq!(bench.get(&id)["state"], *state, "{point}");
         bench.run(["sleep", &id]).ok();
         let awake = bench.run(["wake", &id]).ok();
-        assert!(crate::lab::http_get(&text(&awake["reachability"]["endpoints"][0]["url"])).contains('x'), "{point}");
+        assert!(
+            crate::lab::http_get(&text(&awake["reachability"]["endpoints"][0]["url"]))
+                .contains('x'),
+            "{point}"
+        );
     }
     bench.run(["destroy", &id, "--yes"]).ok();
     bench.assert_unchanged(host, &before);

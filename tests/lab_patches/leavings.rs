@@ -18,7 +18,10 @@ fn a_pass_that_is_killed_before_its_script_runs_leaves_none_of_it() {
         let place = bench.directory(host, &id).join(".patch");
         add(&bench, "base", "password=hunter2; ls -A ../.patch >seen", &[]);
         killed(&bench, "patch.placed", &["patches", "apply", "box"]);
-        assert!(place.exists() && fs::read_dir(&place).unwrap().next().is_none(), "the place is there, and empty");
+        assert!(
+            place.exists() && fs::read_dir(&place).unwrap().next().is_none(),
+            "the place is there, and empty"
+        );
         // As a host leaves it that goes down in the middle.
         fs::write(place.join("script"), "password=hunter2").unwrap();
         recovered(&bench);

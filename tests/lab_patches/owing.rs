@@ -26,11 +26,19 @@ fn one_that_comes_or_goes_during_an_operation_is_on_the_record() {
         }
         let (working, gate) = held(&bench, point, &args);
         add(&bench, "base", "true", &[]);
-        assert_eq!(state(&bench.get("box")), ("pending".to_owned(), Value::Null), "{point}: during it");
+        assert_eq!(
+            state(&bench.get("box")),
+            ("pending".to_owned(), Value::Null),
+            "{point}: during it"
+        );
         bench.run(PATCHED).error("timeout");
         gate.open();
         working.finish().ok();
-        assert_eq!(state(&bench.get("box")), ("pending".to_owned(), Value::Null), "{point}: after it");
+        assert_eq!(
+            state(&bench.get("box")),
+            ("pending".to_owned(), Value::Null),
+            "{point}: after it"
+        );
         bench.run(PATCHED).error("timeout");
     }
     let bad = add(&bench, "base", "exit 7", &[]).to_string();
@@ -51,7 +59,8 @@ fn a_snapshot_hides_nothing_of_what_died_before_it() {
     let repo = bench.web_stack("x");
     let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
     let running = || {
-        let script = format!("{} ps -q --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
+        let script =
+            format!("{} ps -q --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
         on_host(DOCKER, &[&script]).lines().count()
     };
     bench.run(["snapshot", &id, "--name", "base"]).ok();
@@ -69,7 +78,10 @@ fn a_snapshot_hides_nothing_of_what_died_before_it() {
     killed(&bench, "patch.applying", &["patches", "apply", "box"]);
     bench.run(["snapshot", "box"]).ok();
     let record = bench.get("box");
-    assert_eq!((patches_of(&record), &record["patch_state"]), (vec![(1, "unknown".to_owned())], &json!("unknown")));
+    assert_eq!(
+        (patches_of(&record), &record["patch_state"]),
+        (vec![(1, "unknown".to_owned())], &json!("unknown"))
+    );
     assert_eq!(bench.run(["recover"]).ok(), json!([]), "nothing of it is left");
     bench.run(PATCHED).error("operation_failed");
 }

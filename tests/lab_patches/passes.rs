@@ -12,8 +12,10 @@ const PASS: [&str; 3] = ["patch.applying", "patch.ran", "patch.applied"];
 
 /// A stack, its snapshot `base`, and two patches on that, each of which leaves a mark.
 fn patched(bench: &Bench) {
-    let repo = bench
-        .repository("web", &[("docker-compose.yml", crate::lab::WEB_STACK), ("www/index.html", "x"), ("marks", "")]);
+    let repo = bench.repository(
+        "web",
+        &[("docker-compose.yml", crate::lab::WEB_STACK), ("www/index.html", "x"), ("marks", "")],
+    );
     bench.create_stack(DOCKER, &repo, &["--name", "source"]);
     bench.run(["snapshot", "source", "--name", "base"]).ok();
 }
@@ -30,7 +32,8 @@ fn once_each(bench: &Bench, point: &str) {
     for sequence in ["1", "2"] {
         let ran = marks.iter().filter(|mark| *mark == sequence).count();
         assert!(ran <= 1, "{point}: patch {sequence} ran {ran} times: {record:#}");
-        let known = patches_of(&record).contains(&(sequence.parse().unwrap(), "applied".to_owned()));
+        let known =
+            patches_of(&record).contains(&(sequence.parse().unwrap(), "applied".to_owned()));
         assert!(!known || ran == 1, "{point}: {sequence} is applied and left no mark: {record:#}");
     }
 }
@@ -47,7 +50,8 @@ fn owes_nothing_that_could_run(record: &Value, point: &str) {
 }
 
 fn containers(id: &str) -> usize {
-    let script = format!("{} ps -aq --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
+    let script =
+        format!("{} ps -aq --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
     on_host(DOCKER, &[&script]).lines().count()
 }
 
@@ -61,7 +65,11 @@ fn a_restore_that_is_killed_over_a_patch_is_taken_away() {
         killed(&bench, point, &["restore", "base", "--name", "box"]);
         recovered(&bench);
         let record = bench.get("box");
-        assert_eq!((&record["state"], containers(&text(&record["id"]))), (&json!("destroyed"), 0), "{point}");
+        assert_eq!(
+            (&record["state"], containers(&text(&record["id"]))),
+            (&json!("destroyed"), 0),
+            "{point}"
+        );
     }
     bench.run(["restore", "base", "--name", "box"]).ok();
     assert_eq!(marks(&bench, "box"), ["1", "2"], "of those that were killed there is no trace");
@@ -87,8 +95,13 @@ fn a_wake_that_is_killed_over_a_patch_is_not_ready_in_part() {
             runs.iter().find(|run| run.0 == sequence).map_or("owed".to_owned(), |run| run.1.clone())
         };
         // The one that ended is written down, and the other one could run: asleep, until a wake does it.
-        let wanted = if point == "patch.applied" { ("sleeping", "applied") } else { ("ready", "unknown") };
-        assert_eq!((text(&record["state"]).as_str(), of(first).as_str()), wanted, "{point}: {record:#}");
+        let wanted =
+            if point == "patch.applied" { ("sleeping", "applied") } else { ("ready", "unknown") };
+        assert_eq!(
+            (text(&record["state"]).as_str(), of(first).as_str()),
+            wanted,
+            "{point}: {record:#}"
+        );
         assert_eq!(of(second), "owed", "{point}: {record:#}");
         bench.run(["sleep", "box"]).ok();
         bench.run(["wake", "box"]).ok();
@@ -133,7 +146,11 @@ fn a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run()
         let record = bench.get(&id);
         assert_eq!(record["state"], wanted, "{point}: {record:#}");
         owes_nothing_that_could_run(&record, point);
-        assert_eq!(containers(&id), usize::from(wanted == "ready"), "{point}: what is not ready is not there");
+        assert_eq!(
+            containers(&id),
+            usize::from(wanted == "ready"),
+            "{point}: what is not ready is not there"
+        );
         if wanted == "ready" {
             once_each(&bench, point);
         }
@@ -163,7 +180,8 @@ fn a_sleep_that_is_killed_half_way_ends_asleep() {
     let made = bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "box"])).ok();
     let id = text(&made["id"]);
     let up = || {
-        let script = format!("{} ps -q --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
+        let script =
+            format!("{} ps -q --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
         on_host(DOCKER, &[&script]).lines().count()
     };
     let sleep = Started::spawn(bench.command(["sleep", "box"]));

@@ -83,7 +83,11 @@ fn a_script_runs_as_its_first_line_says() {
     for host in [DOCKER, PODMAN, "local"] {
         let on = Patched::new(host);
         let of = |script: &str| came_to(&on.runs(script).0);
-        assert_eq!(of("echo ${BASH_VERSION:+bash}"), applied("bash\n"), "without one: bash, where there is one");
+        assert_eq!(
+            of("echo ${BASH_VERSION:+bash}"),
+            applied("bash\n"),
+            "without one: bash, where there is one"
+        );
         assert_eq!(of("#!/bin/sh\necho ${BASH_VERSION:-sh}; exit 4"), failed(4, "sh\n"));
         assert_eq!(of("#!/bin/sh -e\nfalse\necho not reached"), failed(1, ""));
         assert_eq!(of("#! /usr/bin/env\tsh \necho found"), applied("found\n"));
@@ -99,9 +103,15 @@ fn a_script_runs_as_its_first_line_says() {
             "echo $SANDBOXER_ID $SANDBOXER_SNAPSHOT $SANDBOXER_PATCH_SEQUENCE; [ \"$PWD\" -ef \"$SANDBOXER_WORKSPACE\" ]; umask",
         );
         let (record, base) = (on.bench.get("box"), on.bench.run(["snapshots", "get", "base"]).ok());
-        let last = on.bench.run(["snapshots", "get", "base"]).ok()["next_patch_sequence"].as_u64().unwrap() - 1;
+        let last = on.bench.run(["snapshots", "get", "base"]).ok()["next_patch_sequence"]
+            .as_u64()
+            .unwrap()
+            - 1;
         let umask = on_host_umask(host);
-        assert_eq!(variables, applied(&format!("{} {} {last}\n{umask}", text(&record["id"]), text(&base["id"]))));
+        assert_eq!(
+            variables,
+            applied(&format!("{} {} {last}\n{umask}", text(&record["id"]), text(&base["id"])))
+        );
     }
 }
 
@@ -131,7 +141,8 @@ fn a_script_that_hangs_is_ended_with_all_that_it_began() {
         assert!(text(&run["error"]).contains("was ended after 3 s"), "{run:#}");
         assert_eq!(on.bench.get("box")["patch_error"], Value::Null, "it went with its patch");
         // One that is deaf to TERM gets KILL.
-        let (run, took) = on.runs(&format!("trap '' TERM; echo deaf; sleep {deaf} & wait; sleep {deaf}"));
+        let (run, took) =
+            on.runs(&format!("trap '' TERM; echo deaf; sleep {deaf} & wait; sleep {deaf}"));
         assert_eq!((came_to(&run).0.as_str(), text(&run["output"]).as_str()), ("failed", "deaf\n"));
         assert!(took < LONG, "{took:?}");
         on.gone(&format!("sleep {deaf}"));
@@ -203,7 +214,11 @@ fn a_pass_ends_in_its_time_with_the_patch_that_runs_then() {
     let began = Instant::now();
     let record = bench.run(["restore", "base", "--name", "box"]).ok();
     assert!(began.elapsed() < LONG, "nobody waited for the script");
-    assert_eq!((patches_of(&record).len(), &record["patch_state"]), (2, &json!("failed")), "{record:#}");
+    assert_eq!(
+        (patches_of(&record).len(), &record["patch_state"]),
+        (2, &json!("failed")),
+        "{record:#}"
+    );
     assert!(text(&record["patch_error"]).contains("patch 2"), "{record:#}");
     assert_eq!(read(&bench, "box", "marks"), "1\n2\n");
     bench.run(["patches", "remove", "base", "2", "--yes"]).ok();
@@ -220,7 +235,11 @@ fn a_workspace_that_is_gone_is_not_patched() {
     on_host(DOCKER, &["mv \"$1/workspace\" \"$1/elsewhere\"", &workdir]);
     on.bench.run(["patches", "apply", "box"]).error("operation_failed");
     let record = on.bench.get("box");
-    assert_eq!((patches_of(&record), &record["patch_state"]), (vec![], &json!("pending")), "it was not begun");
+    assert_eq!(
+        (patches_of(&record), &record["patch_state"]),
+        (vec![], &json!("pending")),
+        "it was not begun"
+    );
     on_host(DOCKER, &["mv \"$1/elsewhere\" \"$1/workspace\"", &workdir]);
     on.bench.run(["patches", "apply", "box"]).ok();
 }

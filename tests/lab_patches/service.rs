@@ -37,14 +37,22 @@ fn runs(bench: &Bench, service: &str, script: &str) -> (Value, Duration) {
     let took = began.elapsed();
     let record = bench.get("box");
     let all = record["applied_patches"].as_array().unwrap();
-    let run = all.iter().find(|run| run["sequence"] == sequence).unwrap_or_else(|| panic!("{record:#}")).clone();
+    let run = all
+        .iter()
+        .find(|run| run["sequence"] == sequence)
+        .unwrap_or_else(|| panic!("{record:#}"))
+        .clone();
     bench.run(["patches", "remove", "base", &sequence.to_string(), "--yes"]).ok();
     (run, took)
 }
 
 fn in_a_service(host: &'static str) {
     with_box(host, |bench, id| {
-        let (run, _) = runs(bench, "app", "echo $WHO $SANDBOXER_ID; echo err >&2; cat; echo it >/changed; exit 5");
+        let (run, _) = runs(
+            bench,
+            "app",
+            "echo $WHO $SANDBOXER_ID; echo err >&2; cat; echo it >/changed; exit 5",
+        );
         assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(5)));
         assert_eq!(text(&run["output"]), format!("app {id}\nerr\n"));
         let changed = bench.run(["exec", "box", "--service", "app", "--", "cat", "/changed"]).ok();
@@ -66,12 +74,24 @@ fn in_a_service(host: &'static str) {
 
         // It has a container, and that does not run.
         let (run, _) = runs(bench, "ended", "true");
-        assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(125)), "{run:#}");
+        assert_eq!(
+            (&run["state"], &run["exit_status"]),
+            (&json!("failed"), &json!(125)),
+            "{run:#}"
+        );
         assert!(text(&run["output"]).contains("service ended"), "{run:#}");
         // One that no sandbox of the snapshot can have is not even added.
         let file = bench.path("nosuch.sh");
         std::fs::write(&file, "true").unwrap();
-        let asked = ["patches", "add", "base", "--script-file", file.to_str().unwrap(), "--run-in", "nosuch"];
+        let asked = [
+            "patches",
+            "add",
+            "base",
+            "--script-file",
+            file.to_str().unwrap(),
+            "--run-in",
+            "nosuch",
+        ];
         let error = bench.run(asked).error_with_hint("invalid_input");
         assert_eq!(error["details"]["field"], "run_in", "{error:#}");
         assert!(error["hint"].as_str().unwrap().contains("app, ended"), "{error:#}");
@@ -119,12 +139,26 @@ fn a_service_that_a_patch_ended_is_shown_as_ended() {
     bench.run(["snapshot", "source", "--name", "base"]).ok();
     bench.run(["restore", "base", "--name", "woken"]).ok();
     let ended = "docker ps -a --filter label=sandboxer.id=$SANDBOXER_ID --filter label=com.docker.compose.service=app --filter exited=3 -q";
-    add(&bench, "base", &format!("touch flags/end; until [ -n \"$({ended})\" ]; do sleep 0.2; done"), &[]);
+    add(
+        &bench,
+        "base",
+        &format!("touch flags/end; until [ -n \"$({ended})\" ]; do sleep 0.2; done"),
+        &[],
+    );
     bench.run(["sleep", "woken"]).ok();
-    for record in [bench.run(["wake", "woken"]).ok(), bench.run(["restore", "base", "--name", "restored"]).ok()] {
-        assert_eq!((&record["state"], &record["patch_state"]), (&json!("ready"), &json!("applied")), "{record:#}");
+    for record in [
+        bench.run(["wake", "woken"]).ok(),
+        bench.run(["restore", "base", "--name", "restored"]).ok(),
+    ] {
+        assert_eq!(
+            (&record["state"], &record["patch_state"]),
+            (&json!("ready"), &json!("applied")),
+            "{record:#}"
+        );
         let all = record["services"].as_array().unwrap();
-        let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{record:#}"));
+        let of = |name: &str| {
+            all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{record:#}"))
+        };
         let app = of("app");
         assert_eq!((&app["state"], &app["exit_code"]), (&json!("exited"), &json!(3)), "{record:#}");
         assert_eq!(of("stays")["state"], "running", "{record:#}");

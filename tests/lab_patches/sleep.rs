@@ -32,8 +32,12 @@ volumes:
 "#;
 
 fn states(record: &Value) -> Vec<(String, String)> {
-    let mut found: Vec<_> =
-        record["services"].as_array().unwrap().iter().map(|s| (text(&s["name"]), text(&s["state"]))).collect();
+    let mut found: Vec<_> = record["services"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (text(&s["name"]), text(&s["state"])))
+        .collect();
     found.sort();
     found
 }
@@ -44,7 +48,9 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 
 fn lines(bench: &Bench, id: &str, file: &str) -> usize {
     let file = format!("/data/{file}");
-    text(&bench.run(["exec", id, "--service", "twice", "--", "cat", &file]).ok()["stdout"]).lines().count()
+    text(&bench.run(["exec", id, "--service", "twice", "--", "cat", &file]).ok()["stdout"])
+        .lines()
+        .count()
 }
 
 /// What the engine says of a sandbox's containers: name and state.
@@ -59,7 +65,8 @@ fn containers(host: &str, id: &str) -> String {
 fn sleeps_and_wakes(host: &'static str) {
     let bench = if [DOCKER, PODMAN].contains(&host) { Bench::new() } else { Bench::with(&[host]) };
     let before = bench.snapshot(host);
-    let repo = bench.repository("shop", &[("docker-compose.yml", STACK), ("www/index.html", "still here")]);
+    let repo = bench
+        .repository("shop", &[("docker-compose.yml", STACK), ("www/index.html", "still here")]);
     let made = bench.create_stack(host, &repo, &[]);
     let id = text(&made["id"]);
     let url = text(&made["reachability"]["endpoints"][0]["url"]);
@@ -80,7 +87,11 @@ fn sleeps_and_wakes(host: &'static str) {
     assert_eq!(awake["reachability"]["endpoints"].as_array().unwrap().len(), 1);
     // What runs writes that down in its own time.
     wait_until("both of them have started twice", || lines(&bench, &id, "twice") >= 4);
-    assert_eq!((lines(&bench, &id, "init"), lines(&bench, &id, "twice")), (1, 4), "a one-shot runs once");
+    assert_eq!(
+        (lines(&bench, &id, "init"), lines(&bench, &id, "twice")),
+        (1, 4),
+        "a one-shot runs once"
+    );
 
     // What had died is not brought to life by a sleep, and does not keep it from waking.
     bench.run(["exec", &id, "--service", "twice", "--", "touch", "/data/end"]).ok();
@@ -99,8 +110,11 @@ fn sleeps_and_wakes(host: &'static str) {
     assert_eq!(states(&awake)[0], ("ends".into(), "exited".into()));
     assert_eq!((lines(&bench, &id, "ends"), lines(&bench, &id, "init")), (2, 1));
     let kinds = bench.event_kinds(&id);
-    let turns: Vec<&str> =
-        kinds.iter().map(String::as_str).filter(|kind| matches!(*kind, "sandbox.sleeping" | "sandbox.woken")).collect();
+    let turns: Vec<&str> = kinds
+        .iter()
+        .map(String::as_str)
+        .filter(|kind| matches!(*kind, "sandbox.sleeping" | "sandbox.woken"))
+        .collect();
     assert_eq!(turns, ["sandbox.sleeping", "sandbox.woken", "sandbox.sleeping", "sandbox.woken"]);
 
     // From sleep it is destroyed like from anywhere.
@@ -153,13 +167,20 @@ fn what_is_gone_is_said_and_nothing_is_started() {
         let repo = bench.web_stack("x");
         let id = text(&bench.create_stack(host, &repo, &[])["id"]);
         bench.run(["sleep", &id]).ok();
-        let remove = format!("{0} rm $({0} ps -aq --filter label=com.docker.compose.project=sbx-{id})", engine(host));
+        let remove = format!(
+            "{0} rm $({0} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
+            engine(host)
+        );
         on_host(host, &[&remove]);
         let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
         assert!(text(&error["message"]).contains(&format!("sbx-{id}")), "{error:#}");
         assert!(text(&error["hint"]).contains("recreate"));
         let record = bench.get(&id);
-        assert_eq!((&record["state"], &record["operation"]), (&json!("sleeping"), &Value::Null), "{record:#}");
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("sleeping"), &Value::Null),
+            "{record:#}"
+        );
         assert!(text(&record["message"]).contains("not on"), "{record:#}");
         // Asked again it says so again.
         let again = bench.run(["wake", &id]).error_with_hint("operation_failed");
@@ -178,7 +199,10 @@ fn one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so() {
         let repo = bench.web_stack("x");
         let id = text(&bench.create_stack(host, &repo, &[])["id"]);
         let on_all = |verb: &str| {
-            let all = format!("$({} ps -aq --filter label=com.docker.compose.project=sbx-{id})", engine(host));
+            let all = format!(
+                "$({} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
+                engine(host)
+            );
             on_host(host, &[&format!("{} {verb} {all}", engine(host))]);
         };
         on_all("kill");
@@ -216,7 +240,8 @@ fn a_wake_that_fails_sleeps_on_and_can_be_tried_again() {
 "#;
     for host in [DOCKER, PODMAN] {
         let bench = Bench::new();
-        let repo = bench.repository("fragile", &[("docker-compose.yml", stack), ("work/needed", "here\n")]);
+        let repo = bench
+            .repository("fragile", &[("docker-compose.yml", stack), ("work/needed", "here\n")]);
         let id = text(&bench.create_stack(host, &repo, &[])["id"]);
         bench.run(["sleep", &id]).ok();
         bench.run(["exec", &id, "--", "mv", "work/needed", "work/away"]).ok();

@@ -22,8 +22,13 @@ impl Engine<'_> {
     fn run(&self, words: &[&str]) -> Option<String> {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).current_dir(&self.world.sandbox).env_clear();
-        command.env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", &self.world.scratch);
-        command.env("DOCKER_HOST", &self.socket).env("COMPOSE_PROJECT_NAME", project()).env("LANG", "C.UTF-8");
+        command
+            .env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", &self.world.scratch);
+        command
+            .env("DOCKER_HOST", &self.socket)
+            .env("COMPOSE_PROJECT_NAME", project())
+            .env("LANG", "C.UTF-8");
         let output = command.stdin(Stdio::null()).output().unwrap();
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -94,8 +99,12 @@ pub(crate) fn what_docker_made_of_clean_files(world: &World, tool: &str, count: 
             break;
         }
         // One honest file to three hostile ones that are rendered.
-        let Ok(rendered) = rendered(&case(plan.seed, number, number % 4 != 0).files(), world, host) else { continue };
-        let clean = reader.read(world, host, &rendered.yaml).is_some_and(|findings| findings.is_empty());
+        let Ok(rendered) = rendered(&case(plan.seed, number, number % 4 != 0).files(), world, host)
+        else {
+            continue;
+        };
+        let clean =
+            reader.read(world, host, &rendered.yaml).is_some_and(|findings| findings.is_empty());
         let Some(file) = startable(&rendered.yaml).filter(|_| clean) else { continue };
         fs::write(format!("{}/compose.yaml", world.sandbox), &file).unwrap();
         tried += 1;

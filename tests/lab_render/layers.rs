@@ -145,8 +145,15 @@ volumes: {data: {driver: local}, more: }
 /// The tool's own reading of the files in the folder.
 fn config(program: &str, folder: &str, home: &str) -> Value {
     let mut command = Command::new(program);
-    command.args(["-p", &project(), "config", "--format", "json"]).current_dir(folder).stdin(Stdio::null());
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home).env("DOCKER_HOST", "unix:///nonexistent");
+    command
+        .args(["-p", &project(), "config", "--format", "json"])
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", home)
+        .env("DOCKER_HOST", "unix:///nonexistent");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -169,7 +176,8 @@ fn sorted(value: &mut Value) {
 
 /// What a tool reads in the file that is rendered of these.
 fn read(program: &str, world: &World, files: &BTreeMap<String, String>) -> Value {
-    let rendered = rendered(files, world, HOSTS[0]).unwrap_or_else(|error| panic!("{error}: {files:#?}"));
+    let rendered =
+        rendered(files, world, HOSTS[0]).unwrap_or_else(|error| panic!("{error}: {files:#?}"));
     fs::write(format!("{}/compose.yaml", world.sandbox), rendered.yaml).unwrap();
     let mut read = config(program, &world.sandbox, &world.scratch);
     // Words of a test are in an order of their own.
@@ -190,7 +198,11 @@ fn merges_as(program: &str, new: bool) {
             fs::write(format!("{}/{path}", world.workspace), content).unwrap();
         }
         let merged = config(program, &world.workspace, &world.scratch);
-        let files = layers.files.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect();
+        let files = layers
+            .files
+            .iter()
+            .map(|(path, content)| ((*path).to_owned(), (*content).to_owned()))
+            .collect();
         let one = BTreeMap::from([(FILE.to_owned(), merged.to_string())]);
         let (ours, theirs) = (read(program, &world, &files), read(program, &world, &one));
         assert_eq!(ours, theirs, "{}: {merged:#}", layers.name);

@@ -29,7 +29,9 @@ use std::process::{Command, Stdio};
 use course::{Tally, case};
 use sandboxer::extensions::compose_ssh::render::Dialect;
 use seed::Plan;
-use tools::{Compose, ComposeV1, DEBIAN, Lines, PodmanCompose, Tool, of_lab, pretend_buildx, project, script};
+use tools::{
+    Compose, ComposeV1, DEBIAN, Lines, PodmanCompose, Tool, of_lab, pretend_buildx, project, script,
+};
 use world::{HOSTS, Host, World, rendered};
 
 /// A world of its own for a test, with the files that tools look at.
@@ -63,7 +65,10 @@ fn honest(world: &World, dialect: Dialect, tool: &mut dyn Tool, plan: Plan) {
     for number in plan.cases().take(100) {
         for host in hosts(dialect) {
             all += 1;
-            let Ok(rendered) = rendered(&case(plan.seed, number, false).files(), world, host) else { continue };
+            let Ok(rendered) = rendered(&case(plan.seed, number, false).files(), world, host)
+            else {
+                continue;
+            };
             kept += 1;
             taken += usize::from(tool.read(world, host, &rendered.yaml).is_some());
         }
@@ -83,7 +88,12 @@ fn podman_compose_1_0_tells_podman_nothing_that_leads_out() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn podman_compose_1_6_tells_podman_nothing_that_leads_out() {
     let (_folder, world) = world();
-    run(&world, Dialect::Podman, &mut PodmanCompose::start(&world, &of_lab("podman-compose-1.6")), 250);
+    run(
+        &world,
+        Dialect::Podman,
+        &mut PodmanCompose::start(&world, &of_lab("podman-compose-1.6")),
+        250,
+    );
 }
 
 #[test]
@@ -142,20 +152,40 @@ fn podman_compose_in_one_process_calls_podman_as_the_program_does() {
         ),
     );
     let mut compared = 0;
-    for (folder, dialect) in [(DEBIAN.to_owned(), Dialect::Narrow), (of_lab("podman-compose-1.6"), Dialect::Podman)] {
+    for (folder, dialect) in
+        [(DEBIAN.to_owned(), Dialect::Narrow), (of_lab("podman-compose-1.6"), Dialect::Podman)]
+    {
         let mut inner = PodmanCompose::start(&world, &folder);
         let host = hosts(dialect).find(|host| host.engine == "4.3.1").unwrap();
         // Debian's waits a second after each container.
         for number in 0..if dialect == Dialect::Narrow { 4 } else { 12 } {
-            let Ok(rendered) = rendered(&case(1, number, number % 2 == 1).files(), &world, host) else { continue };
+            let Ok(rendered) = rendered(&case(1, number, number % 2 == 1).files(), &world, host)
+            else {
+                continue;
+            };
             let (calls, _, _) = inner.calls(host.engine, &rendered.yaml);
             for file in [&log, &has] {
                 let _ = fs::remove_file(file);
             }
             let mut program = Command::new("/usr/bin/python3");
-            program.args(["-m", "podman_compose", "-p", &project(), "-f", "compose.yaml", "up", "-d"]);
-            program.env_clear().env("PATH", format!("{bin}:/usr/bin:/bin")).env("PYTHONPATH", &folder);
-            program.env("LANG", "C.UTF-8").env("TMPDIR", &world.scratch).env("HOME", &world.scratch);
+            program.args([
+                "-m",
+                "podman_compose",
+                "-p",
+                &project(),
+                "-f",
+                "compose.yaml",
+                "up",
+                "-d",
+            ]);
+            program
+                .env_clear()
+                .env("PATH", format!("{bin}:/usr/bin:/bin"))
+                .env("PYTHONPATH", &folder);
+            program
+                .env("LANG", "C.UTF-8")
+                .env("TMPDIR", &world.scratch)
+                .env("HOME", &world.scratch);
             program.current_dir(&world.sandbox).stdin(Stdio::null());
             program.output().unwrap();
             let written = fs::read_to_string(&log).unwrap_or_default();
@@ -176,7 +206,8 @@ fn sorted(calls: Vec<Vec<String>>) -> Vec<Vec<String>> {
         if word.contains("/scratch/tmp") {
             return "a Dockerfile".to_owned();
         }
-        let Some((path, options)) = word.rsplit_once(':').filter(|(path, _)| path.starts_with('/')) else {
+        let Some((path, options)) = word.rsplit_once(':').filter(|(path, _)| path.starts_with('/'))
+        else {
             return word;
         };
         let mut options: Vec<&str> = options.split(',').collect();

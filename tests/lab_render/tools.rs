@@ -41,10 +41,15 @@ impl Lines {
     pub(crate) fn start(world: &World, words: &[&str]) -> Self {
         let mut command = Command::new("/usr/bin/python3");
         command.arg(here(words[0])).args(&words[1..]).current_dir(&world.sandbox);
-        command.env_clear().env("PATH", PATH).env("HOME", &world.scratch).env("TMPDIR", &world.scratch);
+        command
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", &world.scratch)
+            .env("TMPDIR", &world.scratch);
         command.env("LANG", "C.UTF-8").env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let (to, from) =
+            (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Self { child, to, from }
     }
 
@@ -52,7 +57,8 @@ impl Lines {
         writeln!(self.to, "{question}").unwrap();
         let mut line = String::new();
         self.from.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?} to {question}"))
+        serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("{error}: {line:?} to {question}"))
     }
 }
 
@@ -77,8 +83,13 @@ impl PodmanCompose {
     }
 
     /// The calls of podman, the folders it makes, and what it says when it stops.
-    pub(crate) fn calls(&mut self, engine: &str, yaml: &str) -> (Vec<Vec<String>>, Vec<String>, String) {
-        let question = json!({"yaml": yaml, "project": project(), "engine": engine, "command": ["up", "-d"]});
+    pub(crate) fn calls(
+        &mut self,
+        engine: &str,
+        yaml: &str,
+    ) -> (Vec<Vec<String>>, Vec<String>, String) {
+        let question =
+            json!({"yaml": yaml, "project": project(), "engine": engine, "command": ["up", "-d"]});
         let answer = self.0.ask(&question);
         let calls = serde_json::from_value(answer["calls"].clone()).unwrap();
         let made = serde_json::from_value(answer["made"].clone()).unwrap();
@@ -127,11 +138,21 @@ pub(crate) struct Compose {
 impl Compose {
     fn run(&self, world: &World, words: &[&str]) -> Option<Value> {
         let mut command = Command::new(&self.program);
-        command.args(["-p", &project(), "-f", "compose.yaml"]).args(words).current_dir(&world.sandbox);
-        command.env_clear().env("PATH", PATH).env("HOME", &world.scratch).env("DOCKER_HOST", "unix:///nonexistent");
+        command
+            .args(["-p", &project(), "-f", "compose.yaml"])
+            .args(words)
+            .current_dir(&world.sandbox);
+        command
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", &world.scratch)
+            .env("DOCKER_HOST", "unix:///nonexistent");
         command.env("DOCKER_CONFIG", format!("{}/docker", world.scratch));
         let output = command.stdin(Stdio::null()).output().unwrap();
-        output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
+        output
+            .status
+            .success()
+            .then(|| serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
     }
 }
 

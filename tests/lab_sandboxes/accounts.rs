@@ -31,11 +31,19 @@ pub(crate) fn wait_for_writer(bench: &Bench, host: &str, id: &str) {
 pub(crate) fn removal(bench: &Bench, id: &str) -> Value {
     let record = bench.get(id);
     let lines = record["teardown"].as_array().unwrap();
-    lines.iter().find(|line| line["resource"]["kind"] == "directory").unwrap_or_else(|| panic!("{record:#}")).clone()
+    lines
+        .iter()
+        .find(|line| line["resource"]["kind"] == "directory")
+        .unwrap_or_else(|| panic!("{record:#}"))
+        .clone()
 }
 
 fn a_writer_comes_and_goes(host: &'static str, way: Option<&str>) {
-    let bench = Bench::with(if host == DOCKER || host == PODMAN { &[] } else { std::slice::from_ref(&host) });
+    let bench = Bench::with(if host == DOCKER || host == PODMAN {
+        &[]
+    } else {
+        std::slice::from_ref(&host)
+    });
     let before = bench.snapshot(host);
     let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
     let id = text(&made["id"]);

@@ -32,7 +32,8 @@ fn talkers(bench: &Bench) -> PathBuf {
 /// The talkers on a host, once both have said what they say first and `once` has ended.
 fn talking(bench: &Bench, host: &str, repo: &Path) -> Value {
     let made = bench.create_stack(host, repo, &[]);
-    let of = "--filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service";
+    let of =
+        "--filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service";
     let script = format!(
         r#"[ -n "$($1 ps -aq {of}=once --filter status=exited)" ] || exit 0
 $1 logs "$($1 ps -q {of}=web)" 2>&1 | grep -x error || :"#
@@ -83,21 +84,35 @@ fn commands_run_in_the_workspace_and_in_services() {
         let hostile = "it's $(id) \"x\"\n*";
         for service in [&[][..], &["--service", "web"]] {
             let script = "printf '<%s>' \"$1\"; cat; echo err >&2; exit 7";
-            let args = [&["exec", &id], service, &["--", "sh", "-c", script, "sh", hostile]].concat();
+            let args =
+                [&["exec", &id], service, &["--", "sh", "-c", script, "sh", hostile]].concat();
             let ran = bench.run(args);
             let told = ran.json();
             assert_eq!((ran.status, told["exit_status"].as_i64()), (Some(7), Some(7)), "{ran:#?}");
-            assert_eq!((text(&told["stdout"]), text(&told["stderr"])), (format!("<{hostile}>"), "err\n".to_owned()));
-            let killed = bench.run([&["exec", &id], service, &["--", "sh", "-c", "kill -KILL $$"]].concat());
-            assert_eq!((killed.status, text(&killed.json()["stderr"]).as_str()), (Some(137), ""), "{killed:#?}");
+            assert_eq!(
+                (text(&told["stdout"]), text(&told["stderr"])),
+                (format!("<{hostile}>"), "err\n".to_owned())
+            );
+            let killed =
+                bench.run([&["exec", &id], service, &["--", "sh", "-c", "kill -KILL $$"]].concat());
+            assert_eq!(
+                (killed.status, text(&killed.json()["stderr"]).as_str()),
+                (Some(137), ""),
+                "{killed:#?}"
+            );
             let nothing = bench.run([&["exec", &id], service, &["--", "no-such-program"]].concat());
             assert_eq!(nothing.status, Some(127), "{nothing:#?}");
         }
-        assert_eq!(text(&bench.run(["exec", &id, "--", "cat", "notes"]).ok()["stdout"]), "read me\n");
+        assert_eq!(
+            text(&bench.run(["exec", &id, "--", "cat", "notes"]).ok()["stdout"]),
+            "read me\n"
+        );
 
-        let unknown = refused(&bench.run(["exec", &id, "--service", "nosuch", "--", "true"]), "not_found");
+        let unknown =
+            refused(&bench.run(["exec", &id, "--service", "nosuch", "--", "true"]), "not_found");
         assert_eq!(unknown["details"]["services"], serde_json::json!(["web", "once"]));
-        let over = refused(&bench.run(["exec", &id, "--service", "once", "--", "true"]), "conflict");
+        let over =
+            refused(&bench.run(["exec", &id, "--service", "once", "--", "true"]), "conflict");
         assert!(text(&over["message"]).contains("Exited (0)"), "{over}");
 
         // The workspace is gone behind our back.
@@ -175,8 +190,12 @@ fn what_a_command_left_behind_in_the_workspace_ends_with_the_sandbox() {
         bench.run(["destroy", &id]).ok();
         assert!(!sleeps(nap), "it does not outlive the sandbox");
         let record = bench.get(&id);
-        let kinds: Vec<&Value> =
-            record["teardown"].as_array().unwrap().iter().map(|line| &line["resource"]["kind"]).collect();
+        let kinds: Vec<&Value> = record["teardown"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| &line["resource"]["kind"])
+            .collect();
         assert!(kinds.iter().any(|kind| **kind == "process"), "{kinds:?}");
         bench.assert_unchanged(host, &before);
     }
@@ -199,14 +218,16 @@ fn logs_are_exact_lines_of_every_service() {
             .iter()
             .map(|line| (text(&line["line"]).len(), text(&line["line"]).chars().take(5).collect()))
             .collect();
-        let expected = [(5, "first".to_owned()), (128 * 1024, "xxxxx".to_owned()), (4, "last".to_owned())];
+        let expected =
+            [(5, "first".to_owned()), (128 * 1024, "xxxxx".to_owned()), (4, "last".to_owned())];
         assert_eq!(told, expected, "{host}");
         let all = bench.run(["logs", &id]);
         let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
         for line in lines(&all) {
             *seen.entry((text(&line["service"]), text(&line["stream"]))).or_default() += 1;
         }
-        let keys: Vec<_> = seen.keys().map(|(service, stream)| format!("{service} {stream}")).collect();
+        let keys: Vec<_> =
+            seen.keys().map(|(service, stream)| format!("{service} {stream}")).collect();
         assert_eq!(keys, ["once stdout", "web stderr", "web stdout"]);
         let few = bench.run(["logs", &id, "--service", "web", "--tail", "2"]);
         assert_eq!(lines(&few).len(), 2, "{few:#?}");
@@ -218,7 +239,9 @@ fn logs_are_exact_lines_of_every_service() {
 fn runs_of(log: &str) -> Vec<(String, Vec<u32>)> {
     let mut runs: Vec<(String, Vec<u32>)> = Vec::new();
     let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    for line in whole.map(|line| serde_json::from_str::<Value>(line).unwrap()).filter(|line| line["stream"] == "stdout")
+    for line in whole
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["stream"] == "stdout")
     {
         let line = text(&line["line"]);
         let (run, count) = line.split_once(' ').unwrap();
@@ -239,7 +262,8 @@ fn a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox() {
         let made = bench.create_stack(host, &repo, &[]);
         let id = text(&made["id"]);
         let log = bench.path(format!("followed-{host}"));
-        let mut command = bench.command(["logs", &id, "--service", "web", "--follow", "--tail", "1"]);
+        let mut command =
+            bench.command(["logs", &id, "--service", "web", "--follow", "--tail", "1"]);
         command.stdout(fs::File::create(&log).unwrap());
         let following = Started::spawn(command);
         let told = || runs_of(&fs::read_to_string(&log).unwrap());
@@ -285,7 +309,9 @@ impl OnTerminal {
         builder.env("TERM", "xterm");
         // Not --json: a shell is no document.
         builder.args(command.get_args().filter(|arg| *arg != "--json"));
-        let pty = native_pty_system().openpty(PtySize { rows: 24, cols: 80, ..PtySize::default() }).unwrap();
+        let pty = native_pty_system()
+            .openpty(PtySize { rows: 24, cols: 80, ..PtySize::default() })
+            .unwrap();
         let child = pty.slave.spawn_command(builder).unwrap();
         let keyboard = pty.master.take_writer().unwrap();
         Self { child, keyboard, master: pty.master }
@@ -314,9 +340,15 @@ fn a_shell_has_the_terminal_and_ends_with_it() {
         for (service, wanted) in [(&[][..], "notes"), (&["--service", "web"], "in 42")] {
             let mut shell = OnTerminal::start(&bench, &[&["shell", &id], service].concat());
             // The lab's account has a profile that goes elsewhere, as some have.
-            shell.keyboard.write_all(b"ls ${OLDPWD:-.}; echo in $((40+2)); test -t 0 && exit 5\r").unwrap();
+            shell
+                .keyboard
+                .write_all(b"ls ${OLDPWD:-.}; echo in $((40+2)); test -t 0 && exit 5\r")
+                .unwrap();
             let (status, said) = shell.finish();
-            assert!(status == 5 && said.contains(wanted) && said.contains("in 42\r\n"), "{status} {said}");
+            assert!(
+                status == 5 && said.contains(wanted) && said.contains("in 42\r\n"),
+                "{status} {said}"
+            );
         }
         // The terminal goes away under a shell in a container, and what it started with it.
         let mut shell = OnTerminal::start(&bench, &["shell", &id, "--service", "web"]);

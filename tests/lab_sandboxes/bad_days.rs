@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::faults::{Host, Relay, Tmpfs, new_key};
 use crate::lab::{
-    Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, rooms, signal, stack_args, text,
-    wait_until,
+    Bench, DOCKER, PODMAN, Ran, Started, WEB_STACK, Way, free_port, port_of, rooms, signal,
+    stack_args, text, wait_until,
 };
 use crate::rollback::{check_failed, containers, destroy, slow_stack};
 
@@ -53,7 +53,10 @@ fn a_host_that_cannot_be_used_is_named_with_a_way_out() {
                 let error = ran.error_with_hint(code);
                 assert!(kind.is_empty() || error["details"]["kind"] == kind, "{host}: {error:#}");
                 assert!(text(&error["hint"]).contains(hint), "{host}: {error:#}");
-                assert!(!error["causes"].as_array().unwrap().is_empty(), "ssh's own words: {error:#}");
+                assert!(
+                    !error["causes"].as_array().unwrap().is_empty(),
+                    "ssh's own words: {error:#}"
+                );
                 assert_eq!(error["details"]["verdicts"][0]["host"], host, "{error:#}");
                 assert!(ran.took < Duration::from_secs(45), "{host} took {:?}", ran.took);
             });
@@ -61,13 +64,20 @@ fn a_host_that_cannot_be_used_is_named_with_a_way_out() {
     });
     assert_eq!(bench.stored().len(), 0, "refused before anything is written");
     // Of a profile's list the ones that are away are skipped, and named when none is left.
-    let profile = bench.profile("away", "placement: {hosts: [closed, not-configured], strategy: first-available}");
+    let profile = bench
+        .profile("away", "placement: {hosts: [closed, not-configured], strategy: first-available}");
     let repo = bench.web_stack("x");
     let input = format!("repo={}", repo.display());
-    let error = bench.run(["create", "--profile", &profile, "--input", &input]).error_with_hint("host_unreachable");
+    let error = bench
+        .run(["create", "--profile", &profile, "--input", &input])
+        .error_with_hint("host_unreachable");
     assert!(text(&error["hint"]).contains("--host local"), "{error:#}");
-    let reasons: Vec<String> =
-        error["details"]["verdicts"].as_array().unwrap().iter().map(|verdict| text(&verdict["reason"])).collect();
+    let reasons: Vec<String> = error["details"]["verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|verdict| text(&verdict["reason"]))
+        .collect();
     assert!(reasons[0].contains("refuses") && reasons[1] == "not configured", "{reasons:?}");
     bench.assert_unchanged(PODMAN, &before);
 }
@@ -98,7 +108,12 @@ fn master(sockets: &Path) -> u32 {
         .unwrap()
         .filter_map(Result::ok)
         .filter_map(|entry| {
-            let output = Command::new("ssh").arg("-S").arg(entry.path()).args(["-O", "check", "x"]).output().unwrap();
+            let output = Command::new("ssh")
+                .arg("-S")
+                .arg(entry.path())
+                .args(["-O", "check", "x"])
+                .output()
+                .unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             Some(said.split_once("pid=")?.1.split_once(')')?.0.to_owned())
         })
@@ -136,12 +151,23 @@ fn a_connection_that_breaks_during_up_is_rolled_back() {
     let error = create.finish().error_with_hint("host_unreachable");
     assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
     let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["reason"]), (&json!("failed"), &json!("provision_failed")));
+    assert_eq!(
+        (&record["state"], &record["reason"]),
+        (&json!("failed"), &json!("provision_failed"))
+    );
     assert_eq!(record["leftovers"], json!([{"kind": "sandbox", "id": format!("sbx-{id}")}]));
     let away = bench.run(["destroy", &id]);
-    assert_eq!((away.status, &away.json()[0]["error"]["code"]), (Some(5), &json!("host_unreachable")), "{away:#?}");
+    assert_eq!(
+        (away.status, &away.json()[0]["error"]["code"]),
+        (Some(5), &json!("host_unreachable")),
+        "{away:#?}"
+    );
     let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["reason"]), (&json!("destroying"), &json!("host_lost")), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["reason"]),
+        (&json!("destroying"), &json!("host_lost")),
+        "{record:#}"
+    );
     assert_eq!(record["operation"], Value::Null);
     let back = Relay::start_at(port, port_of(DOCKER), &[]);
     destroy(&bench, &id);
@@ -163,7 +189,8 @@ fn fails(bench: &Bench, ran: &Ran, code: &str, step: &str) -> (Value, Value) {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_full_disk_fails_before_or_during_the_transfer() {
     let bench = Bench::new();
-    let big = bench.repository("big", &[("docker-compose.yml", WEB_STACK), ("big", &"x".repeat(8 << 20))]);
+    let big = bench
+        .repository("big", &[("docker-compose.yml", WEB_STACK), ("big", &"x".repeat(8 << 20))]);
     let many = bench.stack("many", WEB_STACK);
     for n in 0..200 {
         fs::write(many.join(format!("file-{n}")), "x").unwrap();
@@ -178,8 +205,14 @@ fn a_full_disk_fails_before_or_during_the_transfer() {
         assert!(text(&error["message"]).contains("no room"), "{error:#}");
         // Bytes enough, but not one more file: only the transfer finds out.
         let (error, record) = fails(&bench, &create(&many), "operation_failed", "transfer");
-        assert!(error["causes"].to_string().contains("No space left on device"), "{host}: {error:#}");
-        assert!(text(&record["failure"]["output"]).contains("No space left on device"), "{host}: {record:#}");
+        assert!(
+            error["causes"].to_string().contains("No space left on device"),
+            "{host}: {error:#}"
+        );
+        assert!(
+            text(&record["failure"]["output"]).contains("No space left on device"),
+            "{host}: {record:#}"
+        );
         assert!(rooms(&disk.path).is_empty(), "{host}");
         bench.assert_unchanged(host, &before);
     }
@@ -191,12 +224,15 @@ fn a_bare_host_says_what_it_lacks() {
     let bench = Bench::new();
     let repo = bench.web_stack("x");
     let _no_tar = Host::start(&bench, "no-tar", &["=tar", "docker", "podman"]);
-    let (error, record) = fails(&bench, &bench.run(["create", "--host", "no-tar"]), "missing_dependency", "prepare");
+    let (error, record) =
+        fails(&bench, &bench.run(["create", "--host", "no-tar"]), "missing_dependency", "prepare");
     assert_eq!(error["details"]["missing"], json!(["tar"]));
     assert!(text(&error["hint"]).contains("tar"), "{error:#}");
     assert_eq!(record["teardown"][0]["outcome"], "absent");
     let _bare = Host::start(&bench, "bare", &["docker", "podman", "rsync", "zstd"]);
-    let error = bench.run(stack_args("profile.compose-e2e", "bare", &repo, &[])).error_with_hint("missing_dependency");
+    let error = bench
+        .run(stack_args("profile.compose-e2e", "bare", &repo, &[]))
+        .error_with_hint("missing_dependency");
     assert!(text(&error["hint"]).contains("compose"), "{error:#}");
     // The host is asked before anything is written down.
     assert_eq!(bench.run(["list"]).ok(), json!([]));

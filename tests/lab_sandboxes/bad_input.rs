@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::lab::{Bench, DOCKER, PODMAN, WEB_STACK, Way, http_get, port_of, stack_args, text, tree};
+use crate::lab::{
+    Bench, DOCKER, PODMAN, WEB_STACK, Way, http_get, port_of, stack_args, text, tree,
+};
 
 /// Values that would make the file `mark` wherever a shell reads them, and others that break quoting or screens.
 fn hostile(mark: &Path) -> Vec<String> {
@@ -47,16 +49,21 @@ fn hostile_values_are_refused_with_their_field_and_nothing_runs() {
     for value in ["a\nb", "\u{1b}[2J", &"v".repeat(10_000)] {
         let error = bench.run(["create", &format!("--label=k={value}")]).error("invalid_input");
         assert_eq!(error["details"]["field"], "label", "{error:#}");
-        let error = bench.run(["create", &format!("--idempotency-key={value}")]).error("invalid_input");
+        let error =
+            bench.run(["create", &format!("--idempotency-key={value}")]).error("invalid_input");
         assert_eq!(error["details"]["field"], "idempotency_key", "{error:#}");
     }
-    for repo in ["/", "/tmp/..", "~", bench.home().to_str().unwrap(), "", "no-such", "/etc/passwd"] {
-        let error = bench.run(stack_args("profile.compose-e2e", "local", Path::new(repo), &[])).error("invalid_input");
+    for repo in ["/", "/tmp/..", "~", bench.home().to_str().unwrap(), "", "no-such", "/etc/passwd"]
+    {
+        let error = bench
+            .run(stack_args("profile.compose-e2e", "local", Path::new(repo), &[]))
+            .error("invalid_input");
         assert_eq!(error["details"]["field"], "repo", "{repo}: {error:#}");
     }
     assert!(!mark.exists(), "something was executed");
     let after = tree(&bench.path(""));
-    let more: Vec<_> = after.difference(&before).filter(|line| !line.contains("/home/.local/state")).collect();
+    let more: Vec<_> =
+        after.difference(&before).filter(|line| !line.contains("/home/.local/state")).collect();
     assert!(more.is_empty(), "nothing is written: {more:#?}");
 }
 
@@ -83,11 +90,15 @@ fn refused(bench: &Bench, repo: &Path, value: &str) {
     }
     let error = stack(&[&format!("--input={value}=v")]).error("invalid_input");
     assert_eq!(error["details"]["field"], value.split('=').next().unwrap(), "{error:#}");
-    let error = bench.run(stack_args("profile.compose-e2e", "local", Path::new(value), &[])).error("invalid_input");
+    let error = bench
+        .run(stack_args("profile.compose-e2e", "local", Path::new(value), &[]))
+        .error("invalid_input");
     assert_eq!(error["details"]["field"], "repo", "{error:#}");
     let error = stack(&[&format!("--input=compose_file={value}")]).error("invalid_input");
     assert_eq!(error["details"]["field"], "compose_file", "{error:#}");
-    for args in [["get", "--", value], ["destroy", "--yes", &format!("./{value}")], ["wait", "--", value]] {
+    for args in
+        [["get", "--", value], ["destroy", "--yes", &format!("./{value}")], ["wait", "--", value]]
+    {
         bench.run(args).error("not_found");
     }
 }
@@ -96,10 +107,12 @@ fn refused(bench: &Bench, repo: &Path, value: &str) {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_hostile_tree_arrives_as_it_is_and_nothing_of_it_runs() {
     let bench = Bench::new();
-    let marks = [bench.path("pwned"), Path::new("/tmp").join(format!("pwned-{}", std::process::id()))];
+    let marks =
+        [bench.path("pwned"), Path::new("/tmp").join(format!("pwned-{}", std::process::id()))];
     let mark = format!("pwned-{}", std::process::id());
     let name = format!("we ird'\"$(touch {mark})`touch {mark}`\n-x;touch {mark}; #{{}}");
-    let repo = bench.repository(&name, &[("docker-compose.yml", WEB_STACK), ("www/index.html", "tame")]);
+    let repo =
+        bench.repository(&name, &[("docker-compose.yml", WEB_STACK), ("www/index.html", "tame")]);
     let names: Vec<Vec<u8>> = vec![
         b"-rf".to_vec(),
         b"--help".to_vec(),
@@ -133,7 +146,8 @@ fn a_hostile_tree_arrives_as_it_is_and_nothing_of_it_runs() {
         let before = bench.snapshot(host);
         let odd_host = format!("odd-{host}");
         bench.add_host(&odd_host, &Way::to(host, port_of(host)), &root);
-        let made = bench.create_stack(&odd_host, &repo, &["--label", "note=$(touch /tmp/x) 'a' \"b\" \\"]);
+        let made =
+            bench.create_stack(&odd_host, &repo, &["--label", "note=$(touch /tmp/x) 'a' \"b\" \\"]);
         let workspace = Path::new(&text(&made["workdir"])).join("workspace");
         assert_eq!(contents(&workspace), wanted, "{host}");
         assert_eq!(made["labels"], json!({"note": "$(touch /tmp/x) 'a' \"b\" \\"}));
@@ -164,7 +178,10 @@ fn contents(folder: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
             } else {
                 fs::read(&path).unwrap()
             };
-            found.insert(path.strip_prefix(folder).unwrap().as_os_str().as_bytes().to_vec(), content);
+            found.insert(
+                path.strip_prefix(folder).unwrap().as_os_str().as_bytes().to_vec(),
+                content,
+            );
         }
     }
     found
@@ -213,8 +230,12 @@ fn a_compose_file_that_is_none_is_refused_before_anything_happens() {
         "..",
     ];
     for name in names.chain(more) {
-        let ran =
-            bench.run(stack_args("profile.compose-e2e", "local", &repo, &[&format!("--input=compose_file={name}")]));
+        let ran = bench.run(stack_args(
+            "profile.compose-e2e",
+            "local",
+            &repo,
+            &[&format!("--input=compose_file={name}")],
+        ));
         let error = ran.error("invalid_input");
         let field = if name == "none.yml" { "services" } else { "compose_file" };
         assert_eq!(error["details"]["field"], field, "{name}: {error:#}");
@@ -265,8 +286,10 @@ configs: {c: {file: ../x}}
 #[ignore = "needs the lab (tests/lab/up)"]
 fn everything_that_leaves_the_sandbox_is_refused_at_once() {
     let bench = Bench::new();
-    let repo =
-        bench.repository("all", &[("docker-compose.yml", EVERYTHING), (".env", "PID=host\nPLACE=/etc\nYES=true\n")]);
+    let repo = bench.repository(
+        "all",
+        &[("docker-compose.yml", EVERYTHING), (".env", "PID=host\nPLACE=/etc\nYES=true\n")],
+    );
     fs::write(bench.path("repos/x.env"), "A=1\n").unwrap();
     fs::write(bench.path("repos/other.yml"), "services: {s: {image: x}}\n").unwrap();
     symlink("/etc", repo.join("out")).unwrap();
@@ -276,8 +299,9 @@ fn everything_that_leaves_the_sandbox_is_refused_at_once() {
     assert_eq!(plan["ok"], json!(false));
     let refusals = plan["preview"]["refusals"].as_array().unwrap();
     let paths: Vec<String> = refusals.iter().map(|refusal| text(&refusal["path"])).collect();
-    let message_of =
-        |path: &str| refusals.iter().find(|r| text(&r["path"]).starts_with(path)).map(|r| text(&r["message"]));
+    let message_of = |path: &str| {
+        refusals.iter().find(|r| text(&r["path"]).starts_with(path)).map(|r| text(&r["message"]))
+    };
     for path in [
         "include",
         "services.a.privileged",
@@ -308,14 +332,23 @@ fn everything_that_leaves_the_sandbox_is_refused_at_once() {
         "secrets.s.file",
         "configs.c.file",
     ] {
-        assert!(message_of(path).is_some_and(|message| !message.is_empty()), "{path} is refused: {paths:#?}");
+        assert!(
+            message_of(path).is_some_and(|message| !message.is_empty()),
+            "{path} is refused: {paths:#?}"
+        );
     }
-    let files: Vec<_> = paths.iter().filter(|path| path.starts_with("services.a.env_file")).collect();
+    let files: Vec<_> =
+        paths.iter().filter(|path| path.starts_with("services.a.env_file")).collect();
     assert_eq!(files.len(), 2, "outside, and through a link: {paths:#?}");
-    assert!(refusals.iter().all(|refusal| refusal.get("allow").is_some()), "each says what would permit it");
+    assert!(
+        refusals.iter().all(|refusal| refusal.get("allow").is_some()),
+        "each says what would permit it"
+    );
     let dry = ran.error_with_hint("invalid_input");
 
-    let error = bench.run(stack_args("profile.compose-e2e", DOCKER, &repo, &[])).error_with_hint("invalid_input");
+    let error = bench
+        .run(stack_args("profile.compose-e2e", DOCKER, &repo, &[]))
+        .error_with_hint("invalid_input");
     assert_eq!(error["details"]["refusals"].as_array().unwrap().len(), refusals.len(), "{error:#}");
     assert_eq!(error["details"]["field"], dry["details"]["field"]);
     assert_eq!(bench.stored().len(), 0);

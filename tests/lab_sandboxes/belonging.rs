@@ -89,7 +89,8 @@ $engine rmi -f "hand-sbx-$id-image" >/dev/null 2>&1
 }
 
 fn owner(bench: &Bench) -> String {
-    let known: Value = serde_json::from_str(&fs::read_to_string(bench.data().join("owner")).unwrap()).unwrap();
+    let known: Value =
+        serde_json::from_str(&fs::read_to_string(bench.data().join("owner")).unwrap()).unwrap();
     text(&known["owners"][0])
 }
 
@@ -115,11 +116,18 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     assert!(!stood.contains("gone") && stood.matches("running").count() == 5, "{stood}");
 
     // Who is asked for the service is asked of the sandbox's own container.
-    let named = text(&bench.run(["exec", &id, "--service", "web", "--", "hostname"]).ok()["stdout"]);
-    let own = on_host(host, &["$1 ps --no-trunc --filter volume=sbx-$2_data --format '{{.ID}}'", engine(host), &id]);
+    let named =
+        text(&bench.run(["exec", &id, "--service", "web", "--", "hostname"]).ok()["stdout"]);
+    let own = on_host(
+        host,
+        &["$1 ps --no-trunc --filter volume=sbx-$2_data --format '{{.ID}}'", engine(host), &id],
+    );
     assert!(own.starts_with(named.trim()) && named.trim().len() == 12, "{named} of {own}");
     let logs = bench.run(["logs", &id]);
-    assert!(logs.stdout.contains("the sandbox speaks") && !logs.stdout.contains("another speaks"), "{logs:#?}");
+    assert!(
+        logs.stdout.contains("the sandbox speaks") && !logs.stdout.contains("another speaks"),
+        "{logs:#?}"
+    );
 
     for words in [
         &["snapshot", &id, "--name", &format!("stopped-{id}"), "--mode", "stop"][..],
@@ -140,7 +148,11 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     bench.run(["destroy", &id, "--yes"]).ok();
     assert_eq!(theirs.stand(), stood, "after destroy");
     let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["leftovers"]), (&json!("destroyed"), &json!([])), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["leftovers"]),
+        (&json!("destroyed"), &json!([])),
+        "{record:#}"
+    );
     let lines = record["teardown"].as_array().unwrap();
     let of = |outcome: &str| -> Vec<String> {
         let told = |line: &&Value| line["outcome"] == outcome;
@@ -159,11 +171,16 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     ];
     assert_eq!(foreign, named.map(|name| name.replace("ID", &id)), "{lines:#?}");
     assert!(of("removed").iter().any(|name| *name == format!("sbx-{id}_data")), "{lines:#?}");
-    assert!(lines.iter().all(|line| line["outcome"] != "foreign" || line["reason"].is_string()), "{lines:#?}");
+    assert!(
+        lines.iter().all(|line| line["outcome"] != "foreign" || line["reason"].is_string()),
+        "{lines:#?}"
+    );
 
     // And whoever wants the id again is told what is in the way. Nothing is made.
     let other = Bench::new();
-    let error = other.run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id])).error_with_hint("conflict");
+    let error = other
+        .run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id]))
+        .error_with_hint("conflict");
     assert!(error.to_string().contains(&format!("aa-sbx-{id}-other")), "{error:#}");
     assert!(!other.directory(host, &id).exists());
     drop(theirs);
@@ -190,18 +207,26 @@ fn an_id_that_another_installation_uses_on_an_engine_is_refused(host: &'static s
     let id = text(&theirs.create_stack(host, &repo, &[])["id"]);
     let script = |words: &str| on_host(host, &[words, engine(host), &id]);
     for (what, undo) in [
-        ("$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c 'echo precious >/data/x'", "all of it"),
-        ("$1 rm -f $($1 ps -aq --filter label=sandboxer.id=$2) >/dev/null", "a volume and a network"),
+        (
+            "$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c 'echo precious >/data/x'",
+            "all of it",
+        ),
+        (
+            "$1 rm -f $($1 ps -aq --filter label=sandboxer.id=$2) >/dev/null",
+            "a volume and a network",
+        ),
     ] {
         script(what);
         let ours = Bench::new();
-        let error =
-            ours.run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id])).error_with_hint("conflict");
+        let error = ours
+            .run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id]))
+            .error_with_hint("conflict");
         assert!(text(&error["hint"]).contains("another id"), "{undo}: {error:#}");
         assert!(!ours.directory(host, &id).exists(), "{undo}");
         // What was made of it, which is nothing, is destroyed.
         ours.run(["destroy", &id, "--yes"]).ok();
-        let kept = script(&format!("$1 run --rm --network none -v sbx-$2_data:/d {IMAGE} cat /d/x"));
+        let kept =
+            script(&format!("$1 run --rm --network none -v sbx-$2_data:/d {IMAGE} cat /d/x"));
         assert_eq!(kept.trim(), "precious", "{undo}");
     }
 }
@@ -238,7 +263,11 @@ fn a_directory_that_is_not_proved_keeps_the_engine_untouched(host: &'static str)
         // A refusal changes nothing of the record either.
         let record = bench.get(&id);
         let (state, said, operation) = (&record["state"], &record["message"], &record["operation"]);
-        assert_eq!((state, said, operation), (&json!("ready"), &Value::Null, &Value::Null), "{words:?}");
+        assert_eq!(
+            (state, said, operation),
+            (&json!("ready"), &Value::Null, &Value::Null),
+            "{words:?}"
+        );
         assert_eq!(bench.event_kinds(&id), told, "{words:?}");
     }
     fs::write(&manifest, own).unwrap();
@@ -257,8 +286,11 @@ fn an_id_that_begins_with_another_one_is_another_sandbox() {
         let bench = Bench::new();
         let before = bench.snapshot(host);
         let stack = |services: &[&str]| -> String {
-            let of =
-                |name: &&str| format!("  {name}: {{build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n");
+            let of = |name: &&str| {
+                format!(
+                    "  {name}: {{build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n"
+                )
+            };
             format!("services:\n{}", services.iter().map(of).collect::<String>())
         };
         let repo = |name: &str, services: &[&str]| {
@@ -273,20 +305,32 @@ fn an_id_that_begins_with_another_one_is_another_sandbox() {
         let long = format!("{short}-b");
         // On Docker the containers of `a-b` with `c` and of `a` with `b-c` have one name: the second create is refused by the engine.
         let c = if host == PODMAN { "c" } else { "d" };
-        let profile = bench.profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
+        let profile = bench
+            .profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
         bench.run(stack_args(&profile, host, &repo("long", &[c]), &["--id", &long])).ok();
-        bench.run(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short])).ok();
+        bench
+            .run(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short]))
+            .ok();
         let images = |id: &str| {
             let all = "$1 images --format '{{.Repository}}:{{.Tag}}' | sed 's,^localhost/,,' | grep \"^sbx-$2-built:\" | sort | tr '\\n' ' '";
             on_host(host, &[all, engine(host), id])
         };
-        assert_eq!(images(&short), format!("sbx-{short}-built:C sbx-{short}-built:b-c sbx-{short}-built:c "));
+        assert_eq!(
+            images(&short),
+            format!("sbx-{short}-built:C sbx-{short}-built:b-c sbx-{short}-built:c ")
+        );
         bench.run(["sleep", &short]).ok();
         bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
         bench.run(["destroy", &short, "--yes"]).ok();
         let record = bench.get(&short);
-        assert!(record["teardown"].as_array().unwrap().iter().all(|line| line["outcome"] != "foreign"), "{record:#}");
-        assert_eq!((images(&short), images(&long)), (String::new(), format!("sbx-{long}-built:{c} ")));
+        assert!(
+            record["teardown"].as_array().unwrap().iter().all(|line| line["outcome"] != "foreign"),
+            "{record:#}"
+        );
+        assert_eq!(
+            (images(&short), images(&long)),
+            (String::new(), format!("sbx-{long}-built:{c} "))
+        );
         bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
         bench.run(["sleep", &long]).ok();
         bench.run(["wake", &long]).ok();
@@ -306,7 +350,9 @@ esac
 /// `up` among its definitions: before the start, while it is started, or never, somebody else's comes.
 #[test]
 fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
-    for (foreign, started, status) in [("docker", false, 75), ("box/up", true, 75), ("nowhere", true, 0)] {
+    for (foreign, started, status) in
+        [("docker", false, 75), ("box/up", true, 75), ("nowhere", true, 0)]
+    {
         let folder = tempfile::tempdir().unwrap();
         engine_in(folder.path(), MEANWHILE);
         fs::create_dir(folder.path().join("box")).unwrap();
@@ -315,7 +361,8 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
             "extensions/workspace/scripts/belonging.sh",
             "extensions/compose_ssh/scripts/up.sh",
         ];
-        let script: String = scripts.iter().map(|path| fs::read_to_string(source().join(path)).unwrap()).collect();
+        let script: String =
+            scripts.iter().map(|path| fs::read_to_string(source().join(path)).unwrap()).collect();
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let ran = Command::new("sh")
             .args(["-c", &script, "sh"])
@@ -326,7 +373,11 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
             .unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(status), "{foreign}: {said}");
-        assert_eq!(said.contains("nothing is started beside container sbx-x-web-1"), status == 75, "{foreign}: {said}");
+        assert_eq!(
+            said.contains("nothing is started beside container sbx-x-web-1"),
+            status == 75,
+            "{foreign}: {said}"
+        );
         assert_eq!(folder.path().join("box/up").exists(), started, "{foreign}");
     }
 }
@@ -362,7 +413,9 @@ fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
     ];
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for (id, owner, project, name, want) in cases {
-        let rows = format!("handle\u{1f}\"{id}\"\u{1f}\"{owner}\"\u{1f}\"{project}\"\u{1f}\"{name}\"\u{1f}Up");
+        let rows = format!(
+            "handle\u{1f}\"{id}\"\u{1f}\"{owner}\"\u{1f}\"{project}\"\u{1f}\"{name}\"\u{1f}Up"
+        );
         let script = format!(
             ". {0}/transport/scripts/runtime.sh; . {0}/extensions/workspace/scripts/belonging.sh\nrows=$1; sbx_rows() {{ printf '%s\\n' \"$rows\"; }}\nsbx_belonging docker container a 'o1 o2' | cut -d \"$sbx_cut\" -f 1",
             scripts.display()

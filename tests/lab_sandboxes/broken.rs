@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::lab::{
-    Bench, DOCKER, EVENTUALLY, IMAGE, Started, Way, free_port, lab, rooms, signal, stack_args, text, wait_until,
+    Bench, DOCKER, EVENTUALLY, IMAGE, Started, Way, free_port, lab, rooms, signal, stack_args,
+    text, wait_until,
 };
 use crate::rollback::{containers, destroy, slow_stack};
 
@@ -34,8 +35,10 @@ impl Sshd {
         // Not in the lab's folder, which accounts that are not root cannot enter.
         let keys = bench.path(format!("keys-{name}"));
         fs::copy(lab().join("keys/client.pub"), &keys).unwrap();
-        let own = |word: &String| variables.iter().any(|(key, _)| word.starts_with(&format!("{key}=")));
-        let mut words: Vec<String> = session_environment().into_iter().filter(|word| !own(word)).collect();
+        let own =
+            |word: &String| variables.iter().any(|(key, _)| word.starts_with(&format!("{key}=")));
+        let mut words: Vec<String> =
+            session_environment().into_iter().filter(|word| !own(word)).collect();
         words.extend(variables.iter().map(|(key, value)| format!("{key}={value}")));
         let text = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {lab}/keys/{DOCKER}\nPidFile none\nAuthorizedKeysFile {keys}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nPrintMotd no\nSetEnv {}\n",
@@ -52,8 +55,20 @@ impl Sshd {
 
     fn up(&mut self) {
         let mut command = Command::new("/usr/sbin/sshd");
-        command.arg("-D").arg("-f").arg(&self.config).arg("-E").arg(self.config.with_extension("log"));
-        self.child = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        command
+            .arg("-D")
+            .arg("-f")
+            .arg(&self.config)
+            .arg("-E")
+            .arg(self.config.with_extension("log"));
+        self.child = Some(
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
         wait_until("sshd listens", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
     }
 
@@ -88,7 +103,8 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 fn quiet_kill(pid: u32) {
-    let _ = Command::new("kill").args(["-s", "KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+    let _ =
+        Command::new("kill").args(["-s", "KILL", &pid.to_string()]).stderr(Stdio::null()).status();
 }
 
 /// A Docker engine of the test's own, with the lab's image.
@@ -103,8 +119,10 @@ impl Engine {
         fs::create_dir(&folder).unwrap();
         let mut engine = Self { folder, child: None };
         engine.up();
-        let mut save =
-            environment(Command::new("docker").args(["save", IMAGE])).stdout(Stdio::piped()).spawn().unwrap();
+        let mut save = environment(Command::new("docker").args(["save", IMAGE]))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let loaded = engine.docker(&["load"]).stdin(save.stdout.take().unwrap()).output().unwrap();
         assert!(save.wait().unwrap().success());
         assert!(loaded.status.success(), "{loaded:?}");
@@ -126,7 +144,8 @@ impl Engine {
         let folder = |name: &str| self.folder.join(name).into_os_string();
         let mut command = Command::new("dockerd");
         command.args(["--host", &self.socket()]);
-        for (flag, name) in [("--data-root", "data"), ("--exec-root", "exec"), ("--pidfile", "pid")] {
+        for (flag, name) in [("--data-root", "data"), ("--exec-root", "exec"), ("--pidfile", "pid")]
+        {
             command.arg(flag).arg(folder(name));
         }
         command.args(["--iptables=false", "--ip-masq=false", "--bridge=none"]);
@@ -135,7 +154,11 @@ impl Engine {
         self.child = Some(command.spawn().unwrap());
         let until = Instant::now() + EVENTUALLY;
         while !self.docker(&["version"]).output().unwrap().status.success() {
-            assert!(Instant::now() < until, "{}", fs::read_to_string(self.folder.join("log")).unwrap());
+            assert!(
+                Instant::now() < until,
+                "{}",
+                fs::read_to_string(self.folder.join("log")).unwrap()
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -153,7 +176,8 @@ impl Engine {
     /// How many containers and networks of sandboxes it has.
     fn left(&self) -> usize {
         let count = |args: &[&str]| {
-            let output = self.docker(args).args(["-q", "--filter", "label=sandboxer.id"]).output().unwrap();
+            let output =
+                self.docker(args).args(["-q", "--filter", "label=sandboxer.id"]).output().unwrap();
             assert!(output.status.success(), "{output:?}");
             String::from_utf8_lossy(&output.stdout).lines().count()
         };
@@ -218,7 +242,10 @@ fn an_sshd_that_is_killed_under_a_create_leaves_nothing_once_it_is_back() {
     sshd.kill();
     create.finish().error("host_unreachable");
     let record = bench.get(&id);
-    assert_eq!((&record["state"], record["leftovers"].as_array().map(Vec::len)), (&json!("failed"), Some(1)));
+    assert_eq!(
+        (&record["state"], record["leftovers"].as_array().map(Vec::len)),
+        (&json!("failed"), Some(1))
+    );
     sshd.up();
     destroy(&bench, &id);
     bench.assert_unchanged(DOCKER, &before);
@@ -237,10 +264,17 @@ fn an_engine_that_is_killed_under_a_create_leaves_nothing_once_it_is_back() {
     create.finish();
     let dead = bench.run(["recover"]);
     let item = &dead.json()[0];
-    assert_eq!((dead.status, &item["error"]["code"]), (Some(1), &json!("operation_failed")), "{item:#}");
+    assert_eq!(
+        (dead.status, &item["error"]["code"]),
+        (Some(1), &json!("operation_failed")),
+        "{item:#}"
+    );
     assert!(text(&item["error"]["message"]).contains("engine"), "{item:#}");
     let record = bench.get(&id);
-    assert_eq!(record["state"], "provisioning", "nobody could look, so nothing is decided: {record:#}");
+    assert_eq!(
+        record["state"], "provisioning",
+        "nobody could look, so nothing is decided: {record:#}"
+    );
     engine.up();
     assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
     assert_eq!((bench.get(&id)["state"].as_str(), engine.left()), (Some("destroyed"), 0));

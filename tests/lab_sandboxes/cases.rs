@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, Started, engine, is_random, on_host, stack_args, text};
+use crate::lab::{
+    Bench, DOCKER, IMAGE, PODMAN, Started, engine, is_random, on_host, stack_args, text,
+};
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -25,7 +27,11 @@ fn a_dry_run_ends_as_the_create_does() {
         );
         let made = bench.run(stack_args("profile.compose-e2e", host, &repo, &[]));
         assert_eq!(made.status, Some(status), "{case} {host}: {made:#?}");
-        assert_eq!(bench.stored().len(), usize::from(status == 0), "{case} {host}: what is refused leaves no record");
+        assert_eq!(
+            bench.stored().len(),
+            usize::from(status == 0),
+            "{case} {host}: what is refused leaves no record"
+        );
     }
 }
 
@@ -38,7 +44,8 @@ fn a_volume_without_a_name_comes_back_or_is_said_not_to_on_every_compose() {
         let before = bench.snapshot(host);
         let id = text(&bench.create_stack(host, &repo, &[])["id"]);
         let in_cache = |id: &str, words: &str| {
-            let script = format!("$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c '{words}'");
+            let script =
+                format!("$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c '{words}'");
             on_host(host, &[&script, engine(host), id])
         };
         in_cache(&id, "echo kept >/cache/file");
@@ -70,8 +77,10 @@ fn what_an_image_asks_for_as_a_volume_is_said_not_to_be_in_a_snapshot() {
     let bench = Bench::new();
     let profile = bench.profile("building", "compose: {ports: ephemeral, allow: [builds]}");
     let dockerfile = format!("FROM {IMAGE}\nVOLUME /data\n");
-    let compose = "services:\n  app: {build: ., command: [sleep, \"1000\"], stop_signal: SIGKILL}\n";
-    let repo = bench.repository("image", &[("docker-compose.yml", compose), ("Dockerfile", &dockerfile)]);
+    let compose =
+        "services:\n  app: {build: ., command: [sleep, \"1000\"], stop_signal: SIGKILL}\n";
+    let repo =
+        bench.repository("image", &[("docker-compose.yml", compose), ("Dockerfile", &dockerfile)]);
     for host in [DOCKER, PODMAN] {
         let id = text(&bench.run(stack_args(&profile, host, &repo, &[])).ok()["id"]);
         let snapshot = bench.run(["snapshot", &id]).ok();
@@ -99,7 +108,8 @@ fn what_is_built_is_looked_up_in_no_registry() {
 }
 
 fn services(made: &Value) -> Vec<String> {
-    let mut names: Vec<_> = made["services"].as_array().unwrap().iter().map(|service| text(&service["name"])).collect();
+    let mut names: Vec<_> =
+        made["services"].as_array().unwrap().iter().map(|service| text(&service["name"])).collect();
     names.sort();
     names
 }
@@ -122,7 +132,11 @@ fn cases_run(host: &'static str) {
     let end = |made: &Value| drop(bench.run(["destroy", &text(&made["id"]), "--yes"]).ok());
 
     for (name, more, want) in [
-        ("two-files", &["--input", "compose_file=docker-compose.yml,extra.yml"][..], &["web", "worker"][..]),
+        (
+            "two-files",
+            &["--input", "compose_file=docker-compose.yml,extra.yml"][..],
+            &["web", "worker"][..],
+        ),
         ("compose-file-in-dotenv", &[], &["db", "web"]),
         ("compose-yaml-name", &[], &["web"]),
         ("default-caps", &[], &["web"]),
@@ -132,8 +146,12 @@ fn cases_run(host: &'static str) {
         end(&made);
     }
     let made = create("override-tag", &[]);
-    let ports: Vec<_> =
-        made["reachability"]["endpoints"].as_array().unwrap().iter().map(|end| &end["container_port"]).collect();
+    let ports: Vec<_> = made["reachability"]["endpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|end| &end["container_port"])
+        .collect();
     assert_eq!(ports, [81], "{made:#}");
     end(&made);
     for (name, service, words, want) in [
@@ -142,7 +160,11 @@ fn cases_run(host: &'static str) {
         (
             "localtime",
             "web",
-            &["sh", "-c", "[ -s /etc/localtime ] && { (: >>/etc/localtime) 2>/dev/null || echo kept; }"],
+            &[
+                "sh",
+                "-c",
+                "[ -s /etc/localtime ] && { (: >>/etc/localtime) 2>/dev/null || echo kept; }",
+            ],
             "kept",
         ),
     ] {

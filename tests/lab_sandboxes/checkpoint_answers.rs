@@ -52,7 +52,8 @@ impl Host {
         let host = Self { folder: tempfile::tempdir().unwrap() };
         for (name, text) in [("docker", ENGINE), ("podman", ENGINE), ("tar", TAR)] {
             host.write(&format!("bin/{name}"), text);
-            fs::set_permissions(host.at(&format!("bin/{name}")), fs::Permissions::from_mode(0o755)).unwrap();
+            fs::set_permissions(host.at(&format!("bin/{name}")), fs::Permissions::from_mode(0o755))
+                .unwrap();
         }
         host.write("bin/data/row", "kept");
         host.write("bin/calls", "0");
@@ -83,7 +84,13 @@ impl Host {
     }
 
     /// Runs a script of an archive with those that stand before it.
-    fn run(&self, before: &[&str], last: &str, words: &[&str], environment: &[(&str, String)]) -> String {
+    fn run(
+        &self,
+        before: &[&str],
+        last: &str,
+        words: &[&str],
+        environment: &[(&str, String)],
+    ) -> String {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut text = String::new();
         for name in before {
@@ -167,7 +174,10 @@ fn a_snapshot_whose_engine_fails_in_the_middle_lacks_nothing_or_is_none() {
                 }
                 if host.stands("aa") == "paused" {
                     assert!(said.contains("still="), "{mode}, {how} {call}: {said}");
-                    assert!(host.read("root/sbx-a/.held.back").contains(" aa"), "{mode}, {how} {call}");
+                    assert!(
+                        host.read("root/sbx-a/.held.back").contains(" aa"),
+                        "{mode}, {how} {call}"
+                    );
                 }
             }
         }
@@ -181,7 +191,10 @@ fn a_container_that_goes_away_while_it_is_looked_at_is_no_failure() {
         host.write("bin/hook", &format!("[ \"$calls\" -lt {call} ] || rm -f c/bb\n"));
         let said = host.capture("pause", &[]);
         assert!(said.ends_with("captured_all=yes\n"), "{call}: {said}");
-        assert!(said.contains("image=service-aa sha256:aa\n") && !said.contains("fuzzy="), "{call}: {said}");
+        assert!(
+            said.contains("image=service-aa sha256:aa\n") && !said.contains("fuzzy="),
+            "{call}: {said}"
+        );
     }
 }
 
@@ -190,15 +203,34 @@ fn a_container_that_is_not_held_makes_a_snapshot_fuzzy() {
     for (others, during, why) in [
         ("restarting 2026-02", "", "container sbx-a-bb-1 was restarting, and not held"),
         // It comes up, and is gone again when tar is done.
-        ("restarting 2026-02", "echo 'restarting 2026-03' >c/bb", "container sbx-a-bb-1 was restarting, and not held"),
-        ("exited 2026-02", "echo 'exited 2026-03' >c/bb", "container sbx-a-bb-1 was started meanwhile"),
-        ("created 0001-01", "echo 'running 2026-03' >c/bb", "container sbx-a-bb-1 was running, and not held"),
-        ("exited 2026-02", "echo 'exited 2026-03' >c/cc", "container sbx-a-cc-1 was started meanwhile"),
+        (
+            "restarting 2026-02",
+            "echo 'restarting 2026-03' >c/bb",
+            "container sbx-a-bb-1 was restarting, and not held",
+        ),
+        (
+            "exited 2026-02",
+            "echo 'exited 2026-03' >c/bb",
+            "container sbx-a-bb-1 was started meanwhile",
+        ),
+        (
+            "created 0001-01",
+            "echo 'running 2026-03' >c/bb",
+            "container sbx-a-bb-1 was running, and not held",
+        ),
+        (
+            "exited 2026-02",
+            "echo 'exited 2026-03' >c/cc",
+            "container sbx-a-cc-1 was started meanwhile",
+        ),
     ] {
         let host = Host::new(&[("bb", others)]);
         host.write("bin/during", during);
         let said = host.capture("pause", &[]);
-        assert!(said.ends_with("captured_all=yes\n") && said.contains("mode=pause\n"), "{others}, {during}: {said}");
+        assert!(
+            said.ends_with("captured_all=yes\n") && said.contains("mode=pause\n"),
+            "{others}, {during}: {said}"
+        );
         assert!(said.contains("fuzzy=yes\n") && said.contains(why), "{others}, {during}: {said}");
         assert_eq!(host.stands("aa"), "running", "{others}, {during}");
     }
@@ -217,7 +249,11 @@ fn a_snapshot_takes_back_what_an_earlier_one_holds() {
         host.write(&format!("root/sbx-a/{left}"), "pause podman bb\nolder\n");
         let said = host.capture("pause", &[]);
         assert!(said.ends_with("captured_all=yes\n") && !said.contains("fuzzy="), "{left}: {said}");
-        assert_eq!((host.stands("aa"), host.stands("bb")), ("running".to_owned(), "running".to_owned()), "{left}");
+        assert_eq!(
+            (host.stands("aa"), host.stands("bb")),
+            ("running".to_owned(), "running".to_owned()),
+            "{left}"
+        );
         assert_eq!(host.read(&format!("root/sbx-a/{left}")), "", "{left}");
     }
     // Nobody could ask: nothing is begun, and nothing forgotten.

@@ -47,11 +47,21 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
         let error = bench.run(["recreate", &id, "--yes"]).error_with_hint(code);
         assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
         let record = bench.get(&id);
-        assert_eq!((&record["state"], &record["operation"]), (&json!("ready"), &Value::Null), "{record:#}");
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("ready"), &Value::Null),
+            "{record:#}"
+        );
         let message = text(&record["message"]);
-        assert!(message.starts_with("it was not made again: ") && message.contains(words), "{message}");
+        assert!(
+            message.starts_with("it was not made again: ") && message.contains(words),
+            "{message}"
+        );
         assert!(record["reachability"].is_object(), "{record:#}");
-        assert_eq!((containers(&id), tree(&PathBuf::from(text(&made["workdir"])))), (stand.clone(), files.clone()));
+        assert_eq!(
+            (containers(&id), tree(&PathBuf::from(text(&made["workdir"])))),
+            (stand.clone(), files.clone())
+        );
     };
     let mut altered = whole.clone();
     let middle = altered.len() / 2;
@@ -64,7 +74,10 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
     fs::write(&archive, &whole).unwrap();
     let again = bench.run(["recreate", &id, "--yes"]).ok();
     assert_eq!((&again["state"], &again["message"]), (&json!("ready"), &Value::Null), "{again:#}");
-    assert!(containers(&id) != stand && !workspace(&again).join("work").exists(), "it is made again");
+    assert!(
+        containers(&id) != stand && !workspace(&again).join("work").exists(),
+        "it is made again"
+    );
     bench.run(["destroy", "box", "source"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
     bench.assert_unchanged(DOCKER, &before);
@@ -82,15 +95,22 @@ fn a_strict_restore_refuses_a_volume_that_nobody_would_use() {
     assert_eq!(taken["captured_volumes"][0]["name"], "kept", "{taken:#}");
     let between = bench.snapshot(DOCKER);
 
-    let error = bench.run(["restore", "base", "--strict", "--name", "strict"]).error_with_hint("operation_failed");
+    let error = bench
+        .run(["restore", "base", "--strict", "--name", "strict"])
+        .error_with_hint("operation_failed");
     assert!(text(&error["message"]).contains("volume"), "{error:#}");
     assert_eq!(error["details"]["leftovers"], json!([]), "{error:#}");
     assert_eq!(bench.get("strict")["state"], "failed");
     bench.assert_unchanged(DOCKER, &between);
 
     let back = bench.run(["restore", "base", "--name", "back"]).ok();
-    assert_eq!((&back["state"], &back["not_preserved"]), (&json!("ready"), &json!({"volumes": 1})), "{back:#}");
-    let volumes = on_host(DOCKER, &["docker volume ls -q --filter name=\"sbx-$1\"", &text(&back["id"])]);
+    assert_eq!(
+        (&back["state"], &back["not_preserved"]),
+        (&json!("ready"), &json!({"volumes": 1})),
+        "{back:#}"
+    );
+    let volumes =
+        on_host(DOCKER, &["docker volume ls -q --filter name=\"sbx-$1\"", &text(&back["id"])]);
     assert_eq!(volumes, "", "it is nobody's, and not there");
     bench.run(["destroy", "back", "source", "strict"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();

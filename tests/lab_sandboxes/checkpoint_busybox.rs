@@ -38,7 +38,8 @@ fn fill(workspace: &Path) {
     fs::create_dir(workspace.join("read-only")).unwrap();
     fs::write(workspace.join("read-only/run"), "#!/bin/sh\n").unwrap();
     chown(workspace.join("read-only/run"), Some(33), Some(33)).unwrap();
-    fs::set_permissions(workspace.join("read-only/run"), fs::Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(workspace.join("read-only/run"), fs::Permissions::from_mode(0o4755))
+        .unwrap();
     fs::set_permissions(workspace.join("read-only"), fs::Permissions::from_mode(0o555)).unwrap();
     assert!(Command::new("mkfifo").arg(workspace.join("pipe")).status().unwrap().success());
 }
@@ -48,7 +49,10 @@ fn assert_filled(workspace: &Path) {
     assert_eq!(fs::read_to_string(workspace.join("file")).unwrap(), "text\n");
     assert_eq!(meta("file").ino(), meta("twin").ino(), "a hard link");
     assert_eq!(fs::read_link(workspace.join("link")).unwrap(), Path::new("../../elsewhere"));
-    assert_eq!((meta("read-only").mode() & 0o7777, meta("read-only/run").mode() & 0o7777), (0o555, 0o4755));
+    assert_eq!(
+        (meta("read-only").mode() & 0o7777, meta("read-only/run").mode() & 0o7777),
+        (0o555, 0o4755)
+    );
     assert_eq!((meta("read-only/run").uid(), meta("read-only/run").gid()), (33, 33));
     assert!(std::os::unix::fs::FileTypeExt::is_fifo(&meta("pipe").file_type()));
 }
@@ -65,7 +69,11 @@ fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
     fill(&PathBuf::from(text(&made["workdir"])).join("workspace"));
 
     let taken = bench.run(["snapshot", "busy-source", "--name", "base"]).ok();
-    assert_eq!((&taken["state"], &taken["needs_gnu_tar"]), (&json!("ready"), &json!(false)), "{taken:#}");
+    assert_eq!(
+        (&taken["state"], &taken["needs_gnu_tar"]),
+        (&json!("ready"), &json!(false)),
+        "{taken:#}"
+    );
     assert_eq!(taken["captured_volumes"], json!([]), "{taken:#}");
     assert_eq!(
         (&taken["foreign_owners"], &taken["not_preserved"]),
@@ -82,7 +90,8 @@ fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
         assert_eq!(back["state"], "ready", "{back:#}");
         assert_filled(&PathBuf::from(text(&back["workdir"])).join("workspace"));
         wait_for_first(&bench, name);
-        let read = bench.run(["exec", name, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
+        let read =
+            bench.run(["exec", name, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
         assert_eq!(text(&read["stdout"]), "made anew\n");
     }
 
@@ -98,7 +107,9 @@ fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
         fs::remove_file(bin.join(name)).unwrap();
     }
     symlink("/usr/bin/dash", bin.join("sh")).unwrap();
-    let error = bench.run(["snapshot", "busy-source", "--name", "none"]).error_with_hint("missing_dependency");
+    let error = bench
+        .run(["snapshot", "busy-source", "--name", "none"])
+        .error_with_hint("missing_dependency");
     assert_eq!(error["details"]["missing"], json!(["tar"]), "{error:#}");
     symlink("/usr/bin/tar", bin.join("tar")).unwrap();
 
@@ -124,7 +135,8 @@ fn what_takes_gnu_tar_is_not_brought_to_busybox() {
 
     bench.run(["create", "--host", DOCKER, "--id", "gnu-source"]).ok();
     bench.run(["snapshot", "gnu-source", "--name", "base"]).ok();
-    let error = bench.run(["restore", "base", "--host", "busybox"]).error_with_hint("missing_dependency");
+    let error =
+        bench.run(["restore", "base", "--host", "busybox"]).error_with_hint("missing_dependency");
     assert_eq!(error["details"]["missing"], json!(["GNU tar"]), "{error:#}");
     assert!(!root.exists(), "nothing was brought there");
     bench.run(["destroy", "gnu-source"]).ok();
@@ -142,7 +154,11 @@ fn what_an_account_with_busybox_had_belongs_to_the_account_elsewhere() {
     fs::create_dir(&home).unwrap();
     chown(&home, Some(account("build")), None).unwrap();
     fs::set_permissions(bench.path(""), fs::Permissions::from_mode(0o711)).unwrap();
-    let _sshd = Sshd::start(&bench, "busybox", &[("PATH", bin.to_str().unwrap()), ("HOME", home.to_str().unwrap())]);
+    let _sshd = Sshd::start(
+        &bench,
+        "busybox",
+        &[("PATH", bin.to_str().unwrap()), ("HOME", home.to_str().unwrap())],
+    );
     let edit = |file: &str, from: &str, to: &str| {
         let text = fs::read_to_string(bench.path(file)).unwrap();
         assert!(text.contains(from), "{text}");
@@ -171,7 +187,10 @@ fn what_an_account_with_busybox_had_belongs_to_the_account_elsewhere() {
     for name in ["", "file", "run", "link"] {
         assert_eq!(meta(name).uid(), 0, "{name:?} is the account's");
     }
-    assert_eq!((meta("other").uid(), meta("other").gid()), (account("www-data"), account("www-data")));
+    assert_eq!(
+        (meta("other").uid(), meta("other").gid()),
+        (account("www-data"), account("www-data"))
+    );
     assert_eq!(meta("run").mode() & 0o7777, 0o4755, "with its mode");
     bench.run(["destroy", "source", "back"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();

@@ -29,7 +29,10 @@ fn interrupted(bench: &Bench, id: &str, mode: &str, stage: &str, later: Duration
     let mut command = Command::new(quiet.get_program());
     command.args(quiet.get_args().filter(|word| *word != "--quiet")).env_clear();
     command.envs(quiet.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    command
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let stage = format!("\"{stage}\"");
@@ -47,10 +50,19 @@ fn run_again(host: &str) {
     let id = text(&bench.create_stack(host, &repo, &[])["id"]);
     let runs = || {
         let all = statuses(host, &id);
-        assert!(all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")), "{all:?}");
+        assert!(
+            all.len() == 3
+                && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")),
+            "{all:?}"
+        );
     };
     // From before the host has begun, until they are held.
-    let moments = [("pause", "prepare", 0), ("pause", "prepare", 150), ("pause", "pause", 0), ("pause", "pause", 30)];
+    let moments = [
+        ("pause", "prepare", 0),
+        ("pause", "prepare", 150),
+        ("pause", "pause", 0),
+        ("pause", "pause", 30),
+    ];
     for (mode, stage, later) in moments.into_iter().chain([("stop", "pause", 100)]) {
         // One that came too late to be cancelled is whole.
         let status = interrupted(&bench, &id, mode, stage, Duration::from_millis(later));
@@ -90,7 +102,8 @@ fn a_snapshot_whose_terminal_is_closed_rolls_back() {
     let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
     let command = bench.command(["snapshot", &id, "--name", "hung-up", "--mode", "pause"]);
     // So that it is in the middle of it, and that the way back takes a while, too.
-    let (snapshot, gate) = held_and(&bench, "snapshot.captured", ";snapshot.cleared=sleep(500)", command);
+    let (snapshot, gate) =
+        held_and(&bench, "snapshot.captured", ";snapshot.cleared=sleep(500)", command);
     let shelf = bench.workspace_root(DOCKER).join("snapshots");
     for _ in 0..2 {
         snapshot.signal("HUP");
@@ -100,11 +113,22 @@ fn a_snapshot_whose_terminal_is_closed_rolls_back() {
     let ran = snapshot.finish();
     assert_eq!(ran.status, Some(130), "{ran:#?}");
     let record = bench.run(["snapshots", "get", "hung-up"]).ok();
-    assert_eq!((&record["state"], &record["unremoved"]), (&"failed".into(), &false.into()), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["unremoved"]),
+        (&"failed".into(), &false.into()),
+        "{record:#}"
+    );
     let all = statuses(DOCKER, &id);
-    assert!(all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")), "{all:?}");
+    assert!(
+        all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")),
+        "{all:?}"
+    );
     assert!(!shelf.exists(), "nothing of it is left");
-    assert_eq!(bench.run(["recover"]).ok(), serde_json::json!([]), "there is nothing to bring into order");
+    assert_eq!(
+        bench.run(["recover"]).ok(),
+        serde_json::json!([]),
+        "there is nothing to bring into order"
+    );
     bench.run(["destroy", &id]).ok();
     bench.run(["snapshots", "delete", "hung-up"]).ok();
     bench.assert_unchanged(DOCKER, &before);

@@ -26,8 +26,12 @@ fn a_full_disk_leaves_no_part_of_a_snapshot_or_restore() {
     let (disk, workspace) = on_small_disk(&bench, &host, "24m");
     let kept = || fs::read_dir(disk.path.join("snapshots")).map_or(0, Iterator::count);
     fs::write(workspace.join("big"), noise(14 << 20)).unwrap();
-    let error = bench.run(["snapshot", "source", "--name", "early"]).error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains("no room"), "refused before anything is written: {error:#}");
+    let error =
+        bench.run(["snapshot", "source", "--name", "early"]).error_with_hint("operation_failed");
+    assert!(
+        text(&error["message"]).contains("no room"),
+        "refused before anything is written: {error:#}"
+    );
     assert_eq!(kept(), 0);
     // It fits when the archive is begun, and not any more in the middle.
     fs::write(workspace.join("big"), noise(10 << 20)).unwrap();
@@ -42,7 +46,8 @@ fn a_full_disk_leaves_no_part_of_a_snapshot_or_restore() {
     assert_eq!(bench.get("source")["operation"], json!(null));
 
     bench.run(["snapshot", "source", "--name", "whole"]).ok();
-    let error = bench.run(["restore", "whole", "--name", "too-much"]).error_with_hint("operation_failed");
+    let error =
+        bench.run(["restore", "whole", "--name", "too-much"]).error_with_hint("operation_failed");
     assert!(text(&error["message"]).contains("no room"), "{error:#}");
     bench.run(["destroy", "too-much"]).ok();
     bench.run(["snapshots", "delete", "whole"]).ok();
@@ -78,7 +83,11 @@ fn a_file_that_shrinks_while_it_is_read_makes_a_fuzzy_snapshot() {
     fs::File::options().write(true).open(&file).unwrap().set_len(1000).unwrap();
     halting.go_on();
     let taken = snapshot.finish().ok();
-    assert_eq!((&taken["state"], &taken["consistency"]), (&json!("ready"), &json!("fuzzy")), "{taken:#}");
+    assert_eq!(
+        (&taken["state"], &taken["consistency"]),
+        (&json!("ready"), &json!("fuzzy")),
+        "{taken:#}"
+    );
     bench.run(["snapshots", "verify", "torn"]).ok();
     assert_eq!(
         bench.run(["restore", "torn", "--name", "back"]).ok()["state"],
@@ -111,7 +120,11 @@ fn very_many_small_files_and_none_at_all_come_back() {
         assert_eq!(fs::read_dir(there).unwrap().count(), entries, "{name}");
     }
     let differs = bench.run(["snapshots", "diff", "full", "back-full"]).ok();
-    assert_eq!([&differs["added"], &differs["removed"], &differs["changed"]], [0, 0, 0], "{differs:#}");
+    assert_eq!(
+        [&differs["added"], &differs["removed"], &differs["changed"]],
+        [0, 0, 0],
+        "{differs:#}"
+    );
     bench.run(["destroy", "many", "back-empty", "back-full"]).ok();
     bench.run(["snapshots", "delete", "empty", "full"]).ok();
 }
@@ -125,11 +138,16 @@ fn of_two_deletions_at_once_the_rule_leaves_the_last_snapshot() {
         bench.run(["snapshot", "work", "--name", name]).ok();
     }
     // It has judged, and not begun yet.
-    let (prune, gate) = held(&bench, "delete.judged", &["snapshots", "prune", "--keep", "1", "--yes"]);
+    let (prune, gate) =
+        held(&bench, "delete.judged", &["snapshots", "prune", "--keep", "1", "--yes"]);
     bench.run(["snapshots", "delete", "two"]).ok();
     gate.open();
     let item = prune.finish().ok()[0].clone();
-    assert_eq!((&item["name"], &item["ok"], &item["error"]), (&"one".into(), &false.into(), &Value::Null), "{item:#}");
+    assert_eq!(
+        (&item["name"], &item["ok"], &item["error"]),
+        (&"one".into(), &false.into(), &Value::Null),
+        "{item:#}"
+    );
     assert_eq!(item["reason"], "kept, it is the newest of sandbox work");
     assert_eq!(bench.run(["snapshots", "verify", "one"]).ok()["state"], "ready");
 }

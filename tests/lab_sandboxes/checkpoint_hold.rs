@@ -20,7 +20,9 @@ fn shell(lines: &str) -> String {
 
 #[test]
 fn what_is_held_is_let_go() {
-    let said = shell("(sbx_hold pause snap docker 1 aa bb); cat aa bb; sbx_let_go; cat aa bb; ls -A | grep held || :");
+    let said = shell(
+        "(sbx_hold pause snap docker 1 aa bb); cat aa bb; sbx_let_go; cat aa bb; ls -A | grep held || :",
+    );
     assert_eq!(said, "paused\npaused\nrunning\nrunning\n");
 }
 
@@ -46,7 +48,9 @@ fn a_client_that_has_begun_is_waited_for() {
 #[test]
 fn what_a_start_left_half_way_is_started() {
     for state in ["exited", "stopped", "initialized", "created"] {
-        let said = shell(&format!("printf 'stop docker aa\\nsnap\\n' >.held; echo {state} >aa; sbx_let_go; cat aa"));
+        let said = shell(&format!(
+            "printf 'stop docker aa\\nsnap\\n' >.held; echo {state} >aa; sbx_let_go; cat aa"
+        ));
         assert_eq!(said, "running\n", "{state}");
     }
 }

@@ -72,12 +72,14 @@ pub(crate) fn wait_for_first(bench: &Bench, id: &str) {
 fn listed_ones_can_be_restored(bench: &Bench, kept: &str) -> usize {
     let listed = bench.run(["snapshots", "list", "--all"]).ok();
     let ready = |record: &&Value| record["state"] == "ready";
-    let ready: Vec<String> = listed.as_array().unwrap().iter().filter(ready).map(|s| text(&s["id"])).collect();
+    let ready: Vec<String> =
+        listed.as_array().unwrap().iter().filter(ready).map(|s| text(&s["id"])).collect();
     for id in &ready {
         let record = bench.run(["restore", id]).ok();
         assert_eq!(record["state"], "ready", "{record:#}");
         let sandbox = text(&record["id"]);
-        let read = bench.run(["exec", &sandbox, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
+        let read =
+            bench.run(["exec", &sandbox, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
         assert_eq!(text(&read["stdout"]).trim(), kept, "the volume's content came along");
         bench.run(["destroy", &sandbox]).ok();
     }
@@ -106,14 +108,19 @@ fn snapshots_that_are_killed_are_whole_or_gone(host: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
     source(&bench, host, "snap-source");
-    let kept =
-        text(&bench.run(["exec", "snap-source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()["stdout"]);
+    let kept = text(
+        &bench.run(["exec", "snap-source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()
+            ["stdout"],
+    );
     for point in SNAPSHOT {
         killed(&bench, point, &words(&["snapshot", "snap-source", "--name", &id_of(point)]));
         let states = recovered(&bench);
         assert_eq!(states["snap-source"], "ready", "{point}");
         let stand = statuses(host, "snap-source");
-        assert!(stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"), "{point}: {stand:?}");
+        assert!(
+            stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"),
+            "{point}: {stand:?}"
+        );
     }
     // From the seal on it is whole, whoever lives to write that down.
     assert_eq!(listed_ones_can_be_restored(&bench, kept.trim()), 4);
@@ -138,8 +145,10 @@ fn restores_that_are_killed_leave_nothing(host: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
     source(&bench, host, "back-source");
-    let kept =
-        text(&bench.run(["exec", "back-source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()["stdout"]);
+    let kept = text(
+        &bench.run(["exec", "back-source", "--service", "keeper", "--", "cat", "/kept/first"]).ok()
+            ["stdout"],
+    );
     bench.run(["snapshot", "back-source", "--name", "base"]).ok();
     for point in RESTORE {
         killed(&bench, point, &words(&["restore", "base", "--name", &id_of(point)]));
@@ -183,7 +192,8 @@ fn snapshots_that_come_to_nothing_and_are_killed_leave_nothing() {
     for how in ["cancelled", "failed"] {
         let command = bench.command(["snapshot", "void-source", "--name", how]);
         // Held before it is sealed, so that there is something to take away.
-        let (snapshot, gate) = held_and(&bench, "snapshot.captured", ";snapshot.cleared=return", command);
+        let (snapshot, gate) =
+            held_and(&bench, "snapshot.captured", ";snapshot.cleared=return", command);
         if how == "cancelled" {
             snapshot.signal("INT");
             // It has to hear of it before it goes on.
@@ -195,12 +205,23 @@ fn snapshots_that_come_to_nothing_and_are_killed_leave_nothing() {
         gate.open();
         let ran = snapshot.finish();
         assert_eq!(ran.status, None, "{how}: killed by a signal: {ran:#?}");
-        assert_eq!(bench.run(["snapshots", "get", how]).ok()["state"], "creating", "nobody wrote it down");
+        assert_eq!(
+            bench.run(["snapshots", "get", how]).ok()["state"],
+            "creating",
+            "nobody wrote it down"
+        );
         assert_eq!(recovered(&bench)["void-source"], "ready", "{how}");
         let record = bench.run(["snapshots", "get", how]).ok();
-        assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(false)), "{record:#}");
+        assert_eq!(
+            (&record["state"], &record["unremoved"]),
+            (&json!("failed"), &json!(false)),
+            "{record:#}"
+        );
         let stand = statuses(DOCKER, "void-source");
-        assert!(stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"), "{how}: {stand:?}");
+        assert!(
+            stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"),
+            "{how}: {stand:?}"
+        );
         assert!(!shelf.exists(), "{how}: nothing of it is on the host");
     }
     delete_all(&bench);
@@ -215,7 +236,9 @@ fn restores_onto_another_host_that_are_killed_leave_a_whole_copy_or_none() {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
     source(&bench, DOCKER, "far-source");
-    for (point, stays) in [("copy.received", false), ("copy.sealed", true), ("restore.copied", true)] {
+    for (point, stays) in
+        [("copy.received", false), ("copy.sealed", true), ("restore.copied", true)]
+    {
         delete_all(&bench);
         bench.run(["snapshot", "far-source", "--name", "base"]).ok();
         let id = id_of(point);
@@ -223,7 +246,11 @@ fn restores_onto_another_host_that_are_killed_leave_a_whole_copy_or_none() {
         recovered(&bench);
         assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
         let record = bench.run(["snapshots", "get", "base"]).ok();
-        assert_eq!((&record["state"], &record["operation"]), (&json!("ready"), &Value::Null), "{point}: {record:#}");
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("ready"), &Value::Null),
+            "{point}: {record:#}"
+        );
         let copies: Vec<String> =
             record["replicas"].as_array().unwrap().iter().map(|copy| text(&copy["host"])).collect();
         assert_eq!(copies == [PODMAN], stays, "{point}: {record:#}");

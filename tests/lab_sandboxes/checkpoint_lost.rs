@@ -57,8 +57,10 @@ fn back(target: u16, port: u16) -> Relay {
 fn source(bench: &Bench, host: &str, id: &str, mebibytes: u64) {
     let repo = bench.stack("keeper", KEEPER);
     let made = bench.create_stack(host, &repo, &["--id", id]);
-    let mut much = fs::File::create(PathBuf::from(text(&made["workdir"])).join("workspace/much")).unwrap();
-    io::copy(&mut fs::File::open("/dev/urandom").unwrap().take(mebibytes << 20), &mut much).unwrap();
+    let mut much =
+        fs::File::create(PathBuf::from(text(&made["workdir"])).join("workspace/much")).unwrap();
+    io::copy(&mut fs::File::open("/dev/urandom").unwrap().take(mebibytes << 20), &mut much)
+        .unwrap();
 }
 
 /// The size of the largest file below a folder; 0 without one.
@@ -85,7 +87,9 @@ fn works_now(bench: &Bench, id: &str) {
     bench.run(["snapshot", id, "--name", "again"]).ok();
     bench.run(["snapshots", "verify", "again"]).ok();
     let record = bench.run(["restore", "again", "--name", "one"]).ok();
-    let read = bench.run(["exec", &text(&record["id"]), "--service", "keeper", "--", "cat", "/kept/first"]).ok();
+    let read = bench
+        .run(["exec", &text(&record["id"]), "--service", "keeper", "--", "cat", "/kept/first"])
+        .ok();
     assert_eq!(text(&read["stdout"]), "in the volume\n");
 }
 
@@ -124,12 +128,20 @@ fn a_connection_that_breaks_under_a_snapshot_leaves_nothing_of_it() {
     );
     assert_eq!(error["details"]["unremoved"], false, "{error:#}");
     let record = only_snapshot(&bench);
-    assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(false)), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["unremoved"]),
+        (&json!("failed"), &json!(false)),
+        "{record:#}"
+    );
     assert_eq!(record["failure"]["step"], "archive", "{record:#}");
     assert!(runs(DOCKER, "cut-source"), "it is not paused: {:?}", statuses(DOCKER, "cut-source"));
     assert!(!shelf(&bench, DOCKER).exists(), "nothing of it stays");
     let source = bench.get("cut-source");
-    assert_eq!((&source["state"], &source["operation"]), (&json!("ready"), &Value::Null), "{source:#}");
+    assert_eq!(
+        (&source["state"], &source["operation"]),
+        (&json!("ready"), &Value::Null),
+        "{source:#}"
+    );
     assert_eq!(bench.run(["recover"]).ok(), json!([]));
     works_now(&bench, "cut-source");
     clear(&bench);
@@ -155,11 +167,19 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
     );
     assert!(text(&error["hint"]).contains("recover"), "{error:#}");
     let record = only_snapshot(&bench);
-    assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(true)), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["unremoved"]),
+        (&json!("failed"), &json!(true)),
+        "{record:#}"
+    );
     // Nobody comes back to it: the host notices.
     let until = Instant::now() + BY_ITSELF;
     while !runs(DOCKER, "gone-source") || shelf(&bench, DOCKER).exists() {
-        assert!(Instant::now() < until, "it is not resumed, or its part stays: {:?}", statuses(DOCKER, "gone-source"));
+        assert!(
+            Instant::now() < until,
+            "it is not resumed, or its part stays: {:?}",
+            statuses(DOCKER, "gone-source")
+        );
     }
     halting.go_on();
 
@@ -169,7 +189,11 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
     let _relay = back(host.port, port);
     assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
     let record = only_snapshot(&bench);
-    assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(false)), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["unremoved"]),
+        (&json!("failed"), &json!(false)),
+        "{record:#}"
+    );
     assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
     works_now(&bench, "gone-source");
     clear(&bench);
@@ -245,8 +269,16 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     let error = copying.finish().error_with_hint("host_unreachable");
     assert_eq!(error["details"]["kind"], "lost", "{error:#}");
     let record = only_snapshot(&bench);
-    assert_eq!((&record["replicas"], &record["copying_to"]), (&json!([]), &Value::Null), "{record:#}");
-    assert_eq!((&record["state"], &record["unremoved"]), (&json!("ready"), &json!(false)), "{record:#}");
+    assert_eq!(
+        (&record["replicas"], &record["copying_to"]),
+        (&json!([]), &Value::Null),
+        "{record:#}"
+    );
+    assert_eq!(
+        (&record["state"], &record["unremoved"]),
+        (&json!("ready"), &json!(false)),
+        "{record:#}"
+    );
     bench.assert_unchanged(PODMAN, &before);
 
     let copying = copy();
@@ -255,7 +287,11 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     let error = copying.finish().error_with_hint("host_unreachable");
     assert_eq!(error["details"]["unremoved"], true, "{error:#}");
     let record = only_snapshot(&bench);
-    assert_eq!((&record["replicas"], &record["copying_to"]), (&json!([]), &json!("relayed")), "{record:#}");
+    assert_eq!(
+        (&record["replicas"], &record["copying_to"]),
+        (&json!([]), &json!("relayed")),
+        "{record:#}"
+    );
     assert_eq!(bench.run(["recover"]).status, Some(5));
     let _relay = back(port_of(PODMAN), port);
     assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
@@ -281,8 +317,16 @@ fn a_copy_whose_source_is_lost_leaves_nothing_at_the_target() {
     let error = copying.finish().error_with_hint("host_unreachable");
     assert!(text(&error["message"]).contains("relayed"), "it says which of them: {error:#}");
     let record = only_snapshot(&bench);
-    assert_eq!((&record["replicas"], &record["copying_to"]), (&json!([]), &Value::Null), "{record:#}");
-    assert_eq!((&record["state"], &record["unremoved"]), (&json!("ready"), &json!(false)), "{record:#}");
+    assert_eq!(
+        (&record["replicas"], &record["copying_to"]),
+        (&json!([]), &Value::Null),
+        "{record:#}"
+    );
+    assert_eq!(
+        (&record["state"], &record["unremoved"]),
+        (&json!("ready"), &json!(false)),
+        "{record:#}"
+    );
     bench.assert_unchanged(PODMAN, &before);
     let _relay = back(port_of(DOCKER), port);
     assert_eq!(bench.run(["recover"]).ok(), json!([]));

@@ -10,7 +10,9 @@ use crate::lab::{Bench, DOCKER, EVENTUALLY, PODMAN, on_host, signal, text, wait_
 pub(crate) fn plain(bench: &Bench, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxer"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", bench.home());
-    command.env("SANDBOXER_CONFIG", bench.path("config.yaml")).env("SANDBOXER_DATA_DIR", bench.data());
+    command
+        .env("SANDBOXER_CONFIG", bench.path("config.yaml"))
+        .env("SANDBOXER_DATA_DIR", bench.data());
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -37,7 +39,20 @@ fn exec_between_pipes_on_either_host() {
 
         // Bytes and words are exact, and the streams stay apart.
         let script = "printf '\\377\\000%s|' \"$@\"; printf 'e\\033[1m' >&2; exit 7";
-        let words = ["exec", id, "--", "sh", "-c", script, "sh", "a  b", "$HOME 'x' \"y\"", "", "*", "--json"];
+        let words = [
+            "exec",
+            id,
+            "--",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            "a  b",
+            "$HOME 'x' \"y\"",
+            "",
+            "*",
+            "--json",
+        ];
         let output = plain(&bench, &words).output().unwrap();
         let expected: Vec<u8> = ["a  b", "$HOME 'x' \"y\"", "", "*", "--json"]
             .iter()
@@ -47,7 +62,10 @@ fn exec_between_pipes_on_either_host() {
         assert_eq!(output.stderr, b"e\x1b[1m", "{host}");
 
         // Ctrl-C ends it there too.
-        let sleeping = plain(&bench, &["exec", id, "--", "sh", "-c", &format!("echo on; exec sleep {seconds}")]);
+        let sleeping = plain(
+            &bench,
+            &["exec", id, "--", "sh", "-c", &format!("echo on; exec sleep {seconds}")],
+        );
         interrupted(sleeping, true);
         gone(host, &format!("sleep {seconds}"));
         // Also while nobody reads what it writes: the pipe is full, and a write would wait.
@@ -73,7 +91,9 @@ fn interrupted(mut command: Command, read: bool) {
         assert_eq!(line, "on\n");
     } else {
         // A pipe has 64 KiB; whoever writes on waits.
-        wait_until("a full pipe", || rustix::io::ioctl_fionread(out.get_ref()).unwrap() >= 60 << 10);
+        wait_until("a full pipe", || {
+            rustix::io::ioctl_fionread(out.get_ref()).unwrap() >= 60 << 10
+        });
         std::thread::sleep(Duration::from_millis(300));
     }
     let pressed = Instant::now();

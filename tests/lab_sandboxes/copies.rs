@@ -58,7 +58,10 @@ fn a_copy_from_another_machine_removes_nothing_until_it_is_claimed() {
     run_on(&bench, &data, &["doctor", "--claim"]);
     // The host counts more than the original knows: that is the one behind from here on.
     refuses_to_remove(&bench, &bench.data(), "mine", "old copy");
-    assert_eq!(run_on(&bench, &data, &["destroy", "mine"]).ok(), json!([{"id": "mine", "ok": true}]));
+    assert_eq!(
+        run_on(&bench, &data, &["destroy", "mine"]).ok(),
+        json!([{"id": "mine", "ok": true}])
+    );
     bench.run(["doctor", "--claim"]);
     destroy(&bench, "mine");
 }
@@ -72,9 +75,16 @@ fn a_restored_backup_removes_nothing_until_it_is_claimed() {
     bench.run(["create", "--id", "late", "--host", DOCKER]).ok();
     // The host is asked before anything is removed, and what it said is remembered.
     refuses_to_remove(&bench, &backup, "early", "old copy");
-    assert_eq!(run_on(&bench, &backup, &["get", "early"]).ok()["state"], "ready", "a refusal changes nothing");
+    assert_eq!(
+        run_on(&bench, &backup, &["get", "early"]).ok()["state"],
+        "ready",
+        "a refusal changes nothing"
+    );
     run_on(&bench, &backup, &["doctor", "--claim"]);
-    assert_eq!(run_on(&bench, &backup, &["destroy", "early"]).ok(), json!([{"id": "early", "ok": true}]));
+    assert_eq!(
+        run_on(&bench, &backup, &["destroy", "early"]).ok(),
+        json!([{"id": "early", "ok": true}])
+    );
     refuses_to_remove(&bench, &bench.data(), "late", "old copy");
     bench.run(["doctor", "--claim"]);
     destroy(&bench, "early");

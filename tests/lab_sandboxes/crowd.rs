@@ -22,7 +22,8 @@ fn watch(bench: &Bench, stop: &AtomicBool) -> usize {
     while !stop.load(Ordering::Relaxed) {
         for name in ["sandboxes.json", "operations.json", "owner"] {
             let Ok(bytes) = fs::read(bench.data().join(name)) else { continue };
-            let document: Value = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let document: Value =
+                serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(document["schema"], 1, "{name}");
         }
         looks += 1;
@@ -36,8 +37,14 @@ fn work(bench: &Bench, worker: usize, rounds: usize, made: &AtomicUsize) {
     for round in 0..rounds {
         let id = format!("w{worker}-{round}");
         assert_eq!(bench.run_base(["create", "--id", &id]).ok()["state"], "ready", "{id}");
-        let labelled = bench.run_base(["label", &id, &format!("worker=w{worker}"), &format!("round=r{round}")]).ok();
-        assert_eq!(labelled["labels"], json!({"worker": format!("w{worker}"), "round": format!("r{round}")}), "{id}");
+        let labelled = bench
+            .run_base(["label", &id, &format!("worker=w{worker}"), &format!("round=r{round}")])
+            .ok();
+        assert_eq!(
+            labelled["labels"],
+            json!({"worker": format!("w{worker}"), "round": format!("r{round}")}),
+            "{id}"
+        );
         assert_eq!(bench.run_base(["destroy", &id]).ok(), json!([{"id": id, "ok": true}]));
         made.fetch_add(1, Ordering::Relaxed);
     }
@@ -72,8 +79,16 @@ fn eight_processes_at_once_lose_no_update() {
     for record in all {
         let id = text(&record["id"]);
         let (worker, round) = id.split_once('-').unwrap();
-        assert_eq!(record["labels"], json!({"worker": worker, "round": format!("r{round}")}), "{id}");
-        assert_eq!((&record["state"], &record["operation"]), (&json!("destroyed"), &Value::Null), "{id}");
+        assert_eq!(
+            record["labels"],
+            json!({"worker": worker, "round": format!("r{round}")}),
+            "{id}"
+        );
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("destroyed"), &Value::Null),
+            "{id}"
+        );
     }
     let events = bench.run_base(["events"]).ok();
     let events = events.as_array().unwrap();
@@ -106,7 +121,8 @@ fn a_host_takes_no_more_than_its_maximum_however_many_ask_at_once() {
     fs::write(&config, format!("{text}  local:\n    max_sandboxes: 3\n")).unwrap();
     bench.base_path();
     let ran: Vec<_> = std::thread::scope(|scope| {
-        let creates: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(|| bench.run_base(["create"]))).collect();
+        let creates: Vec<_> =
+            (0..AT_ONCE).map(|_| scope.spawn(|| bench.run_base(["create"]))).collect();
         creates.into_iter().map(|create| create.join().unwrap()).collect()
     });
     assert_eq!(ran.iter().filter(|ran| ran.status == Some(0)).count(), 3);

@@ -8,18 +8,23 @@ use serde_json::{Value, json};
 use crate::faults::Tmpfs;
 use crate::held::held;
 use crate::kills::{killed, recovered, words};
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, rooms, text, tree};
+use crate::lab::{
+    Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, rooms, text,
+    tree,
+};
 
 /// No check of a few hosts takes so long, whatever else runs here.
 const LONG: Duration = Duration::from_mins(4);
 
 fn check(bench: &Bench, hosts: &[&str]) -> Ran {
-    Started::spawn(bench.command([&["hosts", "check", "--deep"], hosts].concat())).finish_within(LONG)
+    Started::spawn(bench.command([&["hosts", "check", "--deep"], hosts].concat()))
+        .finish_within(LONG)
 }
 
 /// What a check printed of its hosts, whatever its status.
 fn found(ran: &Ran) -> Vec<Value> {
-    let views: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:#?}"));
+    let views: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:#?}"));
     views.as_array().unwrap().iter().map(|view| view["deep"].clone()).collect()
 }
 
@@ -36,13 +41,18 @@ fn step<'a>(deep: &'a Value, stage: &str) -> &'a Value {
 /// The records are closed, and nothing of the console's is left either.
 fn assert_over(bench: &Bench) {
     for record in bench.stored() {
-        assert_eq!((&record["state"], &record["operation"]), (&json!("destroyed"), &Value::Null), "{record:#}");
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("destroyed"), &Value::Null),
+            "{record:#}"
+        );
         assert!(text(&record["labels"]["sandboxer.check"]).starts_with("op-"), "{record:#}");
     }
     assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
     for operation in bench.run(["operations", "list"]).ok().as_array().unwrap() {
         assert_ne!(operation["state"], "running", "{operation:#}");
-        let folder = std::env::temp_dir().join(format!("sandboxer-check-{}", text(&operation["id"])));
+        let folder =
+            std::env::temp_dir().join(format!("sandboxer-check-{}", text(&operation["id"])));
         assert!(!folder.exists(), "{}", folder.display());
     }
 }
@@ -133,7 +143,10 @@ fn a_step_that_fails_in_the_middle_leaves_nothing() {
         let deep = found(&ran).remove(0);
         assert_eq!(step(&deep, "snapshot")["error"]["code"], "operation_failed", "{deep:#}");
         assert_eq!(step(&deep, "restore")["message"], "the step snapshot failed");
-        assert_eq!((&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]), (&json!("ok"), &json!("ok")));
+        assert_eq!(
+            (&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]),
+            (&json!("ok"), &json!("ok"))
+        );
         assert_over(&bench);
         bench.assert_unchanged(host, &before);
         fs::remove_file(filler).unwrap();
@@ -148,7 +161,9 @@ fn ctrl_c_takes_everything_away() {
         let bench = Bench::new();
         let before = bench.snapshot(host);
         let running = bench.start(["hosts", "check", "--deep", host]);
-        bench.wait_for_record(|record| record["profile"]["id"] == profile && record["state"] != "requested");
+        bench.wait_for_record(|record| {
+            record["profile"]["id"] == profile && record["state"] != "requested"
+        });
         running.signal("INT");
         let ran = running.finish();
         ran.error("cancelled");
@@ -185,8 +200,9 @@ fn what_is_left_is_told_and_what_others_make_is_theirs() {
     for host in [DOCKER, PODMAN] {
         let bench = Bench::new();
         let (running, gate) = held(&bench, "check.destroying", &["hosts", "check", "--deep", host]);
-        let restored =
-            bench.wait_for_record(|record| record["state"] == "ready" && !record["based_on_snapshot"].is_null());
+        let restored = bench.wait_for_record(|record| {
+            record["state"] == "ready" && !record["based_on_snapshot"].is_null()
+        });
         let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
         let planted = r#"
 $1 volume create "kept-sbx-$2" && $1 volume create "sbx-theirs-$2" || exit

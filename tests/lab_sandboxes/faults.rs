@@ -77,7 +77,11 @@ impl Halting {
 
     /// The PATH of the lab's Docker host with this program in front.
     pub(crate) fn path(&self) -> String {
-        format!("{}:{}", self.folder.display(), lab().join("hosts").join(DOCKER).join("bin").display())
+        format!(
+            "{}:{}",
+            self.folder.display(),
+            lab().join("hosts").join(DOCKER).join("bin").display()
+        )
     }
 
     /// From now on it stands still, until [`Halting::go_on`].
@@ -185,7 +189,11 @@ impl Host {
             .unwrap();
         let until = Instant::now() + EVENTUALLY;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < until, "sshd does not listen: {:?}", fs::read_to_string(folder.join("log")));
+            assert!(
+                Instant::now() < until,
+                "sshd does not listen: {:?}",
+                fs::read_to_string(folder.join("log"))
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         bench.add_host(name, &Way::to(PODMAN, port), &folder.join("sandboxes"));

@@ -21,13 +21,18 @@ fn stack() -> String {
 fn a_stack_runs(host: &'static str) {
     let bench = Bench::with(&[host]);
     let before = bench.snapshot(host);
-    let repo = bench.repository("shop", &[("docker-compose.yml", &stack()), ("www/index.html", "any flavour")]);
+    let repo = bench
+        .repository("shop", &[("docker-compose.yml", &stack()), ("www/index.html", "any flavour")]);
     let made = bench.create_stack(host, &repo, &[]);
     let id = text(&made["id"]);
     let url = text(&made["reachability"]["endpoints"][0]["url"]);
     assert!(http_get(&url).contains("any flavour"));
-    let mut states: Vec<(String, String)> =
-        made["services"].as_array().unwrap().iter().map(|s| (text(&s["name"]), text(&s["state"]))).collect();
+    let mut states: Vec<(String, String)> = made["services"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (text(&s["name"]), text(&s["state"])))
+        .collect();
     states.sort();
     let want = [("init", "exited"), ("twice", "running"), ("web", "running")];
     assert_eq!(states, want.map(|(name, state)| (name.to_owned(), state.to_owned())));
@@ -36,7 +41,10 @@ fn a_stack_runs(host: &'static str) {
     bench.assert_unchanged(host, &before);
 
     // Whatever its exit status is worth, a stack that did not start is not called started, and is gone.
-    let broken = bench.stack("broken", "services:\n  a: {image: 'localhost/no-such-image:0', pull_policy: never}\n");
+    let broken = bench.stack(
+        "broken",
+        "services:\n  a: {image: 'localhost/no-such-image:0', pull_policy: never}\n",
+    );
     let failed = bench.run(stack_args("profile.compose-e2e", host, &broken, &[]));
     assert_eq!(failed.error("operation_failed")["details"]["leftovers"], json!([]));
     bench.assert_unchanged(host, &before);
@@ -62,7 +70,8 @@ fn podman_compose_1_6_runs_a_stack() {
 
 /// The certificate of a canary made with these variables set.
 fn certificate(bench: &Bench, host: &str, variables: &[(&str, &str)]) -> Value {
-    let mut command = bench.command(["create", "--profile", "profile.sandbox-canary", "--host", host]);
+    let mut command =
+        bench.command(["create", "--profile", "profile.sandbox-canary", "--host", host]);
     command.envs(variables.iter().copied());
     let made = Started::spawn(command).finish().ok();
     bench.run(["destroy", &text(&made["id"]), "--yes"]).ok();
@@ -75,7 +84,11 @@ fn assert_certified(certificate: &Value, runtime: [&str; 4], trusted: bool, ps: 
     let found = &certificate["runtime"];
     assert_eq!(found["flavour"], flavour, "{certificate:#}");
     assert!(text(&found["version"]).starts_with(version), "{certificate:#}");
-    assert_eq!((&found["engine"], &found["chosen"]), (&json!(engine), &json!(chosen)), "{certificate:#}");
+    assert_eq!(
+        (&found["engine"], &found["chosen"]),
+        (&json!(engine), &json!(chosen)),
+        "{certificate:#}"
+    );
     assert_eq!(certificate["exit_codes_trusted"], trusted, "{certificate:#}");
     assert_eq!(certificate["ps_format"], ps, "{certificate:#}");
 }
@@ -124,14 +137,16 @@ fn the_environment_chooses_before_detection_and_after_the_host() {
     let chosen = certificate(&bench, NEW, &named);
     assert_certified(&chosen, ["podman-compose", "1.6.", "podman", "override"], true, "json-array");
     // A command that is not there is not quietly replaced by one that is.
-    let mut command = bench.command(stack_args("profile.compose-e2e", DOCKER, &bench.web_stack("x"), &[]));
+    let mut command =
+        bench.command(stack_args("profile.compose-e2e", DOCKER, &bench.web_stack("x"), &[]));
     command.env("SANDBOXER_COMPOSE_CMD", "no-such-compose");
     Started::spawn(command).finish().error_with_hint("missing_dependency");
 }
 
 /// A compose command whose `up` fails as often as is said, with these words, and is the real one then.
 fn stumbling(bench: &Bench, host: &str, times: u32, words: &str) -> (String, std::path::PathBuf) {
-    let (program, count) = (bench.path(format!("compose-{times}")), bench.path(format!("count-{times}")));
+    let (program, count) =
+        (bench.path(format!("compose-{times}")), bench.path(format!("count-{times}")));
     let real = if host == DOCKER { "docker compose" } else { "podman-compose" };
     let script = format!(
         r#"#!/bin/sh
@@ -154,7 +169,9 @@ fn an_engine_that_stumbled_over_somebody_elses_network_is_asked_again() {
         let bench = Bench::new();
         let before = bench.snapshot(host);
         let repo = bench.web_stack("x");
-        for (times, words, tries) in [(2, vanished, None), (9, vanished, Some(3)), (8, "Error: no space", Some(1))] {
+        for (times, words, tries) in
+            [(2, vanished, None), (9, vanished, Some(3)), (8, "Error: no space", Some(1))]
+        {
             let (program, count) = stumbling(&bench, host, times, words);
             let mut command = bench.command(stack_args("profile.compose-e2e", host, &repo, &[]));
             command.env("SANDBOXER_COMPOSE_CMD", program);

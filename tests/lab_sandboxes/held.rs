@@ -22,8 +22,16 @@ pub(crate) fn held(bench: &Bench, point: &str, args: &[&str]) -> (Started, Gate)
 }
 
 /// As `held`, with further failpoints, as in `;snapshot.cleared=return`.
-pub(crate) fn held_and(bench: &Bench, point: &str, more: &str, mut command: Command) -> (Started, Gate) {
-    let gate = (0..99).map(|n| bench.path(format!("gate-{n}"))).find(|gate| !reached(gate).exists()).unwrap();
+pub(crate) fn held_and(
+    bench: &Bench,
+    point: &str,
+    more: &str,
+    mut command: Command,
+) -> (Started, Gate) {
+    let gate = (0..99)
+        .map(|n| bench.path(format!("gate-{n}")))
+        .find(|gate| !reached(gate).exists())
+        .unwrap();
     command.env("FAILPOINTS", format!("{point}=return({}){more}", gate.display()));
     let started = Started::spawn(command);
     wait_until(&format!("it stands at {point}"), || reached(&gate).exists());

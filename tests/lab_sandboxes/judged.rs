@@ -12,8 +12,7 @@ use crate::lab::{Bench, DOCKER, PODMAN, Way, free_port, on_host, stack_args, tex
 
 const V1: &str = "sandboxer01-v1";
 
-const HOOKED: &str =
-    "services:\n  web:\n    image: localhost/sbx-lab:1\n    pids_limit: 50\n    post_start: [{command: [\"true\"]}]\n";
+const HOOKED: &str = "services:\n  web:\n    image: localhost/sbx-lab:1\n    pids_limit: 50\n    post_start: [{command: [\"true\"]}]\n";
 
 fn paths(list: &Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|one| text(&one["path"])).collect()
@@ -27,7 +26,12 @@ fn a_dry_run_shows_what_the_hosts_own_compose_gets() {
     for (host, tool, refused, rewritten) in [
         (DOCKER, "docker compose 2.26", &[][..], &[][..]),
         (V1, "docker-compose 1.29", &["services.web.post_start"], &[]),
-        (PODMAN, "podman-compose 1.0.3 with podman 4.3.1", &["services.web.post_start"], &["services.web.pids_limit"]),
+        (
+            PODMAN,
+            "podman-compose 1.0.3 with podman 4.3.1",
+            &["services.web.post_start"],
+            &["services.web.pids_limit"],
+        ),
     ] {
         let ran = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run"]));
         let plan = ran.json();
@@ -78,10 +82,17 @@ fn a_build_that_reads_the_host_needs_a_word_on_podman() {
         secret.display()
     );
     let compose = "services:\n  web:\n    build: .\n    command: [\"sh\", \"-c\", \"cat /got; exec sleep 600\"]\n    stop_signal: SIGKILL\n";
-    let repo = bench.repository("escape", &[("docker-compose.yml", compose), ("Dockerfile", &dockerfile)]);
+    let repo =
+        bench.repository("escape", &[("docker-compose.yml", compose), ("Dockerfile", &dockerfile)]);
     let plan = bench.run(stack_args("profile.compose-e2e", PODMAN, &repo, &["--dry-run"])).json();
-    assert!(text(&plan["verdicts"][0]["reason"]).contains("builds only where the profile allows `builds`"), "{plan:#}");
-    let error = bench.run(stack_args("profile.compose-e2e", PODMAN, &repo, &[])).error_with_hint("invalid_input");
+    assert!(
+        text(&plan["verdicts"][0]["reason"])
+            .contains("builds only where the profile allows `builds`"),
+        "{plan:#}"
+    );
+    let error = bench
+        .run(stack_args("profile.compose-e2e", PODMAN, &repo, &[]))
+        .error_with_hint("invalid_input");
     assert_eq!(error["details"]["refusals"][0]["allow"], "builds", "{error:#}");
     assert!(text(&error["message"]).contains("CVE-2024-1753"), "{error:#}");
     assert_eq!(bench.stored().len(), 0);
@@ -90,7 +101,8 @@ fn a_build_that_reads_the_host_needs_a_word_on_podman() {
     bench.assert_unchanged(PODMAN, &before);
     // With the word it is built. Whether it gets out depends on what the distribution mended; Debian's did not when this was
     // written, and the service said `of the host`.
-    let profile = bench.profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
+    let profile = bench
+        .profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
     let made = bench.run(stack_args(&profile, PODMAN, &repo, &[])).ok();
     assert_eq!(made["state"], "ready", "{made:#}");
     bench.run(["destroy", &text(&made["id"])]).ok();
@@ -171,7 +183,8 @@ fn a_link_whose_text_is_not_utf_8_leads_out() {
     fs::create_dir(repo.join(OsStr::from_bytes(b"\xff"))).unwrap();
     symlink(OsStr::from_bytes(b"\xff/../../../../../tmp"), repo.join("data")).unwrap();
     for host in [DOCKER, PODMAN] {
-        let error = bench.run(stack_args("profile.compose-e2e", host, &repo, &[])).error("invalid_input");
+        let error =
+            bench.run(stack_args("profile.compose-e2e", host, &repo, &[])).error("invalid_input");
         assert!(error.to_string().contains("whose text is not UTF-8"), "{error:#}");
     }
 }

@@ -22,7 +22,8 @@ const ESTABLISH: [&str; 9] = [
 ];
 
 /// Every step of a removal.
-const REMOVE: [&str; 4] = ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"];
+const REMOVE: [&str; 4] =
+    ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"];
 
 /// Every step of a rollback.
 const ROLL_BACK: [&str; 2] = ["rollback.begin", "rollback.torn_down"];
@@ -83,9 +84,14 @@ fn creates_that_are_killed_leave_nothing(host: &str) {
     for point in &points {
         killed(&bench, point, &create(&bench, host, &id_of(point)));
     }
-    let broken = bench.stack("broken", "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n");
+    let broken =
+        bench.stack("broken", "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n");
     for point in ROLL_BACK {
-        killed(&bench, point, &stack_args("profile.compose-e2e", host, &broken, &["--id", &id_of(point)]));
+        killed(
+            &bench,
+            point,
+            &stack_args("profile.compose-e2e", host, &broken, &["--id", &id_of(point)]),
+        );
     }
     let states = recovered(&bench);
     for point in points.iter().chain(&ROLL_BACK) {
@@ -123,7 +129,11 @@ fn removals_that_are_killed_are_finished(host: &str) {
     for point in REMOVE {
         assert_eq!(states[&id_of(point)], "destroyed", "{point}");
         let kinds = bench.event_kinds(&id_of(point));
-        assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{point}: {kinds:?}");
+        assert_eq!(
+            kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(),
+            1,
+            "{point}: {kinds:?}"
+        );
     }
     bench.assert_unchanged(host, &before);
 }

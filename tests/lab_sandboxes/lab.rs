@@ -66,7 +66,12 @@ pub(crate) struct Way {
 impl Way {
     /// To one of the lab's hosts, or what stands before it on this port.
     pub(crate) fn to(host: &'static str, port: u16) -> Self {
-        Self { port, known_as: host, key: lab().join("keys/client"), known_hosts: lab().join("known_hosts") }
+        Self {
+            port,
+            known_as: host,
+            key: lab().join("keys/client"),
+            known_hosts: lab().join("known_hosts"),
+        }
     }
 }
 
@@ -99,7 +104,10 @@ impl Bench {
         fs::write(bench.path("config.yaml"), bench.hosts()).unwrap();
         // The shipped ones, but for the wait: what is no test of readiness does not take it.
         for name in ["compose-e2e", "compose-checkpoint"] {
-            let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles").join(name).with_extension("yaml");
+            let shipped = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("profiles")
+                .join(name)
+                .with_extension("yaml");
             let text = fs::read_to_string(shipped).unwrap();
             assert!(text.contains("\nsettle: 2s"), "{name}");
             let file = bench.path("profiles").join(name).with_extension("yaml");
@@ -123,7 +131,8 @@ impl Bench {
 
     /// The workspace root of this bench on a host.
     pub(crate) fn workspace_root(&self, host: &str) -> PathBuf {
-        let folder = if ACCOUNTS.contains(&host) { folder(host).join("sandboxes") } else { folder(host) };
+        let folder =
+            if ACCOUNTS.contains(&host) { folder(host).join("sandboxes") } else { folder(host) };
         folder.join(&self.root)
     }
 
@@ -137,7 +146,10 @@ impl Bench {
             let (config, root) = (lab().join("ssh_config"), self.workspace_root(host));
             let compose = match *host {
                 "coulombcore-new" => {
-                    format!("    compose_cmd: {}\n", folder(PODMAN).join("podman-compose-new").display())
+                    format!(
+                        "    compose_cmd: {}\n",
+                        folder(PODMAN).join("podman-compose-new").display()
+                    )
                 }
                 _ => String::new(),
             };
@@ -197,7 +209,9 @@ impl Bench {
     /// Writes a profile of the operator's: compose-e2e under another name, with these lines instead of its own.
     pub(crate) fn profile(&self, name: &str, lines: &str) -> String {
         let id = format!("profile.{name}");
-        let mut text = format!("id: {id}\nversion: 1.0.0\nsummary: For a test\nextension: ext.compose-ssh\n{lines}");
+        let mut text = format!(
+            "id: {id}\nversion: 1.0.0\nsummary: For a test\nextension: ext.compose-ssh\n{lines}"
+        );
         for (key, default) in [
             ("placement", "{hosts: [sandboxer01, coulombcore], strategy: first-available}"),
             ("ttl", "1h"),
@@ -205,7 +219,10 @@ impl Bench {
             ("ready_timeout", "60s"),
             ("settle", "0s"),
             ("stop_grace", "1s"),
-            ("inputs", "{repo: {required: true, kind: directory, help: r}, compose_file: {kind: string, help: f}}"),
+            (
+                "inputs",
+                "{repo: {required: true, kind: directory, help: r}, compose_file: {kind: string, help: f}}",
+            ),
             ("compose", "{ports: ephemeral, allow: []}"),
         ] {
             if !lines.lines().any(|line| line.starts_with(&format!("{key}:"))) {
@@ -255,7 +272,11 @@ impl Bench {
     }
 
     /// Runs the command with failpoints, as in `create.provisioned=return`.
-    pub(crate) fn run_failing<S: AsRef<OsStr>>(&self, failpoints: &str, args: impl IntoIterator<Item = S>) -> Ran {
+    pub(crate) fn run_failing<S: AsRef<OsStr>>(
+        &self,
+        failpoints: &str,
+        args: impl IntoIterator<Item = S>,
+    ) -> Ran {
         let mut command = self.command(args);
         command.env("FAILPOINTS", failpoints);
         finish(command)
@@ -270,7 +291,10 @@ impl Bench {
     pub(crate) fn case(&self, name: &str) -> PathBuf {
         let repo = self.path("repos").join(name);
         fs::create_dir_all(&repo).unwrap();
-        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name)).unwrap() {
+        for entry in
+            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name))
+                .unwrap()
+        {
             let file = entry.unwrap();
             let text = fs::read_to_string(file.path()).unwrap().replace("lab/box:1", IMAGE);
             fs::write(repo.join(file.file_name()), text).unwrap();
@@ -295,7 +319,9 @@ impl Bench {
 
     /// The records of one store, as they are on the disk.
     fn recorded(&self, store: &str) -> Vec<Value> {
-        let Ok(text) = fs::read_to_string(self.data().join(store).with_extension("json")) else { return Vec::new() };
+        let Ok(text) = fs::read_to_string(self.data().join(store).with_extension("json")) else {
+            return Vec::new();
+        };
         let document: Value = serde_json::from_str(&text).unwrap();
         document["records"].as_array().cloned().unwrap_or_default()
     }
@@ -323,17 +349,27 @@ impl Bench {
     pub(crate) fn snapshot(&self, host: &str) -> BTreeSet<String> {
         let root = self.workspace_root(host);
         let found = on_host(host, &[SNAPSHOT_SH, root.to_str().unwrap()]);
-        assert!(found.lines().any(|line| line == "end"), "the snapshot of {host} is whole: {found}");
+        assert!(
+            found.lines().any(|line| line == "end"),
+            "the snapshot of {host} is whole: {found}"
+        );
         // Other tests work on the same engines; whatever bears another sandbox's or operation's id is theirs.
-        let sandboxes = self.recorded("sandboxes").into_iter().map(|record| format!("sbx-{}", text(&record["id"])));
-        let operations =
-            self.recorded("operations").into_iter().map(|record| format!("sandboxer-{}", text(&record["id"])));
+        let sandboxes = self
+            .recorded("sandboxes")
+            .into_iter()
+            .map(|record| format!("sbx-{}", text(&record["id"])));
+        let operations = self
+            .recorded("operations")
+            .into_iter()
+            .map(|record| format!("sandboxer-{}", text(&record["id"])));
         let ours: Vec<String> = sandboxes.chain(operations).collect();
         let nameless = |line: &str| line.strip_prefix("volume ").is_some_and(is_random);
         let foreign = |line: &str| {
             let line = line.replace(IMAGE, "");
             let named = line.contains("sbx-") || line.contains("sandboxer-op-");
-            named && !line.contains(&self.root) && !ours.iter().any(|name| line.contains(name.as_str()))
+            named
+                && !line.contains(&self.root)
+                && !ours.iter().any(|name| line.contains(name.as_str()))
         };
         found.lines().filter(|line| !foreign(line) && !nameless(line)).map(str::to_owned).collect()
     }
@@ -343,7 +379,10 @@ impl Bench {
         let after = self.snapshot(host);
         let more: Vec<_> = after.difference(before).collect();
         let less: Vec<_> = before.difference(&after).collect();
-        assert!(more.is_empty() && less.is_empty(), "{host} is not as before; new: {more:#?}; gone: {less:#?}");
+        assert!(
+            more.is_empty() && less.is_empty(),
+            "{host} is not as before; new: {more:#?}; gone: {less:#?}"
+        );
     }
 
     /// A PATH with the programs of Debian's base and no container runtime.
@@ -356,7 +395,10 @@ impl Bench {
     }
 
     /// As `command`, on a machine with nothing but Debian's base.
-    pub(crate) fn base_command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+    pub(crate) fn base_command<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> Command {
         let mut command = self.command(args);
         command.env("PATH", self.base_path());
         command
@@ -371,9 +413,11 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         let over = |record: &Value| record["state"] == "destroyed";
-        let left: Vec<String> = self.stored().iter().filter(|r| !over(r)).map(|r| text(&r["id"])).collect();
+        let left: Vec<String> =
+            self.stored().iter().filter(|r| !over(r)).map(|r| text(&r["id"])).collect();
         if !left.is_empty() {
-            let mut args = vec!["destroy".to_owned(), "--yes".to_owned(), "--force-protected".to_owned()];
+            let mut args =
+                vec!["destroy".to_owned(), "--yes".to_owned(), "--force-protected".to_owned()];
             args.extend(left);
             finish(self.command(args));
         }
@@ -410,7 +454,8 @@ impl Ran {
     #[track_caller]
     pub(crate) fn error(&self, code: &str) -> Value {
         let last = self.stderr.lines().last().unwrap_or_default();
-        let line: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
+        let line: Value =
+            serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
         let error = line["error"].clone();
         assert_eq!(error["code"], code, "{self:#?}");
         assert!(!text(&error["message"]).is_empty(), "{self:#?}");
@@ -421,8 +466,8 @@ impl Ran {
         }
         assert_eq!(self.status, Some(status_of(code)), "{self:#?}");
         for line in self.stderr.lines() {
-            let parsed: Value =
-                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}: {self:#?}"));
+            let parsed: Value = serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("{error} in {line}: {self:#?}"));
             assert!(parsed.get("error").is_some() || parsed.get("progress").is_some(), "{line}");
         }
         assert_eq!(self.stderr.matches("{\"error\":").count(), 1, "{self:#?}");
@@ -522,7 +567,8 @@ fn finish(command: Command) -> Ran {
 
 /// Sends a signal by name (`INT`) to one process, at once: to start kill(1) takes a busy machine a while.
 pub(crate) fn signal(pid: u32, name: &str) {
-    let (pid, signal) = (Pid::from_raw(pid.try_into().unwrap()), format!("SIG{name}").parse::<Signal>().unwrap());
+    let (pid, signal) =
+        (Pid::from_raw(pid.try_into().unwrap()), format!("SIG{name}").parse::<Signal>().unwrap());
     kill(pid, signal).unwrap_or_else(|error| panic!("SIG{name} to {pid}: {error}"));
 }
 
@@ -535,7 +581,8 @@ pub(crate) fn stack_args(profile: &str, host: &str, repo: &Path, more: &[&str]) 
 
 /// The lab's folder.
 pub(crate) fn lab() -> PathBuf {
-    std::env::var_os("LAB_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".lab"), PathBuf::from)
+    std::env::var_os("LAB_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".lab"), PathBuf::from)
 }
 
 /// The port of a host's sshd.
@@ -557,7 +604,10 @@ pub(crate) fn free_port() -> u16 {
     let from = std::process::id().wrapping_mul(16);
     let next = || from.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % 9000 + 23_000;
     let ports = std::iter::repeat_with(next).take(9000).map(|port| u16::try_from(port).unwrap());
-    ports.into_iter().find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+    ports
+        .into_iter()
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap()
 }
 
 /// One at a time, until it is dropped: who changes what the lab's account with sudo may do, and who must not meet such a
@@ -577,7 +627,8 @@ pub(crate) fn text(value: &Value) -> String {
 /// Runs a script on a host over ssh, apart from what is tested; `words` are the script and its parameters.
 pub(crate) fn on_host(host: &str, words: &[&str]) -> String {
     let (script, parameters) = words.split_first().unwrap();
-    let quoted: Vec<String> = parameters.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let quoted: Vec<String> =
+        parameters.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     let mut child = Command::new("ssh")
         .arg("-F")
         .arg(lab().join("ssh_config"))
@@ -670,7 +721,8 @@ fn try_http_get(address: &str) -> std::io::Result<String> {
 /// What is in a workspace root, but for its mark: that stays for as long as the root does.
 pub(crate) fn rooms(root: &Path) -> Vec<String> {
     let names = fs::read_dir(root).into_iter().flatten().filter_map(Result::ok);
-    let mut found: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut found: Vec<String> =
+        names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     found.retain(|name| name != ".sandboxer-root");
     found.sort();
     found
@@ -681,8 +733,13 @@ pub(crate) fn tree(folder: &Path) -> BTreeSet<String> {
     fn walk(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
             let (path, kind) = (entry.path(), entry.file_type().unwrap());
-            let content = if kind.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-            found.insert(format!("{} {kind:?} {}", path.display(), String::from_utf8_lossy(&content)));
+            let content =
+                if kind.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+            found.insert(format!(
+                "{} {kind:?} {}",
+                path.display(),
+                String::from_utf8_lossy(&content)
+            ));
             if kind.is_dir() {
                 walk(&path, found);
             }

@@ -7,7 +7,9 @@ use std::path::Path;
 use sandboxer::domain::event::{EventKind, derived_event_id};
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, WEB_STACK, engine, http_get, on_host, stack_args, text, tree};
+use crate::lab::{
+    Bench, DOCKER, PODMAN, WEB_STACK, engine, http_get, on_host, stack_args, text, tree,
+};
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -33,7 +35,18 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
             (".git/HEAD", "ref: refs/heads/main"),
         ],
     );
-    let more = ["--name", "shop", "--label", "team=a b", "--label", "x=1", "--ttl", "30m", "--idempotency-key", "k1"];
+    let more = [
+        "--name",
+        "shop",
+        "--label",
+        "team=a b",
+        "--label",
+        "x=1",
+        "--ttl",
+        "30m",
+        "--idempotency-key",
+        "k1",
+    ];
     let made = bench.create_stack(host, &repo, &more);
     let id = text(&made["id"]);
 
@@ -45,7 +58,8 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
     // The same request again is the same sandbox; another one with this key is refused.
     let again = bench.create_stack(host, &repo, &more);
     assert_eq!((&again["id"], &again["revision"]), (&made["id"], &made["revision"]));
-    let other = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", "k1"]));
+    let other =
+        bench.run(stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", "k1"]));
     let refused = other.error_with_hint("conflict");
     assert_eq!(refused["details"]["id"], made["id"]);
 
@@ -60,11 +74,17 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
     // Recreate is destructive, so it has to be meant; it keeps the id and restarts the clock.
     bench.run(["recreate", &id]).error("usage");
     let reborn = bench.run(["recreate", &id, "--yes"]).ok();
-    assert_eq!((&reborn["id"], &reborn["name"], &reborn["state"]), (&made["id"], &made["name"], &json!("ready")));
+    assert_eq!(
+        (&reborn["id"], &reborn["name"], &reborn["state"]),
+        (&made["id"], &made["name"], &json!("ready"))
+    );
     assert!(text(&reborn["expires_at"]) > text(&made["expires_at"]));
     assert_eq!(reborn["operation"], Value::Null);
     check_host(&bench, &reborn, host);
-    assert!(http_get(&text(&reborn["reachability"]["endpoints"][0]["url"])).contains("hello from the shop"));
+    assert!(
+        http_get(&text(&reborn["reachability"]["endpoints"][0]["url"]))
+            .contains("hello from the shop")
+    );
 
     let gone = bench.run(["destroy", &id]).ok();
     assert_eq!(gone, json!([{"id": id, "ok": true}]));
@@ -73,7 +93,10 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
     assert_eq!(record["leftovers"], json!([]));
     let outcome = |kind: &str| {
         let lines = record["teardown"].as_array().unwrap();
-        lines.iter().find(|line| line["resource"]["kind"] == kind).map(|line| text(&line["outcome"]))
+        lines
+            .iter()
+            .find(|line| line["resource"]["kind"] == kind)
+            .map(|line| text(&line["outcome"]))
     };
     for kind in ["container", "network", "volume", "directory"] {
         assert_eq!(outcome(kind).as_deref(), Some("removed"), "{kind}: {:#}", record["teardown"]);
@@ -163,18 +186,30 @@ fn check_record(bench: &Bench, record: &Value, host: &str, repo: &Path) {
     let services = record["services"].as_array().unwrap();
     let named = |name: &str| services.iter().find(|service| service["name"] == name).unwrap();
     assert_eq!(named("web")["state"], "running");
-    assert_eq!((&named("init")["state"], &named("init")["exit_code"]), (&json!("exited"), &json!(0)));
+    assert_eq!(
+        (&named("init")["state"], &named("init")["exit_code"]),
+        (&json!("exited"), &json!(0))
+    );
     let rewrites = record["rewrites"].to_string();
     assert!(rewrites.contains("container_name") && rewrites.contains("ports"), "{rewrites}");
 
     let reach = &record["reachability"];
     assert_eq!(reach["host"], host);
-    assert!(text(&reach["ssh"]).starts_with("ssh -F ") && text(&reach["ssh"]).contains(host), "{reach}");
+    assert!(
+        text(&reach["ssh"]).starts_with("ssh -F ") && text(&reach["ssh"]).contains(host),
+        "{reach}"
+    );
     let endpoint = &reach["endpoints"][0];
     let port = endpoint["host_port"].as_u64().unwrap();
     assert_eq!((&endpoint["service"], &endpoint["container_port"]), (&json!("web"), &json!(80)));
-    assert_eq!((&endpoint["protocol"], &endpoint["url"]), (&json!("tcp"), &json!(format!("http://127.0.0.1:{port}"))));
-    assert!(text(&endpoint["tunnel"]).contains(&format!("-L {port}:127.0.0.1:{port}")), "{endpoint}");
+    assert_eq!(
+        (&endpoint["protocol"], &endpoint["url"]),
+        (&json!("tcp"), &json!(format!("http://127.0.0.1:{port}")))
+    );
+    assert!(
+        text(&endpoint["tunnel"]).contains(&format!("-L {port}:127.0.0.1:{port}")),
+        "{endpoint}"
+    );
     assert_ne!(port, 18080);
 }
 
@@ -187,7 +222,8 @@ fn seconds_between(from: &Value, to: &Value) -> i64 {
 fn check_host(bench: &Bench, record: &Value, host: &str) {
     let id = text(&record["id"]);
     let folder = bench.workspace_root(host).join(format!("sbx-{id}"));
-    let manifest: Value = serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(
         manifest,
         json!({
@@ -208,7 +244,8 @@ fn check_host(bench: &Bench, record: &Value, host: &str) {
         format!("sandboxer.profile={profile}"),
         format!("com.docker.compose.project=sbx-{id}"),
     ];
-    let own = labels.map(|label| labelled(host, &label)).into_iter().reduce(|a, b| &a & &b).unwrap();
+    let own =
+        labels.map(|label| labelled(host, &label)).into_iter().reduce(|a, b| &a & &b).unwrap();
     let count = |kind: &str| own.iter().filter(|line| line.starts_with(kind)).count();
     assert_eq!((count("container"), count("volume")), (2, 1), "{own:#?}");
     assert!(count("network") >= 1, "{own:#?}");
@@ -242,8 +279,12 @@ fn check_list(bench: &Bench, id: &str, host: &str) {
     for filter in yes {
         assert_eq!(ids(filter), [id], "{filter:?}");
     }
-    let no: [&[&str]; 4] =
-        [&["--state", "failed"], &["--host", other], &["--profile", "profile.sandbox-canary"], &["--label", "x=2"]];
+    let no: [&[&str]; 4] = [
+        &["--state", "failed"],
+        &["--host", other],
+        &["--profile", "profile.sandbox-canary"],
+        &["--label", "x=2"],
+    ];
     for filter in no {
         assert!(ids(filter).is_empty(), "{filter:?}");
     }
@@ -258,7 +299,8 @@ fn check_events(bench: &Bench, id: &str) -> Vec<String> {
     for event in events {
         assert!(event["seq"].as_u64().unwrap() > seq, "{events:#?}");
         assert_eq!(event["sandbox_seq"].as_u64().unwrap(), sandbox_seq + 1, "{events:#?}");
-        (seq, sandbox_seq) = (event["seq"].as_u64().unwrap(), event["sandbox_seq"].as_u64().unwrap());
+        (seq, sandbox_seq) =
+            (event["seq"].as_u64().unwrap(), event["sandbox_seq"].as_u64().unwrap());
         assert_eq!(event["sandbox_id"], id);
         assert_eq!(event["actor"], json!({"type": "adm", "name": "tester"}));
         assert!(text(&event["time"]).ends_with('Z'));
@@ -275,7 +317,12 @@ fn check_data(bench: &Bench) {
     use std::os::unix::fs::PermissionsExt as _;
     let mut folders = vec![bench.data()];
     while let Some(folder) = folders.pop() {
-        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
+        assert_eq!(
+            fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+            0o700,
+            "{}",
+            folder.display()
+        );
         for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
             let path = entry.path();
             if path.is_dir() {
@@ -287,7 +334,8 @@ fn check_data(bench: &Bench) {
         }
     }
     for name in ["sandboxes.json", "operations.json"] {
-        let document: Value = serde_json::from_slice(&fs::read(bench.data().join(name)).unwrap()).unwrap();
+        let document: Value =
+            serde_json::from_slice(&fs::read(bench.data().join(name)).unwrap()).unwrap();
         assert_eq!(document["schema"], 1, "{name}");
         assert!(document["revision"].is_u64() && document["records"].is_array(), "{name}");
         assert!(bench.data().join(format!("{name}.bak")).is_file());
@@ -311,7 +359,10 @@ fn the_canary_proves_both_hosts_and_leaves_nothing() {
         assert_eq!(made["state"], "ready");
         assert_eq!(made["services"], json!([]));
         let telemetry = &made["telemetry"];
-        assert!(telemetry["cpus"].as_u64().unwrap() > 0 && telemetry["disk"]["available_bytes"].as_u64().unwrap() > 0);
+        assert!(
+            telemetry["cpus"].as_u64().unwrap() > 0
+                && telemetry["disk"]["available_bytes"].as_u64().unwrap() > 0
+        );
         assert!(telemetry["clock_offset_s"].as_f64().unwrap().abs() < 5.0, "{telemetry:#}");
         let own = telemetry["inventory"]["sandboxes"].as_array().unwrap().iter();
         assert!(
@@ -319,14 +370,17 @@ fn the_canary_proves_both_hosts_and_leaves_nothing() {
             "{telemetry:#}"
         );
         let certificate = &made["certificate"];
-        let (flavour, trusted) = if host == DOCKER { ("docker-compose-v2", true) } else { ("podman-compose", false) };
+        let (flavour, trusted) =
+            if host == DOCKER { ("docker-compose-v2", true) } else { ("podman-compose", false) };
         assert_eq!(certificate["runtime"]["flavour"], flavour);
         assert_eq!(certificate["runtime"]["engine"], engine(host));
         assert_eq!(certificate["exit_codes_trusted"], trusted);
         assert!(!certificate["findings"].as_array().unwrap().is_empty());
         // The certification leaves nothing behind even while the sandbox lives.
-        let containers =
-            on_host(host, &["$1 ps -aq --filter label=com.docker.compose.project=sbx-$2", engine(host), &id]);
+        let containers = on_host(
+            host,
+            &["$1 ps -aq --filter label=com.docker.compose.project=sbx-$2", engine(host), &id],
+        );
         assert_eq!(containers, "");
         let folder = bench.workspace_root(host).join(format!("sbx-{id}"));
         assert!(folder.join("manifest.json").is_file() && !folder.join(".certify").exists());
@@ -355,7 +409,10 @@ fn the_canary_needs_nothing_but_the_base_of_this_machine() {
     assert_eq!((&reborn["id"], &reborn["state"]), (&made["id"], &json!("ready")));
     bench.run_base(["destroy", &id]).ok();
     let left = tree(&bench.home().join("sandboxes"));
-    assert!(left.len() == 1 && left.iter().all(|line| line.contains("/.sandboxer-root ")), "its mark alone: {left:#?}");
+    assert!(
+        left.len() == 1 && left.iter().all(|line| line.contains("/.sandboxer-root ")),
+        "its mark alone: {left:#?}"
+    );
     assert_eq!(check_events(&bench, &id).last().map(String::as_str), Some("sandbox.destroyed"));
     check_data(&bench);
 }
@@ -368,8 +425,13 @@ fn a_dry_run_touches_nothing() {
     let before = [bench.snapshot(DOCKER), bench.snapshot(PODMAN)];
     let files = tree(&bench.path(""));
     for host in [DOCKER, PODMAN] {
-        let plan = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run", "--name", "dry"])).ok();
-        assert_eq!((&plan["ok"], &plan["route"]["host"], &plan["ttl_s"]), (&json!(true), &json!(host), &json!(14400)));
+        let plan = bench
+            .run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run", "--name", "dry"]))
+            .ok();
+        assert_eq!(
+            (&plan["ok"], &plan["route"]["host"], &plan["ttl_s"]),
+            (&json!(true), &json!(host), &json!(14400))
+        );
         assert_eq!(plan["inputs"]["compose_file"], Value::Null);
         let preview = &plan["preview"];
         assert_eq!((&preview["files"], &preview["refusals"]), (&json!(2), &json!([])), "{plan:#}");
@@ -381,7 +443,9 @@ fn a_dry_run_touches_nothing() {
     }
     // Without --host both are asked, and both verdicts are told.
     let repo_input = format!("repo={}", repo.display());
-    let plan = bench.run(["create", "--dry-run", "--profile", "profile.compose-e2e", "--input", &repo_input]).ok();
+    let plan = bench
+        .run(["create", "--dry-run", "--profile", "profile.compose-e2e", "--input", &repo_input])
+        .ok();
     assert_eq!(plan["verdicts"].as_array().unwrap().len(), 2, "{plan:#}");
     // All that would be refused is told at once.
     let bad = bench.stack(
@@ -404,9 +468,13 @@ fn a_dry_run_touches_nothing() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn ids_names_labels_and_ttl_follow_their_rules() {
     let bench = Bench::new();
-    let create = |more: &[&str]| bench.run_base(std::iter::once("create").chain(more.iter().copied()));
+    let create =
+        |more: &[&str]| bench.run_base(std::iter::once("create").chain(more.iter().copied()));
     let mine = create(&["--id", "mine-1", "--name", "first", "--label", "k=v"]).ok();
-    assert_eq!((&mine["id"], &mine["name"], &mine["labels"]), (&json!("mine-1"), &json!("first"), &json!({"k": "v"})));
+    assert_eq!(
+        (&mine["id"], &mine["name"], &mine["labels"]),
+        (&json!("mine-1"), &json!("first"), &json!({"k": "v"}))
+    );
     let by_input = create(&["--input", "sandbox_id=mine-2"]).ok();
     assert_eq!(by_input["id"], "mine-2");
     create(&["--id", "mine-1"]).error("conflict");

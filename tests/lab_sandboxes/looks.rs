@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
-use sandboxer::domain::extension::{Inspection, OwnerStamp, Report, Reporter, SandboxExtension, Target};
+use sandboxer::domain::extension::{
+    Inspection, OwnerStamp, Report, Reporter, SandboxExtension, Target,
+};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
@@ -48,7 +50,10 @@ fn target(bench: &Bench, record: &Value) -> Target {
         id: record.id,
         owners: vec!["of-another-time".into(), record.owner],
         host: record.host,
-        profile: Catalogue::load(None, None, &all).recipe(record.profile.id.as_str()).unwrap().clone(),
+        profile: Catalogue::load(None, None, &all)
+            .recipe(record.profile.id.as_str())
+            .unwrap()
+            .clone(),
         inputs: BTreeMap::new(),
         created_at: record.created_at,
         handle: record.handle,
@@ -95,12 +100,23 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         for (kind, count) in wanted {
             assert_eq!(found.get(kind), Some(&count), "{host}: {kind}: {seen:#?}");
         }
-        assert_eq!(serde_json::to_value(&seen.reachability).unwrap(), record["reachability"], "{host}");
-        assert_eq!(seen.services.iter().map(|s| s.state.as_str()).collect::<Vec<_>>(), ["running"; 2], "{host}");
+        assert_eq!(
+            serde_json::to_value(&seen.reachability).unwrap(),
+            record["reachability"],
+            "{host}"
+        );
+        assert_eq!(
+            seen.services.iter().map(|s| s.state.as_str()).collect::<Vec<_>>(),
+            ["running"; 2],
+            "{host}"
+        );
         // Two creates, each counted when it began and when it was ready: the host's counter is where ours is.
         assert_eq!(seen.counter, Some(4), "{host}");
         let seen = compose.inspect(&room).await.unwrap();
-        assert!(seen.ready && seen.services.is_empty() && kinds(&seen).len() == 1, "{host}: {seen:#?}");
+        assert!(
+            seen.ready && seen.services.is_empty() && kinds(&seen).len() == 1,
+            "{host}: {seen:#?}"
+        );
 
         // A service that dies is seen by both questions; the others' answers do not change.
         let name = format!("sbx-{}", text(&record["id"]));
@@ -111,8 +127,10 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         let all = [stack.clone(), room.clone()];
         let services = compose.services(&HostName::new(host), &all).await.unwrap();
         assert_eq!(services[&room.id], [], "{host}");
-        let states: BTreeMap<&str, (&str, Option<i32>)> =
-            services[&stack.id].iter().map(|s| (s.name.as_str(), (s.state.as_str(), s.exit_code))).collect();
+        let states: BTreeMap<&str, (&str, Option<i32>)> = services[&stack.id]
+            .iter()
+            .map(|s| (s.name.as_str(), (s.state.as_str(), s.exit_code)))
+            .collect();
         assert_eq!(states["web"], ("running", None), "{host}");
         assert_eq!(states["side"], ("exited", Some(137)), "{host}");
 
@@ -121,32 +139,49 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         elsewhere[0].host_identity.as_mut().unwrap().engine_id =
             Some(if host == PODMAN { "/another:1" } else { "another" }.to_owned());
         elsewhere[1].host_identity.as_mut().unwrap().machine_id = "another".to_owned();
-        assert!(compose.services(&HostName::new(host), &elsewhere).await.unwrap().is_empty(), "{host}");
+        assert!(
+            compose.services(&HostName::new(host), &elsewhere).await.unwrap().is_empty(),
+            "{host}"
+        );
         for one in &elsewhere {
             let error = compose.inspect(one).await.unwrap_err();
             assert_eq!(error.fault.code, Code::HostChanged, "{host}: {error}");
         }
 
         // A directory that is somebody else's is not among what is there; one that cannot be told is.
-        let manifest = bench.workspace_root(host).join(format!("sbx-{}/manifest.json", text(&canary["id"])));
+        let manifest =
+            bench.workspace_root(host).join(format!("sbx-{}/manifest.json", text(&canary["id"])));
         let ours = fs::read_to_string(&manifest).unwrap();
         fs::write(&manifest, ours.replace(&text(&canary["owner"]), "somebody")).unwrap();
         assert_eq!(compose.inspect(&room).await.unwrap().resources, [], "{host}");
         fs::write(&manifest, "{").unwrap();
         let seen = compose.inspect(&room).await.unwrap();
-        assert!(!seen.ready && kinds(&seen) == BTreeMap::from([("directory", 1)]), "{host}: {seen:#?}");
+        assert!(
+            !seen.ready && kinds(&seen) == BTreeMap::from([("directory", 1)]),
+            "{host}: {seen:#?}"
+        );
         fs::write(&manifest, ours).unwrap();
 
         // Records that are an older copy remove nothing.
         let before = bench.snapshot(host);
-        let stamp =
-            |counter| OwnerStamp { owner: stack.owners.last().unwrap().clone(), machine_id: String::new(), counter };
+        let stamp = |counter| OwnerStamp {
+            owner: stack.owners.last().unwrap().clone(),
+            machine_id: String::new(),
+            counter,
+        };
         let old = Target { stamp: Some(stamp(1)), ..stack.clone() };
         let error = compose.teardown(&old, &Silent).await.unwrap_err();
-        assert_eq!((error.fault.code, &error.fault.details["kind"]), (Code::Conflict, &json!("behind")), "{host}");
+        assert_eq!(
+            (error.fault.code, &error.fault.details["kind"]),
+            (Code::Conflict, &json!("behind")),
+            "{host}"
+        );
         assert_eq!(error.fault.details["counter"], json!(4), "{host}");
         bench.assert_unchanged(host, &before);
-        let gone = compose.teardown(&Target { stamp: Some(stamp(4)), ..stack.clone() }, &Silent).await.unwrap();
+        let gone = compose
+            .teardown(&Target { stamp: Some(stamp(4)), ..stack.clone() }, &Silent)
+            .await
+            .unwrap();
         assert!(gone.is_clean(), "{host}: {gone:#?}");
 
         bench.run(["destroy", &text(&record["id"]), &text(&canary["id"])]).ok();
@@ -181,8 +216,16 @@ fn a_check_of_a_host_sees_what_died_and_what_is_lost() {
         on_host(host, &[rest, engine(host), &id, &text(&record["workdir"])]);
         bench.run(["hosts", "check", host]).ok();
         let seen = bench.get(&id);
-        assert_eq!((&seen["state"], &seen["reason"]), (&json!("lost"), &json!(null)), "{host}: {seen:#}");
-        assert_eq!(bench.event_kinds(&id).last().map(String::as_str), Some("sandbox.lost"), "{host}");
+        assert_eq!(
+            (&seen["state"], &seen["reason"]),
+            (&json!("lost"), &json!(null)),
+            "{host}: {seen:#}"
+        );
+        assert_eq!(
+            bench.event_kinds(&id).last().map(String::as_str),
+            Some("sandbox.lost"),
+            "{host}"
+        );
         assert_eq!(bench.get(&canary)["state"], "ready", "{host}: what is there is not lost");
         bench.run(["destroy", &id, &canary]).ok();
     }

@@ -11,7 +11,8 @@ fn two_sandboxes_of_one_repository_do_not_touch_each_other() {
     let before = bench.snapshot(PODMAN);
     let repo = bench.web_stack("still here");
     // Both have the fixed container name and port of the file; podman-compose's own `down` of one would end the other.
-    let start = || Started::spawn(bench.command(stack_args("profile.compose-e2e", PODMAN, &repo, &[])));
+    let start =
+        || Started::spawn(bench.command(stack_args("profile.compose-e2e", PODMAN, &repo, &[])));
     let both = [start(), start()].map(|started| started.finish().ok());
     let urls = both.clone().map(|record| text(&record["reachability"]["endpoints"][0]["url"]));
     assert_ne!(urls[0], urls[1]);

@@ -40,7 +40,10 @@ fn a_network_does_not_take_over_what_the_host_reaches() {
             let plan = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run"]));
             assert_eq!(plan.json()["preview"]["refusals"][0]["allow"], "host-network", "{plan:#?}");
             let ran = bench.run(stack_args("profile.compose-e2e", host, &repo, &[]));
-            assert!(ran.error_with_hint("invalid_input").to_string().contains(words), "{subnet}: {ran:#?}");
+            assert!(
+                ran.error_with_hint("invalid_input").to_string().contains(words),
+                "{subnet}: {ran:#?}"
+            );
         }
         assert_eq!((bench.stored().len(), route_to(host, "198.51.100.7")), (0, way));
         bench.assert_unchanged(host, &before);
@@ -59,7 +62,9 @@ fn one_subnet_is_one_sandboxs(host: &'static str, third: u32) {
         assert!(http_get(&format!("http://{of}.7:80")).contains("here"));
     }
     // The second names who has it; a part of the subnet, and a wider one, are no better.
-    for subnet in [format!("{of}.0/24"), format!("{of}.128/25"), format!("10.{}.0.0/16", 200 + third)] {
+    for subnet in
+        [format!("{of}.0/24"), format!("{of}.128/25"), format!("10.{}.0.0/16", 200 + third)]
+    {
         let repo = stack(&bench, "second", &subnet, &format!("{of}.200"));
         let second = bench.run(stack_args("profile.compose-e2e", host, &repo, &[]));
         let error = second.error_with_hint("invalid_input");

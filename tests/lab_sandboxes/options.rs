@@ -40,7 +40,11 @@ fn ways(outside: &Path) -> Vec<Way> {
         ),
         (
             "tmpfs",
-            with(service(&json!({"volumes": ["v:/x"]})), "volumes", json!({"v": {"driver_opts": memory}})),
+            with(
+                service(&json!({"volumes": ["v:/x"]})),
+                "volumes",
+                json!({"v": {"driver_opts": memory}}),
+            ),
             "volumes.v.driver_opts",
         ),
         (
@@ -48,19 +52,37 @@ fn ways(outside: &Path) -> Vec<Way> {
             service(&log("max-size".into(), format!("10m,path={at}/log"))),
             "services.a.logging.options.max-size",
         ),
-        ("log-key", service(&log(format!("path={at}/log"), String::new())), "services.a.logging.options.path="),
-        ("volume", with(service(&volume), "volumes", json!({"data": {}})), "services.a.volumes[0].target"),
+        (
+            "log-key",
+            service(&log(format!("path={at}/log"), String::new())),
+            "services.a.logging.options.path=",
+        ),
+        (
+            "volume",
+            with(service(&volume), "volumes", json!({"data": {}})),
+            "services.a.volumes[0].target",
+        ),
         (
             "secret",
-            with(service(&build), "secrets", json!({"s": {"file": format!("./f,src={at}/victim")}})),
+            with(
+                service(&build),
+                "secrets",
+                json!({"s": {"file": format!("./f,src={at}/victim")}}),
+            ),
             "secrets.s.file",
         ),
         (
             "note",
-            service(&json!({"annotations": {"org.opencontainers.image.title": "x,run.oci.keep_original_groups=1"}})),
+            service(
+                &json!({"annotations": {"org.opencontainers.image.title": "x,run.oci.keep_original_groups=1"}}),
+            ),
             "services.a.annotations.org.opencontainers.image.title",
         ),
-        ("label", service(&json!({"labels": {"${NO:-io.podman.compose.project}": "sbx-other"}})), "services.a.labels."),
+        (
+            "label",
+            service(&json!({"labels": {"${NO:-io.podman.compose.project}": "sbx-other"}})),
+            "services.a.labels.",
+        ),
         ("groups", service(&json!({"group_add": ["1000,keep-groups"]})), "services.a.group_add[0]"),
         (
             "twice",
@@ -76,7 +98,9 @@ fn ways(outside: &Path) -> Vec<Way> {
         ),
         (
             "cache",
-            service(&json!({"build": {"context": ".", "cache_from": [format!("TYPE=local,src={at}")]}})),
+            service(
+                &json!({"build": {"context": ".", "cache_from": [format!("TYPE=local,src={at}")]}}),
+            ),
             "services.a.build.cache_from",
         ),
         (
@@ -100,12 +124,18 @@ fn every_way_is_refused(hosts: &[&'static str]) {
             ("docker-compose.yml", file.to_string()),
             ("sub/f", "x".to_owned()),
             ("Dockerfile", "FROM localhost/sbx-lab:1\n".to_owned()),
-            ("${base64decode(\"Li4vb3V0c2lkZQ==\")}/Dockerfile", "FROM localhost/sbx-lab:1\n".to_owned()),
+            (
+                "${base64decode(\"Li4vb3V0c2lkZQ==\")}/Dockerfile",
+                "FROM localhost/sbx-lab:1\n".to_owned(),
+            ),
         ];
-        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let repo = bench.repository(name, &files);
         for host in hosts {
-            let error = bench.run(stack_args("profile.compose-e2e", host, &repo, &[])).error("invalid_input");
+            let error = bench
+                .run(stack_args("profile.compose-e2e", host, &repo, &[]))
+                .error("invalid_input");
             let refusals = error["details"]["refusals"].as_array().cloned().unwrap_or_default();
             let named = refusals.iter().find(|refusal| text(&refusal["path"]).starts_with(path));
             assert!(named.is_some(), "{name} on {host}: {error:#}");
@@ -115,7 +145,8 @@ fn every_way_is_refused(hosts: &[&'static str]) {
     for (host, before) in hosts.iter().zip(&before) {
         bench.assert_unchanged(host, before);
     }
-    let left: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "nothing was written beside the workspaces: {left:?}");
 }
 

@@ -13,7 +13,14 @@ struct Victim(Child);
 
 impl Victim {
     fn spawn(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        Self(
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     /// Process that stands in this folder.
@@ -23,7 +30,9 @@ impl Victim {
 
     /// Name that it has now.
     fn words(&self) -> String {
-        fs::read_to_string(format!("/proc/{}/cmdline", self.0.id())).unwrap_or_default().replace('\0', " ")
+        fs::read_to_string(format!("/proc/{}/cmdline", self.0.id()))
+            .unwrap_or_default()
+            .replace('\0', " ")
     }
 
     #[track_caller]
@@ -97,7 +106,8 @@ fn a_process_that_sees_other_mounts_is_not_ended() {
             Victim::spawn(&mut command)
         };
         // The same path, and another place; the same place, as a container sees it that has it mounted.
-        let mut path = apart("mount -t tmpfs none \"$1\" && mkdir -p \"$2\" && cd \"$2\" && exec sleep 601");
+        let mut path =
+            apart("mount -t tmpfs none \"$1\" && mkdir -p \"$2\" && cd \"$2\" && exec sleep 601");
         let mut place = apart("cd \"$2\" && exec sleep 602");
         for (victim, word) in [(&path, "sleep 601 "), (&place, "sleep 602 ")] {
             wait_until(word, || victim.words() == word);

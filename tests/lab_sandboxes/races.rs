@@ -110,13 +110,17 @@ fn fill(folder: &Path, files: usize) {
 /// its further means.
 fn give_to_the_container(like: &Path, folder: &Path) {
     let owner = fs::metadata(like).unwrap();
-    let given =
-        Command::new("chown").args(["-hR", &format!("{}:{}", owner.uid(), owner.gid())]).arg(folder).status().unwrap();
+    let given = Command::new("chown")
+        .args(["-hR", &format!("{}:{}", owner.uid(), owner.gid())])
+        .arg(folder)
+        .status()
+        .unwrap();
     assert!(given.success());
 }
 
 fn folders_become_links(host: &'static str) {
-    let bench = if host == DOCKER { Bench::new() } else { Bench::with(std::slice::from_ref(&host)) };
+    let bench =
+        if host == DOCKER { Bench::new() } else { Bench::with(std::slice::from_ref(&host)) };
     let canary = Canary::beside_the_sandboxes_of(&bench, host);
     let before = bench.snapshot(host);
     let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
@@ -166,7 +170,8 @@ fn folders_that_become_links_lead_nowhere_in_a_user_namespace() {
 /// A canary that looks like the sandbox: it even has its manifest.
 fn double(bench: &Bench, host: &str, id: &str) -> Canary {
     let mut canary = Canary::beside_the_sandboxes_of(bench, host);
-    fs::copy(bench.directory(host, id).join("manifest.json"), canary.folder.join("manifest.json")).unwrap();
+    fs::copy(bench.directory(host, id).join("manifest.json"), canary.folder.join("manifest.json"))
+        .unwrap();
     fs::create_dir(canary.folder.join("workspace")).unwrap();
     fs::write(canary.folder.join("workspace/precious"), "kept").unwrap();
     canary.tree = tree(&canary.folder);
@@ -179,7 +184,8 @@ struct Exchanger(std::process::Child);
 impl Exchanger {
     fn start(one: &Path, other: &Path) -> Self {
         let script = "import ctypes, os, sys\nexchange = ctypes.CDLL(None).renameat2\none, other = map(os.fsencode, sys.argv[1:])\nwhile True:\n    exchange(-100, one, -100, other, 2)\n";
-        let child = Command::new("python3").args(["-c", script]).args([one, other]).spawn().unwrap();
+        let child =
+            Command::new("python3").args(["-c", script]).args([one, other]).spawn().unwrap();
         Self(child)
     }
 }
@@ -236,8 +242,9 @@ fn a_directory_that_becomes_a_link_leads_nowhere_in_a_container() {
     let aside = directory.with_extension("aside");
     let destroy = bench.start(["destroy", &id, "--yes"]);
     // What the teardown leaves there just before it starts the container.
-    let marked =
-        |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().starts_with(".gone-");
+    let marked = |entry: std::io::Result<fs::DirEntry>| {
+        entry.unwrap().file_name().to_string_lossy().starts_with(".gone-")
+    };
     wait_until("it comes to the container", || fs::read_dir(&directory).unwrap().any(marked));
     fs::rename(&directory, &aside).unwrap();
     symlink(&canary.folder, &directory).unwrap();
@@ -284,7 +291,11 @@ struct Mounted(PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).stderr(std::process::Stdio::null()).status();
+        let _ = Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .stderr(std::process::Stdio::null())
+            .status();
     }
 }
 
@@ -338,8 +349,12 @@ fn a_mount_made_during_the_removal_is_not_entered() {
     let destroy = bench.start(["destroy", &id, "--yes"]);
     let mut whole = None;
     wait_until("one of the two is begun", || {
-        let begun: Vec<bool> = folders.iter().map(stand).zip(&before).map(|(now, before)| now != *before).collect();
-        whole = [(1, [true, false]), (0, [false, true])].iter().find(|case| begun == case.1).map(|case| case.0);
+        let begun: Vec<bool> =
+            folders.iter().map(stand).zip(&before).map(|(now, before)| now != *before).collect();
+        whole = [(1, [true, false]), (0, [false, true])]
+            .iter()
+            .find(|case| begun == case.1)
+            .map(|case| case.0);
         begun.contains(&true)
     });
     let mounted = whole.map(|whole| {

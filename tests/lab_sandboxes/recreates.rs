@@ -42,8 +42,10 @@ fn costs_nothing(host: &'static str, changes: &[(&str, &str, &str, &str)]) {
     let bench = Bench::with(&[V1, NEW]);
     let before = bench.snapshot(host);
     let profile = bench.profile("keeper", "compose: {ports: ephemeral, allow: [builds]}");
-    let repo =
-        bench.repository("keeper", &[("docker-compose.yml", KEEPER), ("Dockerfile", "FROM localhost/sbx-nowhere:1\n")]);
+    let repo = bench.repository(
+        "keeper",
+        &[("docker-compose.yml", KEEPER), ("Dockerfile", "FROM localhost/sbx-nowhere:1\n")],
+    );
     let made = bench.run(stack_args(&profile, host, &repo, &[])).ok();
     let id = text(&made["id"]);
     let (was, record) = (there(host, &id), told(&bench.get(&id)));
@@ -124,7 +126,8 @@ fn a_restored_one_costs_nothing(host: &'static str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
     let image = format!("localhost/sbx-once-{}:1", std::process::id());
-    let tag = |words: &str| on_host(host, &[&format!("$1 {words} >/dev/null"), engine(host), &image]);
+    let tag =
+        |words: &str| on_host(host, &[&format!("$1 {words} >/dev/null"), engine(host), &image]);
     tag("tag localhost/sbx-lab:1 $2");
     let repo = bench.stack("once", &KEEPER.replace("localhost/sbx-lab:1", &image));
     let made = bench.create_stack(host, &repo, &[]);
@@ -166,7 +169,8 @@ fn a_recreate_from_an_archive_whose_subnet_was_taken_costs_nothing() {
     let before = bench.snapshot(DOCKER);
     let of = format!("10.205.{}", std::process::id() % 250);
     let network = |words: &str| on_host(DOCKER, &[&format!("docker network {words}")]);
-    let compose = format!("{KEEPER}networks: {{default: {{ipam: {{config: [{{subnet: {of}.0/24}}]}}}}}}\n");
+    let compose =
+        format!("{KEEPER}networks: {{default: {{ipam: {{config: [{{subnet: {of}.0/24}}]}}}}}}\n");
     let repo = bench.stack("fixed", &compose);
     let made = bench.create_stack(DOCKER, &repo, &[]);
     let taken = bench.run(["snapshot", &text(&made["id"]), "--mode", "stop"]).ok();
@@ -185,7 +189,10 @@ fn a_recreate_from_an_archive_whose_subnet_was_taken_costs_nothing() {
     let (was, record) = (there(DOCKER, &id), told(&bench.get(&id)));
     assert!(was.contains("running") && was.contains("first"), "{was}");
     let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("invalid_input");
-    assert!(error.to_string().contains(&format!("the network {other} has {of}.128/25")), "{error:#}");
+    assert!(
+        error.to_string().contains(&format!("the network {other} has {of}.128/25")),
+        "{error:#}"
+    );
     assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
     assert_eq!((there(DOCKER, &id), told(&bench.get(&id))), (was.clone(), record));
     network(&format!("rm {other}"));

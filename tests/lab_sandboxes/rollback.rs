@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until};
+use crate::lab::{
+    Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until,
+};
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
@@ -75,11 +77,22 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     assert_eq!(late["failure"]["step"], step, "{late:#}");
     let evidence = text(&late["failure"]["output"]);
     assert!(evidence.contains(if host == DOCKER { "Started" } else { "web" }), "{evidence}");
-    assert!(started.elapsed() < Duration::from_secs(90), "ready_timeout is 15 s: {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(90),
+        "ready_timeout is 15 s: {:?}",
+        started.elapsed()
+    );
 }
 
 /// Creates a stack that cannot become ready; its record, after checking that nothing else is left.
-fn fail(bench: &Bench, profile: &str, host: &str, compose: &str, code: &str, before: &BTreeSet<String>) -> Value {
+fn fail(
+    bench: &Bench,
+    profile: &str,
+    host: &str,
+    compose: &str,
+    code: &str,
+    before: &BTreeSet<String>,
+) -> Value {
     let repo = bench.stack("failing", compose);
     let ran = bench.run(stack_args(profile, host, &repo, &[]));
     assert_eq!(ran.stdout, "", "no record on stdout: {ran:#?}");
@@ -96,13 +109,19 @@ fn fail(bench: &Bench, profile: &str, host: &str, compose: &str, code: &str, bef
 
 pub(crate) fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
     let record = bench.get(id);
-    for (key, value) in
-        [("state", json!("failed")), ("reason", json!(reason)), ("operation", Value::Null), ("leftovers", json!([]))]
-    {
+    for (key, value) in [
+        ("state", json!("failed")),
+        ("reason", json!(reason)),
+        ("operation", Value::Null),
+        ("leftovers", json!([])),
+    ] {
         assert_eq!(record[key], value, "{key}: {record:#}");
     }
     assert!(!text(&record["message"]).is_empty());
-    assert!(record["failure"]["step"].is_string() && record["failure"]["output"].is_string(), "{record:#}");
+    assert!(
+        record["failure"]["step"].is_string() && record["failure"]["output"].is_string(),
+        "{record:#}"
+    );
     assert!(!record["teardown"].as_array().unwrap().is_empty(), "{record:#}");
     assert_eq!(bench.event_kinds(id).last().map(String::as_str), Some("sandbox.failed"));
     record
@@ -123,14 +142,27 @@ fn a_kept_failure_stays_until_it_is_destroyed() {
     for host in [DOCKER, PODMAN] {
         let before = bench.snapshot(host);
         let repo = bench.stack("failing", ENDS_AT_ONCE);
-        let ran = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--keep-failed", "--ttl", "8h"]));
+        let ran = bench.run(stack_args(
+            "profile.compose-e2e",
+            host,
+            &repo,
+            &["--keep-failed", "--ttl", "8h"],
+        ));
         let error = ran.error_with_hint("operation_failed");
         let id = text(&error["details"]["sandbox_id"]);
         assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
         let record = bench.get(&id);
-        assert_eq!((&record["state"], &record["reason"]), (&json!("failed"), &json!("provision_failed")));
+        assert_eq!(
+            (&record["state"], &record["reason"]),
+            (&json!("failed"), &json!("provision_failed"))
+        );
         assert_eq!(containers(host, &id), 2, "the corpse is there");
-        assert!(bench.workspace_root(host).join(format!("sbx-{id}/workspace/docker-compose.yml")).is_file());
+        assert!(
+            bench
+                .workspace_root(host)
+                .join(format!("sbx-{id}/workspace/docker-compose.yml"))
+                .is_file()
+        );
         let deadline = text(&record["expires_at"]).parse::<jiff::Timestamp>().unwrap();
         let left = deadline.as_second() - jiff::Timestamp::now().as_second();
         assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
@@ -212,8 +244,14 @@ fn destroy_cancels_a_create_of_another_process() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn what_a_killed_process_left_is_destroyed_on_docker() {
-    let points =
-        ["compose.prepared", "compose.transferred", "compose.up", "create.provisioned", "create.dated", "create.ready"];
+    let points = [
+        "compose.prepared",
+        "compose.transferred",
+        "compose.up",
+        "create.provisioned",
+        "create.dated",
+        "create.ready",
+    ];
     what_a_killed_process_left_is_destroyed(DOCKER, &points);
 }
 
@@ -231,7 +269,8 @@ fn what_a_killed_process_left_is_destroyed(host: &str, points: &[&str]) {
         let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
         let killed = bench.run_failing(&format!("{point}=return"), &args);
         assert_eq!(killed.status, None, "{point}: killed by a signal: {killed:#?}");
-        let left = bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
+        let left =
+            bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
         let id = text(&left["id"]);
         let state = if *point == "create.ready" { "ready" } else { "provisioning" };
         assert_eq!(left["state"], state, "{point}");
@@ -242,10 +281,18 @@ fn what_a_killed_process_left_is_destroyed(host: &str, points: &[&str]) {
         } else {
             let error = bench.run(&args).error_with_hint("operation_failed");
             let details = &error["details"];
-            assert_eq!((&details["sandbox_id"], &details["state"]), (&left["id"], &left["state"]), "{point}");
+            assert_eq!(
+                (&details["sandbox_id"], &details["state"]),
+                (&left["id"], &left["state"]),
+                "{point}"
+            );
             assert!(text(&error["hint"]).contains("recover"), "{error:#}");
         }
-        assert_eq!(bench.stored().iter().filter(|record| record["state"] != "destroyed").count(), 1, "{point}");
+        assert_eq!(
+            bench.stored().iter().filter(|record| record["state"] != "destroyed").count(),
+            1,
+            "{point}"
+        );
         destroy(&bench, &id);
         bench.assert_unchanged(host, &before);
         let kinds = bench.event_kinds(&id);
@@ -266,21 +313,36 @@ fn a_kill_at_any_point_loses_no_record_and_no_event() {
         assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
     };
     let remove = |point: &str, id: &str| {
-        assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]), "{point}");
+        assert_eq!(
+            bench.run_base(["destroy", id]).ok(),
+            json!([{"id": id, "ok": true}]),
+            "{point}"
+        );
         assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed", "{point}");
         assert!(rooms(&sandboxes).is_empty(), "{point}");
         let kinds = bench.event_kinds(id);
-        assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{point}: {kinds:?}");
-        assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{point}: {kinds:?}");
+        assert_eq!(
+            kinds.first().map(String::as_str),
+            Some("sandbox.requested"),
+            "{point}: {kinds:?}"
+        );
+        assert_eq!(
+            kinds.last().map(String::as_str),
+            Some("sandbox.destroyed"),
+            "{point}: {kinds:?}"
+        );
         let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
         assert_eq!(destroyed, 1, "{point}: {kinds:?}");
     };
-    for (n, point) in ["create.requested", "create.provisioning", "create.started"].into_iter().enumerate() {
+    for (n, point) in
+        ["create.requested", "create.provisioning", "create.started"].into_iter().enumerate()
+    {
         let id = format!("made-{n}");
         killed(point, &["create", "--id", &id]);
         remove(point, &id);
     }
-    let points = ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"];
+    let points =
+        ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"];
     for (n, point) in points.into_iter().enumerate() {
         let id = format!("gone-{n}");
         bench.run_base(["create", "--id", &id]).ok();
@@ -294,7 +356,8 @@ fn a_kill_at_any_point_loses_no_record_and_no_event() {
         remove(point, &id);
     }
     // A rollback that is killed is taken up by the destroy, too.
-    let repo = bench.stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
+    let repo = bench
+        .stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
     for (n, point) in ["rollback.begin", "rollback.torn_down"].into_iter().enumerate() {
         let id = format!("back-{n}");
         let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]);
@@ -304,6 +367,10 @@ fn a_kill_at_any_point_loses_no_record_and_no_event() {
         assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
         assert!(rooms(&bench.workspace_root(DOCKER)).is_empty(), "{point}");
         let kinds = bench.event_kinds(&id);
-        assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{point}: {kinds:?}");
+        assert_eq!(
+            kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(),
+            1,
+            "{point}: {kinds:?}"
+        );
     }
 }

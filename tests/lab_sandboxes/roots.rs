@@ -28,7 +28,8 @@ impl Disk {
     }
 
     fn mount(&self) {
-        let mounted = Command::new("mount").arg("--bind").args([&self.folder, &self.at]).status().unwrap();
+        let mounted =
+            Command::new("mount").arg("--bind").args([&self.folder, &self.at]).status().unwrap();
         assert!(mounted.success());
     }
 
@@ -57,19 +58,29 @@ fn writes_nothing_off(bench: &Bench, host: &str, words: &str) {
         let ran = bench.run(args);
         let document = ran.stdout.contains("host_changed") || ran.stderr.contains("host_changed");
         assert!(document && ran.status != Some(0), "{words}: {args:?}: {ran:#?}");
-        assert!(ran.stdout.contains("mount") || ran.stderr.contains("mount"), "{words}: {args:?}: {ran:#?}");
+        assert!(
+            ran.stdout.contains("mount") || ran.stderr.contains("mount"),
+            "{words}: {args:?}: {ran:#?}"
+        );
     }
     // Nothing was made of it.
     assert_eq!(bench.run(["destroy", "again"]).ok()[0]["ok"], true, "{words}");
     let refused = bench.run(["destroy", "two"]);
     assert_eq!(refused.json()[0]["error"]["code"], "host_changed", "{words}: {refused:#?}");
     let error = bench.run(["exec", "one", "--", "true"]);
-    assert!(error.status == Some(125) && error.stderr.contains("host_changed"), "{words}: {error:#?}");
+    assert!(
+        error.status == Some(125) && error.stderr.contains("host_changed"),
+        "{words}: {error:#?}"
+    );
     bench.run(["recover"]);
     assert_eq!(bench.get("one")["state"], "ready", "{words}");
     assert_ne!(bench.get("two")["state"], "destroyed", "{words}");
     let snapshot = bench.run(["snapshots", "get", "taken"]).ok();
-    assert_eq!((&snapshot["state"], &snapshot["damage"]), (&json!("ready"), &json!([])), "{words}: {snapshot:#}");
+    assert_eq!(
+        (&snapshot["state"], &snapshot["damage"]),
+        (&json!("ready"), &json!([])),
+        "{words}: {snapshot:#}"
+    );
 }
 
 #[test]
@@ -91,12 +102,22 @@ fn a_disk_that_is_not_mounted_proves_nothing() {
     fs::create_dir(disk.root()).unwrap();
     writes_nothing_off(&bench, "diskful", "an empty folder");
     for (words, put) in [
-        ("another mark", Box::new(|mark: &Path| fs::write(mark, "0".repeat(32)).unwrap()) as Box<dyn Fn(&Path)>),
+        (
+            "another mark",
+            Box::new(|mark: &Path| fs::write(mark, "0".repeat(32)).unwrap()) as Box<dyn Fn(&Path)>,
+        ),
         ("a large file", Box::new(|mark: &Path| fs::write(mark, vec![b'0'; 1 << 20]).unwrap())),
-        ("a pipe", Box::new(|mark: &Path| assert!(Command::new("mkfifo").arg(mark).status().unwrap().success()))),
+        (
+            "a pipe",
+            Box::new(|mark: &Path| {
+                assert!(Command::new("mkfifo").arg(mark).status().unwrap().success())
+            }),
+        ),
         (
             "a link",
-            Box::new(|mark: &Path| std::os::unix::fs::symlink("../../disk/root/.sandboxer-root", mark).unwrap()),
+            Box::new(|mark: &Path| {
+                std::os::unix::fs::symlink("../../disk/root/.sandboxer-root", mark).unwrap()
+            }),
         ),
     ] {
         let mark = disk.root().join(".sandboxer-root");
@@ -122,8 +143,9 @@ fn records_that_are_older_than_marks_prove_nothing_by_what_is_absent() {
     let bench = Bench::new();
     let disk = Disk::new(&bench);
     bench.add_host("diskful", &Way::to(DOCKER, port_of(DOCKER)), &disk.root());
-    let ids: Vec<String> =
-        ["one", "two"].map(|name| text(&bench.run(["create", "--host", "diskful", "--name", name]).ok()["id"])).into();
+    let ids: Vec<String> = ["one", "two"]
+        .map(|name| text(&bench.run(["create", "--host", "diskful", "--name", name]).ok()["id"]))
+        .into();
     let mark = disk.root().join(".sandboxer-root");
     let forget = || {
         fs::remove_file(&mark).unwrap();
@@ -167,7 +189,8 @@ fn nobody_works_in_or_takes_from_a_host_that_is_another_one() {
         let (machine, known) = (text(&identity["machine_id"]), text(&identity["engine_id"]));
         let refused = |args: &[&str]| {
             let ran = bench.run(args);
-            let line: Value = serde_json::from_str(ran.stderr.lines().last().unwrap_or_default()).unwrap();
+            let line: Value =
+                serde_json::from_str(ran.stderr.lines().last().unwrap_or_default()).unwrap();
             assert_eq!(line["error"]["code"], "host_changed", "{host}: {args:?}: {ran:#?}");
         };
         let inside = ["exec", "one", "--service", "web", "--", "touch", "/tmp/seen"];
@@ -189,9 +212,14 @@ fn nobody_works_in_or_takes_from_a_host_that_is_another_one() {
         refused(&["logs", "one"]);
         swap(&bench, "sandboxes.json", another, &known);
 
-        assert!(!Path::new(&text(&record["workdir"])).join("workspace/seen").exists(), "{host}: nothing was run");
+        assert!(
+            !Path::new(&text(&record["workdir"])).join("workspace/seen").exists(),
+            "{host}: nothing was run"
+        );
         assert_eq!(
-            bench.run(["exec", "one", "--service", "web", "--", "test", "!", "-e", "/tmp/seen"]).status,
+            bench
+                .run(["exec", "one", "--service", "web", "--", "test", "!", "-e", "/tmp/seen"])
+                .status,
             Some(0)
         );
         assert_eq!(bench.run(["exec", "one", "--", "true"]).status, Some(0), "{host}");

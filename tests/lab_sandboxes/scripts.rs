@@ -26,7 +26,8 @@ pub(crate) fn shell(engine: &str, state: &str, definitions: &str, lines: &str) -
         "PATH=$PWD:$PATH src=$1; echo {state} >aa; echo {state} >bb\nsbx_letting_go=$(cat $src/extensions/workspace/archive/scripts/let_go.sh); eval \"$sbx_letting_go\"\n{definitions}\n{lines}\n"
     );
     let mut sh = Command::new("sh");
-    let ran = sh.args(["-c", &script, "sh"]).arg(source()).current_dir(folder.path()).output().unwrap();
+    let ran =
+        sh.args(["-c", &script, "sh"]).arg(source()).current_dir(folder.path()).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     String::from_utf8(ran.stdout).unwrap()
 }

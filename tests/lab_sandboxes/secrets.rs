@@ -24,13 +24,24 @@ fn stack(bench: &Bench, image: &str, then: &str) -> std::path::PathBuf {
 "#
     );
     let env = "API_TOKEN=tok-5e1f9a\nPIN=q7!\nPLAIN=some words in it'x\nDSN=\"pg://me:pw-9x@db/$x\"\nPEM_KEY=\"-----BEGIN X-----\nMIIabcdefLINE2\nabc=\n-----END X-----\"\n";
-    let files =
-        [("docker-compose.yml", compose.as_str()), ("secret.env", env), (".env", "DB_PASSWORD=dotenv-hunter2\n")];
+    let files = [
+        ("docker-compose.yml", compose.as_str()),
+        ("secret.env", env),
+        (".env", "DB_PASSWORD=dotenv-hunter2\n"),
+    ];
     bench.repository("secrets", &files)
 }
 
-const SECRETS: [&str; 8] =
-    ["tok-5e1f9a", "q7!", "some words in it", "pw-9x", "MIIabcdefLINE2", "abc=", "dotenv-hunter2", "profile-s3cret"];
+const SECRETS: [&str; 8] = [
+    "tok-5e1f9a",
+    "q7!",
+    "some words in it",
+    "pw-9x",
+    "MIIabcdefLINE2",
+    "abc=",
+    "dotenv-hunter2",
+    "profile-s3cret",
+];
 
 /// The files below a folder, apart from `repos` and `profiles`, which the test wrote itself, and the pinned recipes, which are
 /// profiles.
@@ -39,7 +50,8 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
         let kind = entry.file_type().unwrap();
-        if kind.is_dir() && !["repos", "profiles", "recipes"].iter().any(|own| path.ends_with(own)) {
+        if kind.is_dir() && !["repos", "profiles", "recipes"].iter().any(|own| path.ends_with(own))
+        {
             found.extend(files(&path));
         } else if kind.is_file() {
             found.push(path);
@@ -50,9 +62,13 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 
 #[track_caller]
 fn assert_kept(bench: &Bench, host: &str, ran: &Ran) {
-    let mut told = vec![("stdout".to_owned(), ran.stdout.clone()), ("stderr".to_owned(), ran.stderr.clone())];
+    let mut told =
+        vec![("stdout".to_owned(), ran.stdout.clone()), ("stderr".to_owned(), ran.stderr.clone())];
     for path in files(&bench.path("")) {
-        told.push((path.display().to_string(), String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()));
+        told.push((
+            path.display().to_string(),
+            String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned(),
+        ));
     }
     assert!(told.iter().any(|(name, _)| name.ends_with("sandboxes.json")), "{told:#?}");
     for secret in SECRETS {
@@ -72,10 +88,14 @@ fn a_stack_that_starts_tells_none_of_its_values() {
         let bench = Bench::with(&["coulombcore-new"]);
         let repo = stack(&bench, "localhost/sbx-lab:1", "while :; do sleep 1 & wait $$!; done");
         let ran = bench.run_telling(stack_args(&profile(&bench), host, &repo, &[]));
-        let record: serde_json::Value = serde_json::from_str(ran.stdout.lines().last().unwrap_or_default()).unwrap();
+        let record: serde_json::Value =
+            serde_json::from_str(ran.stdout.lines().last().unwrap_or_default()).unwrap();
         assert_eq!(record["state"], json!("ready"), "{ran:#?}");
         if host == PODMAN {
-            assert!(ran.stderr.contains("DEBUG=***"), "it prints them all, and is still told: {ran:#?}");
+            assert!(
+                ran.stderr.contains("DEBUG=***"),
+                "it prints them all, and is still told: {ran:#?}"
+            );
         }
         assert_kept(&bench, host, &ran);
         let id = text(&record["id"]);
@@ -98,7 +118,10 @@ fn a_stack_that_fails_is_explained_without_its_values() {
             let failure = &record["failure"];
             assert_eq!(failure["step"], json!(step), "{host}: {record:#}");
             if step == "ready" {
-                assert!(text(&failure["output"]).contains("with ***"), "{host}: its last words are there: {record:#}");
+                assert!(
+                    text(&failure["output"]).contains("with ***"),
+                    "{host}: its last words are there: {record:#}"
+                );
             }
             assert_kept(&bench, host, &ran);
         }
@@ -110,8 +133,10 @@ fn a_stack_that_fails_is_explained_without_its_values() {
 fn a_refusal_does_not_quote_a_secret() {
     let bench = Bench::new();
     let compose = "services:\n  web:\n    image: localhost/sbx-lab:1\n    pid: ${DB_PASSWORD}\n    network_mode: ${DB_PASSWORD}\n    volumes: [\"/${DB_PASSWORD}:/x\"]\n";
-    let repo =
-        bench.repository("refused", &[("docker-compose.yml", compose), (".env", "DB_PASSWORD=dotenv-hunter2\n")]);
+    let repo = bench.repository(
+        "refused",
+        &[("docker-compose.yml", compose), (".env", "DB_PASSWORD=dotenv-hunter2\n")],
+    );
     for more in [&[][..], &["--dry-run"]] {
         let ran = bench.run_telling(stack_args("profile.compose-e2e", DOCKER, &repo, more));
         assert_ne!(ran.status, Some(0), "{ran:#?}");
@@ -127,7 +152,11 @@ fn a_wake_that_fails_is_explained_without_its_values() {
     for host in [PODMAN, DOCKER] {
         let bench = Bench::new();
         let compose = "services:\n  web:\n    image: localhost/sbx-lab:1\n    pull_policy: never\n    stop_signal: SIGKILL\n    command: [\"/tools/${API_TOKEN}\"]\n    volumes: [\"./tools:/tools\"]\n";
-        let files = [("docker-compose.yml", compose), (".env", "API_TOKEN=tok-5e1f9a\n"), ("tools/readme", "")];
+        let files = [
+            ("docker-compose.yml", compose),
+            (".env", "API_TOKEN=tok-5e1f9a\n"),
+            ("tools/readme", ""),
+        ];
         let repo = bench.repository("wakes", &files);
         let tool = repo.join("tools/tok-5e1f9a");
         fs::write(&tool, "#!/bin/sh\nwhile :; do sleep 1; done\n").unwrap();

@@ -30,13 +30,18 @@ fn a_service_that_dies_soon_after_its_start_fails_the_create(host: &str) {
     let record = &bench.stored()[0];
     assert_eq!(record["state"], "failed");
     let failure = &record["failure"];
-    assert_eq!((&failure["step"], &failure["exit_status"]), (&"ready".into(), &3.into()), "{failure:#}");
+    assert_eq!(
+        (&failure["step"], &failure["exit_status"]),
+        (&"ready".into(), &3.into()),
+        "{failure:#}"
+    );
     assert!(text(&failure["output"]).contains("bad config"), "{failure:#}");
     bench.assert_unchanged(host, &before);
 
     // Started again and again: it is never ready, and its words are told, not those of `up`.
     let again = bench.case("dies-after-200ms").join("docker-compose.yml");
-    let compose = std::fs::read_to_string(again).unwrap().replace("db: {", "db: {restart: always, ");
+    let compose =
+        std::fs::read_to_string(again).unwrap().replace("db: {", "db: {restart: always, ");
     let profile = bench.profile("hasty", "settle: 2s\nready_timeout: 5s");
     let ran = bench.run(stack_args(&profile, host, &bench.stack("again", &compose), &[]));
     let error = ran.error_with_hint("timeout");
@@ -60,19 +65,22 @@ fn a_health_check_that_passed_and_a_one_shot_that_ended_well_are_not_waited_for_
 "#;
     let bench = Bench::new();
     let profile = bench.profile("long", LONG);
-    let record = bench.run(stack_args(&profile, DOCKER, &bench.stack("healthy", compose), &[])).ok();
+    let record =
+        bench.run(stack_args(&profile, DOCKER, &bench.stack("healthy", compose), &[])).ok();
     assert_eq!(record["state"], "ready");
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn a_service_that_dies_soon_after_it_was_woken_fails_the_wake_and_the_next_one_starts_it_on_docker() {
+fn a_service_that_dies_soon_after_it_was_woken_fails_the_wake_and_the_next_one_starts_it_on_docker()
+{
     a_service_that_dies_soon_after_it_was_woken(DOCKER);
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn a_service_that_dies_soon_after_it_was_woken_fails_the_wake_and_the_next_one_starts_it_on_podman() {
+fn a_service_that_dies_soon_after_it_was_woken_fails_the_wake_and_the_next_one_starts_it_on_podman()
+{
     a_service_that_dies_soon_after_it_was_woken(PODMAN);
 }
 
@@ -87,7 +95,9 @@ fn a_service_that_dies_soon_after_it_was_woken(host: &str) {
 "#;
     let bench = Bench::new();
     let profile = bench.profile("usual", "settle: 2s");
-    let id = text(&bench.run(stack_args(&profile, host, &bench.stack("broken", compose), &[])).ok()["id"]);
+    let id = text(
+        &bench.run(stack_args(&profile, host, &bench.stack("broken", compose), &[])).ok()["id"],
+    );
     bench.run(["sleep", &id]).ok();
     bench.run(["exec", &id, "--", "touch", "broken"]).ok();
     let error = bench.run(["wake", &id]).error("operation_failed");
@@ -126,7 +136,11 @@ fn a_service_that_died_later_is_told_by_wait(host: &str) {
     let error = bench.run(["wait", &id, "--timeout", "1m"]).error_with_hint("operation_failed");
     assert!(text(&error["message"]).contains("db exited 3"), "{error:#}");
     let record = bench.get(&id);
-    assert_eq!((&record["state"], state_of(&record, "db").as_str()), (&"ready".into(), "exited"), "{record:#}");
+    assert_eq!(
+        (&record["state"], state_of(&record, "db").as_str()),
+        (&"ready".into(), "exited"),
+        "{record:#}"
+    );
 }
 
 fn state_of(record: &Value, service: &str) -> String {

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, free_port, http_get, on_host, stack_args, text, wait_until};
+use crate::lab::{
+    Bench, DOCKER, PODMAN, engine, free_port, http_get, on_host, stack_args, text, wait_until,
+};
 
 /// A create with a log; the record, and how many round trips the provision cost, transfer and `up` among them.
 fn create_counted(bench: &Bench, profile: &str, host: &str, repo: &Path) -> (Value, u64) {
@@ -17,7 +19,10 @@ fn create_counted(bench: &Bench, profile: &str, host: &str, repo: &Path) -> (Val
     command.env("SANDBOXER_LOG", "sandboxer=debug").arg("--log-file").arg(&log);
     let made = crate::lab::Started::spawn(command).finish().ok();
     let log = fs::read_to_string(log).unwrap();
-    let line = log.lines().find(|line| line.contains("provisioned")).unwrap_or_else(|| panic!("no such line: {log}"));
+    let line = log
+        .lines()
+        .find(|line| line.contains("provisioned"))
+        .unwrap_or_else(|| panic!("no such line: {log}"));
     let (_, count) = line.split_once("round_trips=").unwrap_or_else(|| panic!("{line}"));
     let digits: String = count.chars().take_while(char::is_ascii_digit).collect();
     (made, digits.parse().unwrap())
@@ -40,23 +45,36 @@ fn ports_follow_the_profile_and_provision_is_cheap(host: &str) {
     let before = bench.snapshot(host);
     let port = free_port();
     let repo = bench.web_stack("by port");
-    let compose = fs::read_to_string(repo.join("docker-compose.yml")).unwrap().replace("18080", &port.to_string());
+    let compose = fs::read_to_string(repo.join("docker-compose.yml"))
+        .unwrap()
+        .replace("18080", &port.to_string());
     fs::write(repo.join("docker-compose.yml"), compose).unwrap();
     let keep = bench.profile("keep", "compose: {ports: keep, allow: []}");
     let public = bench.profile("public", "compose: {ports: public, allow: []}");
 
     let (kept, _) = create_counted(&bench, &keep, host, &repo);
     let endpoint = &kept["reachability"]["endpoints"][0];
-    assert_eq!((&endpoint["container_port"], &endpoint["host_port"]), (&json!(80), &json!(port)), "{endpoint}");
+    assert_eq!(
+        (&endpoint["container_port"], &endpoint["host_port"]),
+        (&json!(80), &json!(port)),
+        "{endpoint}"
+    );
     assert!(http_get(&format!("http://127.0.0.1:{port}")).contains("by port"));
 
     let (open, trips) = create_counted(&bench, &public, host, &repo);
     let chosen = open["reachability"]["endpoints"][0]["host_port"].as_u64().unwrap();
     assert_ne!(chosen, u64::from(port));
-    assert!(text(&open["reachability"]["endpoints"][0]["url"]).ends_with(&format!(":{chosen}")), "{open:#}");
+    assert!(
+        text(&open["reachability"]["endpoints"][0]["url"]).ends_with(&format!(":{chosen}")),
+        "{open:#}"
+    );
     let bound = on_host(
         host,
-        &["$1 port $($1 ps -q --filter label=com.docker.compose.project=sbx-$2)", engine(host), &text(&open["id"])],
+        &[
+            "$1 port $($1 ps -q --filter label=com.docker.compose.project=sbx-$2)",
+            engine(host),
+            &text(&open["id"]),
+        ],
     );
     assert!(bound.contains("0.0.0.0:"), "on all interfaces: {bound}");
     assert!(TcpStream::connect(("127.0.0.1", u16::try_from(chosen).unwrap())).is_ok());
@@ -110,7 +128,10 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
         "rich",
         &[
             ("docker-compose.yml", RICH),
-            ("image/Dockerfile", &format!("FROM localhost/sbx-lab:1\nLABEL {mark}\nCOPY greeting /greeting\n")),
+            (
+                "image/Dockerfile",
+                &format!("FROM localhost/sbx-lab:1\nLABEL {mark}\nCOPY greeting /greeting\n"),
+            ),
             ("image/greeting", "built here"),
             (".sandboxerignore", "*.log\n/private/\n"),
             ("noise.log", "x"),
@@ -147,7 +168,8 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
     // compose file, Dockerfile, greeting, two ignore files, kept, there, and the link.
     assert_eq!(plan["preview"]["files"], 8, "{plan:#}");
     let locked = workspace.join("out/deep");
-    let is_locked = || fs::metadata(&locked).is_ok_and(|locked| locked.permissions().mode() % 0o1000 == 0);
+    let is_locked =
+        || fs::metadata(&locked).is_ok_and(|locked| locked.permissions().mode() % 0o1000 == 0);
     wait_until("a container locked it", is_locked);
     let named = |kind: &str| {
         let script = r#"$1 $2 ls --filter "label=sandboxer.id=$3" --format '{{.Name}}'"#;
@@ -183,6 +205,9 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
     );
     bench.assert_unchanged(host, &before);
     // Others build on the same engine: theirs do not bear the mark.
-    let nameless = on_host(host, &["$1 images -q --filter dangling=true --filter label=$2", engine(host), &mark]);
+    let nameless = on_host(
+        host,
+        &["$1 images -q --filter dangling=true --filter label=$2", engine(host), &mark],
+    );
     assert_eq!(nameless, "", "no nameless image is left");
 }

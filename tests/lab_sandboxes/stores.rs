@@ -19,31 +19,47 @@ fn a_store_that_is_not_ours_to_read_stays_untouched() {
     let file = bench.data().join("sandboxes.json");
     let good = fs::read(&file).unwrap();
     let half = &good[..good.len() / 2];
-    let newer = String::from_utf8(good.clone()).unwrap().replacen("\"schema\":1", "\"schema\":2", 1).replacen(
-        "\"schema\": 1",
-        "\"schema\": 2",
-        1,
-    );
+    let newer = String::from_utf8(good.clone())
+        .unwrap()
+        .replacen("\"schema\":1", "\"schema\":2", 1)
+        .replacen("\"schema\": 1", "\"schema\": 2", 1);
     let cases: [(&str, &[u8], &str); 9] = [
         ("empty", b"", "store_corrupt"),
         ("half-written", half, "store_corrupt"),
         ("not JSON", b"sandboxes: []\n", "store_corrupt"),
         ("zeros", &[0; 4096], "store_corrupt"),
-        ("not UTF-8", b"{\"schema\": 1, \"revision\": 1, \"records\": [\"\xff\"]}", "store_corrupt"),
+        (
+            "not UTF-8",
+            b"{\"schema\": 1, \"revision\": 1, \"records\": [\"\xff\"]}",
+            "store_corrupt",
+        ),
         ("newer", newer.as_bytes(), "store_foreign"),
         ("another program's", br#"{"name": "left-pad", "version": "1.0.0"}"#, "store_foreign"),
         ("a list", br#"[{"sandbox_id": "1"}]"#, "store_foreign"),
-        ("the Python tool's", br#"{"sandboxes": {"ab12": {"sandbox_id": "ab12", "state": "ready"}}}"#, "store_foreign"),
+        (
+            "the Python tool's",
+            br#"{"sandboxes": {"ab12": {"sandbox_id": "ab12", "state": "ready"}}}"#,
+            "store_foreign",
+        ),
     ];
     for (what, bytes, code) in cases {
         fs::write(&file, bytes).unwrap();
         let others = tree(&bench.home().join("sandboxes"));
-        for args in [&["list"][..], &["get", "there"], &["create"], &["create", "--name", "x"], &["destroy", "there"]] {
+        for args in [
+            &["list"][..],
+            &["get", "there"],
+            &["create"],
+            &["create", "--name", "x"],
+            &["destroy", "there"],
+        ] {
             let ran = bench.run_base(args.iter().copied());
             let error = ran.error_with_hint(code);
             assert!(text(&error["message"]).contains("sandboxes.json"), "{what}: {error:#}");
             if code == "store_corrupt" {
-                assert!(text(&error["hint"]).contains("sandboxes.json.bak"), "{what}: names the backup: {error:#}");
+                assert!(
+                    text(&error["hint"]).contains("sandboxes.json.bak"),
+                    "{what}: names the backup: {error:#}"
+                );
             }
         }
         assert_eq!(fs::read(&file).unwrap(), bytes, "{what}: untouched");
@@ -64,14 +80,21 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     bench.run_base(["create", "--id", "there"]).ok();
     let sandboxes = bench.home().join("sandboxes");
 
-    let hows = [("full", "No space left", "internal"), ("read-only", "Read-only file system", "invalid_config")];
+    let hows = [
+        ("full", "No space left", "internal"),
+        ("read-only", "Read-only file system", "invalid_config"),
+    ];
     for (how, cause, code) in hows {
         let filler = (how == "full").then(|| disk.fill());
         if filler.is_none() {
             disk.remount("ro");
         }
         let before = (fs::read(bench.data().join("sandboxes.json")).unwrap(), tree(&sandboxes));
-        assert_eq!(bench.run_base(["list"]).ok().as_array().unwrap().len(), 1, "{how}: looking works");
+        assert_eq!(
+            bench.run_base(["list"]).ok().as_array().unwrap().len(),
+            1,
+            "{how}: looking works"
+        );
         let all = [&["create"][..], &["recreate", "there", "--yes"], &["destroy", "there"]];
         // On a full disk a removal works: see below.
         for args in all.iter().filter(|args| how != "full" || args[0] != "destroy") {
@@ -90,13 +113,18 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     assert_eq!(bench.get("there")["state"], "ready");
 
     // Full in the middle of a create: what was made is removed, and that is written down.
-    let (create, gate) = held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "middle"]));
+    let (create, gate) =
+        held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "middle"]));
     let filler = disk.fill();
     gate.open();
     let error = create.finish().error_with_hint("internal");
     assert!(text(&error["message"]).contains("middle"), "{error:#}");
     let record = bench.get("middle");
-    assert_eq!((&record["state"], &record["leftovers"]), (&json!("failed"), &json!([])), "{record:#}");
+    assert_eq!(
+        (&record["state"], &record["leftovers"]),
+        (&json!("failed"), &json!([])),
+        "{record:#}"
+    );
     assert_eq!(rooms(&sandboxes), ["sbx-there"]);
     assert_eq!(
         bench
@@ -119,14 +147,18 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     fs::remove_file(filler).unwrap();
 
     // Where nothing is reserved any more, the error says what is left and who brings the record in order.
-    let (create, gate) = held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "last"]));
+    let (create, gate) =
+        held_and(&bench, "compose.prepared", "", bench.base_command(["create", "--id", "last"]));
     fs::remove_file(bench.data().join("reserve")).unwrap();
     let filler = disk.fill();
     gate.open();
     let error = create.finish().error_with_hint("internal");
     assert!(text(&error["message"]).contains("last"), "{error:#}");
     let hint = text(&error["hint"]);
-    assert!(hint.contains("sandboxer recover") && hint.contains("nothing of it is left"), "{error:#}");
+    assert!(
+        hint.contains("sandboxer recover") && hint.contains("nothing of it is left"),
+        "{error:#}"
+    );
     assert!(rooms(&sandboxes).is_empty(), "it was taken away all the same");
     fs::remove_file(filler).unwrap();
     assert_eq!(bench.run_base(["recover"]).ok()[0]["ok"], true);
@@ -160,13 +192,15 @@ fn eight_processes_share_one_data_directory() {
     let over = AtomicBool::new(false);
     let looks = std::thread::scope(|scope| {
         let (bench, over) = (&bench, &over);
-        let looking = scope.spawn(move || watch_the_file(&bench.data().join("sandboxes.json"), over));
+        let looking =
+            scope.spawn(move || watch_the_file(&bench.data().join("sandboxes.json"), over));
         let workers: Vec<_> = (0..8)
             .map(|n| {
                 scope.spawn(move || {
                     for round in 0..EACH {
                         let id = format!("p{n}-{round}");
-                        let made = bench.run_base(["create", "--id", &id, "--label", "of=many"]).ok();
+                        let made =
+                            bench.run_base(["create", "--id", &id, "--label", "of=many"]).ok();
                         assert_eq!(made["state"], "ready");
                         bench.run_base(["destroy", &id]).ok();
                     }
@@ -182,7 +216,8 @@ fn eight_processes_share_one_data_directory() {
     assert!(looks > 50, "{looks} looks");
     // No lost update: every record is there, over, with all of its events.
     let records = bench.run(["list", "--all"]).ok();
-    let records: Vec<&Value> = records.as_array().unwrap().iter().filter(|record| record["id"] != "first").collect();
+    let records: Vec<&Value> =
+        records.as_array().unwrap().iter().filter(|record| record["id"] != "first").collect();
     assert_eq!(records.len(), 8 * EACH);
     let events = bench.run(["events"]).ok();
     let events = events.as_array().unwrap();
@@ -190,11 +225,15 @@ fn eight_processes_share_one_data_directory() {
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "numbered without gaps");
     for record in records {
         assert_eq!(record["state"], "destroyed");
-        let kinds: Vec<String> =
-            events.iter().filter(|e| e["sandbox_id"] == record["id"]).map(|e| text(&e["kind"])).collect();
+        let kinds: Vec<String> = events
+            .iter()
+            .filter(|e| e["sandbox_id"] == record["id"])
+            .map(|e| text(&e["kind"]))
+            .collect();
         assert_eq!(
             kinds,
-            ["requested", "provisioning", "ready", "destroying", "destroyed"].map(|kind| format!("sandbox.{kind}"))
+            ["requested", "provisioning", "ready", "destroying", "destroyed"]
+                .map(|kind| format!("sandbox.{kind}"))
         );
     }
     // The follower saw each of them, in order, while it happened.

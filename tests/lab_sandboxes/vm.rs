@@ -39,11 +39,21 @@ impl Drop for Root {
 impl Vm {
     fn new() -> Self {
         let missing = lab().join("missing").join(VM);
-        assert!(!missing.exists(), "the lab has no {VM}: {}", fs::read_to_string(missing).unwrap_or_default());
+        assert!(
+            !missing.exists(),
+            "the lab has no {VM}: {}",
+            fs::read_to_string(missing).unwrap_or_default()
+        );
         let bench = Bench::new();
         let name = bench.path("").file_name().unwrap().to_owned();
         let root = build_root().join(name);
-        on_host(VM, &["mkdir -- \"$1\" && echo prepared >\"$1/prepared-by-packer\"", root.to_str().unwrap()]);
+        on_host(
+            VM,
+            &[
+                "mkdir -- \"$1\" && echo prepared >\"$1/prepared-by-packer\"",
+                root.to_str().unwrap(),
+            ],
+        );
         add_host(&bench, VM, VM, &lab().join("ssh_config"));
         profile(&bench, "vm", &root, "");
         Self { bench, root: Root(root) }
@@ -69,7 +79,11 @@ fn build_root() -> PathBuf {
 fn add_host(bench: &Bench, name: &str, ssh: &str, config: &Path) {
     let file = bench.path("config.yaml");
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, format!("{text}  {name}:\n    ssh: {ssh}\n    ssh_config: {}\n", config.display())).unwrap();
+    fs::write(
+        &file,
+        format!("{text}  {name}:\n    ssh: {ssh}\n    ssh_config: {}\n", config.display()),
+    )
+    .unwrap();
 }
 
 fn profile(bench: &Bench, name: &str, root: &Path, config: &str) {
@@ -86,7 +100,8 @@ fn create(host: &str, profile: &str, more: &[&str]) -> Vec<String> {
 }
 
 fn haskell(bench: &Bench) -> String {
-    let repo = bench.repository("hs", &[("Main.hs", "main = pure ()\n"), ("dist-newstyle/cache", "big")]);
+    let repo =
+        bench.repository("hs", &[("Main.hs", "main = pure ()\n"), ("dist-newstyle/cache", "big")]);
     format!("repo={}", repo.to_str().unwrap())
 }
 
@@ -102,18 +117,27 @@ fn two_workspaces_stand_side_by_side_and_the_vm_stays_as_it_was() {
         assert_eq!(record["services"], json!([]));
         assert_eq!(record["workdir"], format!("{}/sbx-{}", vm.root.display(), text(&record["id"])));
         let ssh = text(&record["reachability"]["ssh"]);
-        assert!(ssh.contains(&format!("-t {VM} 'cd {}/workspace ", text(&record["workdir"]))), "{ssh}");
+        assert!(
+            ssh.contains(&format!("-t {VM} 'cd {}/workspace ", text(&record["workdir"]))),
+            "{ssh}"
+        );
     }
     let workspace = |record: &Value| PathBuf::from(text(&record["reachability"]["workdir"]));
     assert_eq!(fs::read_to_string(workspace(&with).join("Main.hs")).unwrap(), "main = pure ()\n");
-    assert!(!workspace(&with).join("dist-newstyle").exists(), "what the profile excludes stays at home");
+    assert!(
+        !workspace(&with).join("dist-newstyle").exists(),
+        "what the profile excludes stays at home"
+    );
     assert_eq!(fs::read_dir(workspace(&without)).unwrap().count(), 0);
-    let manifest: Value =
-        serde_json::from_str(&fs::read_to_string(workspace(&with).with_file_name("manifest.json")).unwrap()).unwrap();
+    let manifest: Value = serde_json::from_str(
+        &fs::read_to_string(workspace(&with).with_file_name("manifest.json")).unwrap(),
+    )
+    .unwrap();
     assert_eq!((&manifest["id"], &manifest["expires_at"]), (&with["id"], &with["expires_at"]));
 
     // Somebody works there, as the account and with files that only their owner may see.
-    let work = "umask 077 && mkdir -p dist/a && echo x >dist/a/b && ln -s / out && ls && id -un && exit 7";
+    let work =
+        "umask 077 && mkdir -p dist/a && echo x >dist/a/b && ln -s / out && ls && id -un && exit 7";
     let ran = vm.bench.run(["exec", &text(&with["id"]), "--", "sh", "-c", work]);
     assert_eq!(ran.status, Some(7), "{ran:#?}");
     assert_eq!(ran.json()["stdout"], "Main.hs\ndist\nout\nbuild\n", "{ran:#?}");
@@ -139,11 +163,22 @@ fn a_root_that_nobody_prepared_is_refused_and_not_made() {
     profile(&vm.bench, "closed", Path::new("/etc"), "");
     profile(&vm.bench, "roomy", &vm.root, "  min_free: 900TiB\n");
     for (name, words, hint) in [
-        ("absent", format!("{} is not there", absent.display()), "docs/runbooks/profile-vm-haskell-build.md"),
-        ("closed", "build may not write /etc".to_owned(), "docs/runbooks/profile-vm-haskell-build.md"),
+        (
+            "absent",
+            format!("{} is not there", absent.display()),
+            "docs/runbooks/profile-vm-haskell-build.md",
+        ),
+        (
+            "closed",
+            "build may not write /etc".to_owned(),
+            "docs/runbooks/profile-vm-haskell-build.md",
+        ),
         ("roomy", "KiB are needed".to_owned(), "destroy something there"),
     ] {
-        let error = vm.bench.run(create(VM, &format!("profile.{name}"), &[])).error_with_hint("operation_failed");
+        let error = vm
+            .bench
+            .run(create(VM, &format!("profile.{name}"), &[]))
+            .error_with_hint("operation_failed");
         assert!(error["causes"].to_string().contains(&words), "{name}: {error:#}");
         assert!(text(&error["hint"]).contains(hint), "{name}: {error:#}");
         assert_eq!(error["details"]["leftovers"], json!([]), "{name}");
@@ -170,7 +205,9 @@ fn the_local_end_of_a_tunnel_is_a_host() {
     let made = vm.bench.run(create("bridge", "profile.vm", &["--input", &haskell(&vm.bench)])).ok();
     assert_eq!((&made["state"], &made["host"]), (&json!("ready"), &json!("bridge")));
     // The command to paste works as it is printed; a terminal is all that a shell there lacks here.
-    let paste = text(&made["reachability"]["ssh"]).replace(" -t ", " -T ").replace("exec \"$SHELL\" -l", "ls");
+    let paste = text(&made["reachability"]["ssh"])
+        .replace(" -t ", " -T ")
+        .replace("exec \"$SHELL\" -l", "ls");
     let shown = Command::new("sh").args(["-c", &paste]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "Main.hs\n", "{paste}: {shown:?}");
     vm.bench.run(["destroy", &text(&made["id"])]).ok();
@@ -205,11 +242,18 @@ fn another_machine_behind_the_name_is_left_alone() {
 fn a_create_killed_at_any_point_is_removed_by_destroy() {
     let vm = Vm::new();
     let repo = haskell(&vm.bench);
-    for point in ["create.provisioning", "vm.prepared", "vm.transferred", "create.provisioned", "create.dated"] {
+    for point in [
+        "create.provisioning",
+        "vm.prepared",
+        "vm.transferred",
+        "create.provisioned",
+        "create.dated",
+    ] {
         let args = create(VM, "profile.vm", &["--input", &repo]);
         let killed = vm.bench.run_failing(&format!("{point}=return"), &args);
         assert_eq!(killed.status, None, "{point}: {killed:#?}");
-        let left = vm.bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
+        let left =
+            vm.bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
         let expected = if point == "create.provisioning" { 1 } else { 2 };
         assert_eq!(vm.entries().len(), expected, "{point}");
         vm.bench.run(["destroy", &text(&left["id"])]).ok();
@@ -229,7 +273,11 @@ fn tunnels_are_asked_for_and_their_lack_fails_nothing() {
         let file = vm.bench.path("config.yaml");
         let config = fs::read_to_string(&file).unwrap();
         let config = config.split("    reach:").next().unwrap();
-        fs::write(&file, format!("{config}    reach: {{command: [{}, attach]}}\n", command.display())).unwrap();
+        fs::write(
+            &file,
+            format!("{config}    reach: {{command: [{}, attach]}}\n", command.display()),
+        )
+        .unwrap();
         command.with_extension("asked")
     };
     let asked = answer(
@@ -245,9 +293,15 @@ fn tunnels_are_asked_for_and_their_lack_fails_nothing() {
 
     answer("broken", "echo the bridge is down >&2; exit 1");
     let made = vm.create(&[]);
-    assert_eq!((&made["state"], &made["reachability"]["attachments"]), (&json!("ready"), &json!([])));
+    assert_eq!(
+        (&made["state"], &made["reachability"]["attachments"]),
+        (&json!("ready"), &json!([]))
+    );
     let message = text(&made["message"]);
-    assert!(message.contains("no attachments") && message.contains("the bridge is down"), "{message}");
+    assert!(
+        message.contains("no attachments") && message.contains("the bridge is down"),
+        "{message}"
+    );
 }
 
 /// What an account without privileges can make of a tree's oddities; names that are no UTF-8 among them.
@@ -272,7 +326,10 @@ fn a_workspace_comes_back_from_a_snapshot_as_it_was() {
     let vm = Vm::new();
     let source = vm.create(&["--name", "source"]);
     let workspace = |record: &Value| format!("{}/workspace", text(&record["workdir"]));
-    on_host(VM, &[&format!("exec bash -c '{}' sh \"$1\"", ODD.replace('\'', r"'\''")), &workspace(&source)]);
+    on_host(
+        VM,
+        &[&format!("exec bash -c '{}' sh \"$1\"", ODD.replace('\'', r"'\''")), &workspace(&source)],
+    );
     let taken = vm.bench.run(["snapshot", "source", "--name", "base"]).ok();
     assert_eq!(
         (&taken["left_out"], &taken["left_out_count"]),

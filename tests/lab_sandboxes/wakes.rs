@@ -25,8 +25,16 @@ fn stand(host: &str, id: &str) -> String {
 
 /// Cases: what is done to the containers, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
 const CASES: &[(&str, &str, &str)] = &[
-    ("podman", "a start that was killed before it began what it had made", "podman init $web $deaf >/dev/null"),
-    ("podman", "one of them was begun", "podman init $web >/dev/null; podman start $deaf >/dev/null"),
+    (
+        "podman",
+        "a start that was killed before it began what it had made",
+        "podman init $web $deaf >/dev/null",
+    ),
+    (
+        "podman",
+        "one of them was begun",
+        "podman init $web >/dev/null; podman start $deaf >/dev/null",
+    ),
     (
         "podman",
         "a stop that was killed while it waited",
@@ -38,7 +46,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "a start that was killed before podman wrote down what it had made",
         "differs() { runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; }\ntries=100; until differs; do [ $tries -gt 0 ] || { echo 'podman wrote it down each time' >&2; exit 1; }; tries=$((tries - 1)); podman stop -t 0 $web >/dev/null 2>&1 || :; podman start $web >/dev/null 2>&1 & until [ -e /run/runc/$web ] || ! kill -0 $! 2>/dev/null; do :; done; kill -KILL $! 2>/dev/null || :; wait $! 2>/dev/null || :; done",
     ),
-    ("any", "somebody started and paused them", "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null"),
+    (
+        "any",
+        "somebody started and paused them",
+        "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null",
+    ),
     ("any", "somebody made one of them anew", "$1 start $deaf >/dev/null"),
 ];
 
@@ -78,11 +90,17 @@ fn a_wake_brings_every_state_of_a_container_to_running(host: &str) {
         let left = half(&id);
         let found = recovered(&bench);
         let state = text(&bench.get(&id)["state"]);
-        assert!(found.contains_key(&id) && (state == "sleeping" || state == "ready"), "{what}: {found:?}");
+        assert!(
+            found.contains_key(&id) && (state == "sleeping" || state == "ready"),
+            "{what}: {found:?}"
+        );
         let now = stand(host, &id);
         match state.as_str() {
             "ready" => assert_eq!(now, "running running ", "{what}: it was {left}"),
-            _ => assert!(!now.contains("running") && !now.contains("ing "), "{what}: it was {left}, and is {now}"),
+            _ => assert!(
+                !now.contains("running") && !now.contains("ing "),
+                "{what}: it was {left}, and is {now}"
+            ),
         }
         bench.run(["wake", &id]).ok();
         assert_eq!(stand(host, &id), "running running ", "{what}: it was {left}");
@@ -119,7 +137,10 @@ client=$(sed -n 2p .turning | cut -d ' ' -f 1)
 [ "$(cut -d ' ' -f 6 "/proc/$client/stat")" != "$client" ] || echo 'in a session of its own'
 sbx_token=next; sbx_take_turn 30; cat aa bb"#,
     );
-    assert_eq!(said, "in a session of its own\nrunning\nexited\n", "and the second was never begun");
+    assert_eq!(
+        said, "in a session of its own\nrunning\nexited\n",
+        "and the second was never begun"
+    );
 }
 
 #[test]
@@ -147,7 +168,11 @@ sbx_token=next; sbx_take_turn 30; wait "$pid"; cat words aa bb .turning"#,
 
 #[test]
 fn what_a_turn_left_that_nobody_ends_is_said() {
-    let said =
-        shell(r#"sleep 60 & echo x >.turning; echo "$! $(sbx_started $!)" >>.turning; sbx_take_turn 1; kill $!"#);
-    assert!(said.starts_with("process ") && said.ends_with(" still starts or stops its containers\n"), "{said}");
+    let said = shell(
+        r#"sleep 60 & echo x >.turning; echo "$! $(sbx_started $!)" >>.turning; sbx_take_turn 1; kill $!"#,
+    );
+    assert!(
+        said.starts_with("process ") && said.ends_with(" still starts or stops its containers\n"),
+        "{said}"
+    );
 }

@@ -19,11 +19,17 @@ fn across(from: Place, to: Place, mode: &str, not_preserved: &serde_json::Value)
     bench.run(["snapshot", &source, "--name", "base", "--mode", mode]).ok();
 
     let back = bench.run(["restore", "base", "--host", to.host()]).ok();
-    assert_eq!((&back["state"], &back["not_preserved"]), (&json!("ready"), not_preserved), "{back:#}");
+    assert_eq!(
+        (&back["state"], &back["not_preserved"]),
+        (&json!("ready"), not_preserved),
+        "{back:#}"
+    );
     let id = text(&back["id"]);
     // root is the account on some, and a user beside the account on others.
     let root_is_self = to != Place::Dev;
-    let owner = |owner: &str| if owner == "0" && root_is_self { "self".to_owned() } else { owner.to_owned() };
+    let owner = |owner: &str| {
+        if owner == "0" && root_is_self { "self".to_owned() } else { owner.to_owned() }
+    };
     let there = to.tell(&bench.directory(to.host(), &id).join("workspace"));
     let wanted = tree.kept().owners(owner).without_acl_users();
     there.without_acl_users().assert_is(&wanted, "the workspace");

@@ -44,11 +44,23 @@ fn run(bench: &Bench, orders: &[(&str, &str)], args: &[&str]) -> Value {
 }
 
 /// Tree that comes back of a snapshot that is taken and restored under these orders.
-fn there_and_back(bench: &Bench, host: &str, orders: &[(&str, &str)]) -> (BTreeSet<String>, BTreeSet<String>) {
-    let made = run(bench, orders, &["create", "--profile", "sandbox-canary", "--host", host, "--name", "source"]);
+fn there_and_back(
+    bench: &Bench,
+    host: &str,
+    orders: &[(&str, &str)],
+) -> (BTreeSet<String>, BTreeSet<String>) {
+    let made = run(
+        bench,
+        orders,
+        &["create", "--profile", "sandbox-canary", "--host", host, "--name", "source"],
+    );
     fill(&workspace(&made));
     let taken = run(bench, orders, &["snapshot", "source", "--name", "base"]);
-    assert_eq!((&taken["state"], &taken["consistency"]), (&json!("ready"), &json!("clean")), "{taken:#}");
+    assert_eq!(
+        (&taken["state"], &taken["consistency"]),
+        (&json!("ready"), &json!("clean")),
+        "{taken:#}"
+    );
     run(bench, orders, &["snapshots", "verify", "base"]);
     let back = run(bench, orders, &["restore", "base", "--name", "back", "--host", host]);
     let within = |record: &Value| {
@@ -76,7 +88,10 @@ fn orders_in_an_accounts_start_up_file_leave_nothing_out_and_stay_for_its_own_co
     let bench = Bench::new();
     let _host = Host::start(&bench, "ordered", &["docker", "podman"]);
     let orders = ORDERS.iter().filter(|(name, _)| !name.starts_with("BASH_FUNC"));
-    let lines = orders.map(|(name, value)| format!("export {name}='{value}'\n")).collect::<Vec<_>>().concat();
+    let lines = orders
+        .map(|(name, value)| format!("export {name}='{value}'\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let functions = "tar() { echo no >&2; false; }\nexport -f tar\n";
     fs::write(bench.path("host-ordered/home/.bashrc"), format!("{lines}{functions}")).unwrap();
     let (was, is) = there_and_back(&bench, "ordered", &[]);
@@ -97,13 +112,16 @@ fn an_archive_that_lacks_something_of_a_quiet_tree_is_no_snapshot() {
     let bench = Bench::new();
     let _host = Host::start(&bench, "forgetful", &["docker", "podman"]);
     let tar = bench.path("host-forgetful/bin/tar");
-    let made = bench.run(["create", "--profile", "sandbox-canary", "--host", "forgetful", "--name", "source"]).ok();
+    let made = bench
+        .run(["create", "--profile", "sandbox-canary", "--host", "forgetful", "--name", "source"])
+        .ok();
     fill(&workspace(&made));
     // Whatever the reason is: here a tar that is somebody's own.
     fs::remove_file(&tar).unwrap();
     fs::write(&tar, "#!/bin/sh\nexec /usr/bin/tar --exclude='*.key' \"$@\"\n").unwrap();
     fs::set_permissions(&tar, fs::Permissions::from_mode(0o755)).unwrap();
-    let error = bench.run(["snapshot", "source", "--name", "base"]).error_with_hint("operation_failed");
+    let error =
+        bench.run(["snapshot", "source", "--name", "base"]).error_with_hint("operation_failed");
     assert!(error.to_string().contains("4 of 7 entries of the workspace are in it"), "{error:#}");
     let shelf = bench.path("host-forgetful/sandboxes/snapshots");
     assert!(!shelf.exists(), "{:#?}", tree(&shelf));

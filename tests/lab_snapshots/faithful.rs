@@ -13,8 +13,13 @@ pub(crate) fn like_to_like(place: Place, more: &[&str]) {
     let (tree, volume) = (place.tell(&folder(source)), place.tell(&place.volume(source, "kept")));
 
     let taken = bench.run([&["snapshot", source, "--name", "base"], more].concat()).ok();
-    assert_eq!((&taken["state"], &taken["consistency"]), (&"ready".into(), &"clean".into()), "{taken:#}");
-    let names: Vec<String> = taken["captured_volumes"].as_array().unwrap().iter().map(|v| text(&v["name"])).collect();
+    assert_eq!(
+        (&taken["state"], &taken["consistency"]),
+        (&"ready".into(), &"clean".into()),
+        "{taken:#}"
+    );
+    let names: Vec<String> =
+        taken["captured_volumes"].as_array().unwrap().iter().map(|v| text(&v["name"])).collect();
     assert_eq!(names, ["kept", "more"], "{taken:#}");
     assert_eq!(taken["not_captured"], serde_json::json!([]), "{taken:#}");
     assert_eq!(taken["not_preserved"], serde_json::json!({}), "{taken:#}");
@@ -23,7 +28,11 @@ pub(crate) fn like_to_like(place: Place, more: &[&str]) {
     place.tell(&folder(source)).assert_is(&tree, "the source is as it was");
 
     let back = bench.run(["restore", "base", "--strict", "--name", "back"]).ok();
-    assert_eq!((&back["state"], &back["not_preserved"]), (&"ready".into(), &serde_json::json!({})), "{back:#}");
+    assert_eq!(
+        (&back["state"], &back["not_preserved"]),
+        (&"ready".into(), &serde_json::json!({})),
+        "{back:#}"
+    );
     let id = text(&back["id"]);
     place.tell(&folder(&id)).assert_is(&tree.kept(), "the workspace");
     place.tell(&place.volume(&id, "kept")).assert_is(&volume.kept(), "the volume");

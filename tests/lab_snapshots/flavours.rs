@@ -30,7 +30,8 @@ fn seen(bench: &Bench, record: &Value) -> [String; 3] {
     let url = text(&record["reachability"]["endpoints"][0]["url"]);
     let page = http_get(&url).lines().last().unwrap_or_default().to_owned();
     let inside = |words: &[&str]| {
-        let call = [&["exec", record["id"].as_str().unwrap(), "--service", "web", "--"], words].concat();
+        let call =
+            [&["exec", record["id"].as_str().unwrap(), "--service", "web", "--"], words].concat();
         text(&bench.run(call).ok()["stdout"])
     };
     [page, inside(&["cat", "/conf/word"]), inside(&["sh", "-c", "echo \"$GREETING\""])]
@@ -39,10 +40,14 @@ fn seen(bench: &Bench, record: &Value) -> [String; 3] {
 fn from_one_to_others(from: &'static str, others: &[&'static str]) {
     let bench = Bench::with(others);
     let before = bench.snapshot(from);
-    let repo = bench.repository("shop", &[("docker-compose.yml", SHOP), ("conf/word", "configured\n")]);
+    let repo =
+        bench.repository("shop", &[("docker-compose.yml", SHOP), ("conf/word", "configured\n")]);
     let source = bench.create_stack(from, &repo, &["--id", &format!("tool-{from}")]);
     let wanted = seen(&bench, &source);
-    assert!(wanted[0].len() > 10 && wanted[1] == "configured\n" && wanted[2] == "a $ and a 'quote'\n", "{wanted:?}");
+    assert!(
+        wanted[0].len() > 10 && wanted[1] == "configured\n" && wanted[2] == "a $ and a 'quote'\n",
+        "{wanted:?}"
+    );
     // Each from the one before it: the last has been through all of them.
     let mut last = text(&source["id"]);
     for (number, to) in others.iter().enumerate() {

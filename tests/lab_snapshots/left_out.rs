@@ -30,8 +30,10 @@ fn a_name_is_left_out_anywhere_and_a_path_from_the_top_and_never_the_workspace_i
         "lean",
         "services: {web: {image: 'localhost/sbx-lab:1', command: [sleep, '10000'], stop_signal: SIGKILL}}\n",
     );
-    let made = bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "source"])).ok();
-    let workspace = |record: &serde_json::Value| PathBuf::from(text(&record["workdir"])).join("workspace");
+    let made =
+        bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "source"])).ok();
+    let workspace =
+        |record: &serde_json::Value| PathBuf::from(text(&record["workdir"])).join("workspace");
     for (file, _) in FILES {
         let file = workspace(&made).join(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -46,7 +46,11 @@ fn an_image_that_gives_orders_to_tar_is_not_asked() {
     fs::write(Place::Dev.volume("neutral", "kept").join("b.orders"), "in a volume\n").unwrap();
 
     let taken = bench.run(["snapshot", "neutral", "--name", "base"]).ok();
-    assert_eq!((&taken["state"], &taken["consistency"]), (&json!("ready"), &json!("clean")), "{taken:#}");
+    assert_eq!(
+        (&taken["state"], &taken["consistency"]),
+        (&json!("ready"), &json!("clean")),
+        "{taken:#}"
+    );
     let diff = bench.run(["snapshots", "diff", "base"]).ok();
     assert_eq!(diff["changes"], json!([]), "{diff:#}");
     let back = bench.run(["restore", "base", "--name", "back", "--strict"]).ok();
@@ -81,7 +85,10 @@ fn what_a_failed_restore_wrote_for_others_is_removed_by_an_account_without_root(
     let repo = bench.repository(
         "built",
         &[
-            ("docker-compose.yml", "services: {built: {build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n"),
+            (
+                "docker-compose.yml",
+                "services: {built: {build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n",
+            ),
             ("Dockerfile", "FROM localhost/sbx-lab:1\nCOPY . /built\n"),
             ("readme", "hello\n"),
         ],

@@ -28,7 +28,8 @@ const SOCKETS: usize = 100;
 
 fn fill(folder: &Path) {
     for name in DEVICES {
-        let made = Command::new("mknod").arg(folder.join(name)).args(["c", "1", "3"]).status().unwrap();
+        let made =
+            Command::new("mknod").arg(folder.join(name)).args(["c", "1", "3"]).status().unwrap();
         assert!(made.success(), "{name:?}");
     }
     for name in FILES {
@@ -86,11 +87,19 @@ fn names_are_taken_for_nothing_else(place: Place, id: &str) {
 
     // Rootless podman may not be able to pause.
     let taken = bench.run(["snapshot", id, "--name", "base", "--mode", "live"]).ok();
-    assert_eq!((&taken["state"], &taken["consistency"]), (&json!("ready"), &json!("clean")), "{taken:#}");
+    assert_eq!(
+        (&taken["state"], &taken["consistency"]),
+        (&json!("ready"), &json!("clean")),
+        "{taken:#}"
+    );
     assert!(!taken["mode"].is_null(), "{taken:#}");
     assert_eq!(taken["captured_volumes"], json!([{"name": "kept"}, {"name": "more"}]), "{taken:#}");
     let left_out = 2 * (DEVICES.len() + 1) + SOCKETS;
-    assert_eq!((&taken["left_out_count"], &taken["not_captured"]), (&json!(left_out), &json!([])), "{taken:#}");
+    assert_eq!(
+        (&taken["left_out_count"], &taken["not_captured"]),
+        (&json!(left_out), &json!([])),
+        "{taken:#}"
+    );
     let told = taken["left_out"].as_array().unwrap();
     assert_eq!(told.len(), 100, "{taken:#}");
 
@@ -101,7 +110,9 @@ fn names_are_taken_for_nothing_else(place: Place, id: &str) {
     files.sort();
     for folder in [workspace(&back), place.volume(&text(&back["id"]), "kept")] {
         assert_eq!(names(&folder), files);
-        let odd = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_char_device() || kind.is_socket());
+        let odd = |entry: &fs::DirEntry| {
+            entry.file_type().is_ok_and(|kind| kind.is_char_device() || kind.is_socket())
+        };
         assert_eq!(fs::read_dir(&folder).unwrap().flatten().filter(odd).count(), 0);
     }
     bench.run(["destroy", id, &text(&back["id"])]).ok();
@@ -130,14 +141,28 @@ fn a_path_that_nobody_can_make_again_is_no_part_of_a_snapshot() {
     let before = bench.snapshot(place.host());
     for folder in source(place, &bench, id) {
         let depth = "cd -P \"$1\" && for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21; do mkdir \"$2\" && cd -P \"./$2\" || exit; done";
-        let made = Command::new("bash").args(["-c", depth, "sh", folder.to_str().unwrap(), &"d".repeat(200)]).status();
+        let made = Command::new("bash")
+            .args(["-c", depth, "sh", folder.to_str().unwrap(), &"d".repeat(200)])
+            .status();
         assert!(made.unwrap().success());
-        let error = bench.run(["snapshot", id, "--name", "base"]).error_with_hint("operation_failed");
+        let error =
+            bench.run(["snapshot", id, "--name", "base"]).error_with_hint("operation_failed");
         assert!(text(&error["message"]).contains("too long"), "{error:#}");
         let record = bench.run(["snapshots", "get", "base"]).ok();
-        assert_eq!((&record["state"], &record["unremoved"]), (&json!("failed"), &json!(false)), "{record:#}");
+        assert_eq!(
+            (&record["state"], &record["unremoved"]),
+            (&json!("failed"), &json!(false)),
+            "{record:#}"
+        );
         assert!(!bench.workspace_root(place.host()).join("snapshots").exists());
-        assert!(Command::new("rm").arg("-rf").arg(folder.join("d".repeat(200))).status().unwrap().success());
+        assert!(
+            Command::new("rm")
+                .arg("-rf")
+                .arg(folder.join("d".repeat(200)))
+                .status()
+                .unwrap()
+                .success()
+        );
     }
     bench.run(["snapshot", id, "--name", "base"]).ok();
     bench.run(["destroy", id]).ok();

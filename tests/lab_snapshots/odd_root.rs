@@ -43,10 +43,17 @@ fn blanks_commas_quotes_and_backslashes_in_a_root_are_in_nobodys_way() {
 
     let back = bench.run(["restore", "base", "--name", "back", "--strict"]).ok();
     let roots = workspace(&back).join("closed/roots");
-    assert_eq!((fs::read_to_string(&roots).unwrap().as_str(), fs::metadata(&roots).unwrap().uid()), ("root's\n", 0));
+    assert_eq!(
+        (fs::read_to_string(&roots).unwrap().as_str(), fs::metadata(&roots).unwrap().uid()),
+        ("root's\n", 0)
+    );
     let (user, group) = Place::Dev.account();
     let readme = fs::metadata(workspace(&back).join("readme")).unwrap();
-    assert_eq!((readme.uid(), readme.gid()), (user, group), "what was the account's is the account's");
+    assert_eq!(
+        (readme.uid(), readme.gid()),
+        (user, group),
+        "what was the account's is the account's"
+    );
     let volume = Place::Dev.volume(&text(&back["id"]), "kept").join("file");
     assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
 
@@ -73,7 +80,8 @@ fn an_odd_root_is_in_nobodys_way_for_any_kind_of_account() {
         let before = bench.snapshot(host);
         let root = bench.workspace_root(host).join(ODD);
         set_root(&bench, host, root.to_str().unwrap());
-        let repo = bench.repository("keeper", &[("docker-compose.yml", KEEPER), ("readme", "hello")]);
+        let repo =
+            bench.repository("keeper", &[("docker-compose.yml", KEEPER), ("readme", "hello")]);
         let id = format!("odd-path-{}", place.id());
         let made = bench.create_stack(host, &repo, &["--id", &id]);
         let workspace = |record: &Value| PathBuf::from(text(&record["workdir"])).join("workspace");
@@ -107,10 +115,18 @@ fn a_device_in_a_volume_is_seen_below_an_odd_root() {
         fs::create_dir_all(from.join("volumes/kept")).unwrap();
         fs::create_dir_all(top.join("volumes/kept")).unwrap();
         let device = from.join("volumes/kept/null");
-        assert!(Command::new("mknod").arg(device).args(["c", "1", "3"]).status().unwrap().success());
-        let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/src/extensions/workspace/archive/scripts/as.sh");
-        let script = ". \"$1\"; tar -C \"$2\" -cf - volumes | sh -c \"$sbx_filling\" sh \"$3\" 1 kept - tar";
-        let ran = Command::new("sh").args(["-c", script, "sh", scripts]).args([&from, &top]).output().unwrap();
+        assert!(
+            Command::new("mknod").arg(device).args(["c", "1", "3"]).status().unwrap().success()
+        );
+        let scripts =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/extensions/workspace/archive/scripts/as.sh");
+        let script =
+            ". \"$1\"; tar -C \"$2\" -cf - volumes | sh -c \"$sbx_filling\" sh \"$3\" 1 kept - tar";
+        let ran = Command::new("sh")
+            .args(["-c", script, "sh", scripts])
+            .args([&from, &top])
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(said, "status: 0\ndevice: volumes/kept/null\n", "{odd}");
     }
@@ -124,6 +140,9 @@ fn set_root(bench: &Bench, host: &str, root: &str) {
     let (before, own) = whole.split_at(at);
     let (head, rest) = own.split_once("workspace_root: ").unwrap();
     let rest = rest.split_once('\n').unwrap().1;
-    fs::write(&file, format!("{before}{head}workspace_root: {}\n{rest}", serde_json::to_string(root).unwrap()))
-        .unwrap();
+    fs::write(
+        &file,
+        format!("{before}{head}workspace_root: {}\n{rest}", serde_json::to_string(root).unwrap()),
+    )
+    .unwrap();
 }

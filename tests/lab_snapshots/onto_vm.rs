@@ -55,13 +55,16 @@ impl Vm {
 /// Sets an attribute that only root may set.
 fn set_attribute(path: &std::path::Path, name: &str, hex: &str) {
     let code = "import os, sys; os.setxattr(sys.argv[1], sys.argv[2], bytes.fromhex(sys.argv[3]))";
-    let status = Command::new("python3").args(["-c", code]).arg(path).args([name, hex]).status().unwrap();
+    let status =
+        Command::new("python3").args(["-c", code]).arg(path).args([name, hex]).status().unwrap();
     assert!(status.success(), "{name} on {}", path.display());
 }
 
 /// Names of what is in the VM's root.
 fn left_in(vm: &Vm) -> Vec<String> {
-    let entries = fs::read_dir(&vm.root.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let entries = fs::read_dir(&vm.root.0)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = entries.collect();
     names.sort();
     names
@@ -77,16 +80,24 @@ fn what_an_account_cannot_set_is_counted_one_for_one() {
     let workspace = PathBuf::from(text(&made["workdir"])).join("workspace");
     from.fill_below(&workspace);
     // Attributes of the system's, beside those that everybody may set.
-    set_attribute(&workspace.join("odd/run"), "security.capability", "0100000200040000000000000000000000000000");
+    set_attribute(
+        &workspace.join("odd/run"),
+        "security.capability",
+        "0100000200040000000000000000000000000000",
+    );
     set_attribute(&workspace.join("odd/plain"), "trusted.note", "00");
     let tree = from.tell(&workspace).kept();
-    let foreign = tree.0.values().filter(|row| row["uid"] != "self" || row["gid"] != "self").count();
+    let foreign =
+        tree.0.values().filter(|row| row["uid"] != "self" || row["gid"] != "self").count();
     assert!(foreign > 4, "{foreign}");
     let taken = vm.bench.run(["snapshot", "odd-canary", "--name", "base"]).ok();
     assert_eq!(taken["foreign_owners"], foreign, "{taken:#}");
 
     let counted = json!({"owners": foreign, "xattrs": 2});
-    let error = vm.bench.run(["restore", "base", "--host", to.host(), "--strict"]).error_with_hint("operation_failed");
+    let error = vm
+        .bench
+        .run(["restore", "base", "--host", to.host(), "--strict"])
+        .error_with_hint("operation_failed");
     assert_eq!(error["details"]["not_preserved"], counted, "{error:#}");
     assert_eq!(error["details"]["leftovers"], json!([]), "{error:#}");
     assert_eq!(left_in(&vm), [".sandboxer-root", "snapshots"], "the copy stays, for the next time");
@@ -112,7 +123,10 @@ fn a_stack_is_refused_by_a_host_without_an_engine_before_anything_is_brought_the
     let vm = Vm::new();
     odd_sandbox(&vm.bench, Place::Root, "odd-stack");
     vm.bench.run(["snapshot", "odd-stack", "--name", "base"]).ok();
-    let error = vm.bench.run(["restore", "base", "--host", "vm-haskell"]).error_with_hint("missing_dependency");
+    let error = vm
+        .bench
+        .run(["restore", "base", "--host", "vm-haskell"])
+        .error_with_hint("missing_dependency");
     assert!(text(&error["message"]).contains("compose runtime"), "{error:#}");
     assert!(!vm.root.0.exists(), "nothing was brought there");
     assert_eq!(vm.snapshot()["replicas"], json!([]));

@@ -94,7 +94,8 @@ impl Place {
 
     /// Where a volume of a sandbox is on this machine.
     pub(crate) fn volume(self, id: &str, name: &str) -> PathBuf {
-        let engine = if matches!(self, Self::Root | Self::Dev | Self::Sudo) { "docker" } else { "podman" };
+        let engine =
+            if matches!(self, Self::Root | Self::Dev | Self::Sudo) { "docker" } else { "podman" };
         let ask = format!("{engine} volume inspect -f '{{{{.Mountpoint}}}}' sbx-{id}_{name}");
         PathBuf::from(on_host(self.host(), &[&ask]).trim())
     }
@@ -102,8 +103,12 @@ impl Place {
     /// Fills a folder with everything odd.
     pub(crate) fn fill(self, folder: &Path) {
         let (user, group) = self.account();
-        let numbers = [user, group, self.outside(0), self.outside(33), self.outside(70)].map(|n| n.to_string());
-        python(&[&["make", folder.to_str().unwrap()], &numbers.each_ref().map(String::as_str)[..]].concat());
+        let numbers = [user, group, self.outside(0), self.outside(33), self.outside(70)]
+            .map(|n| n.to_string());
+        python(
+            &[&["make", folder.to_str().unwrap()], &numbers.each_ref().map(String::as_str)[..]]
+                .concat(),
+        );
     }
 
     /// What is in a folder, by path, owners as the account's containers see them; `self` is the account.
@@ -162,20 +167,32 @@ impl Tree {
         for (path, row) in &wanted.0 {
             match self.0.get(path) {
                 None => wrong.push(format!("{path}: missing")),
-                Some(have) if have != row => wrong.push(format!("{path}:\n  is     {have}\n  wanted {row}")),
+                Some(have) if have != row => {
+                    wrong.push(format!("{path}:\n  is     {have}\n  wanted {row}"))
+                }
                 Some(_) => {}
             }
         }
-        wrong
-            .extend(self.0.keys().filter(|path| !wanted.0.contains_key(*path)).map(|path| format!("{path}: too much")));
-        assert!(wrong.is_empty(), "{what}: {} differ:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+        wrong.extend(
+            self.0
+                .keys()
+                .filter(|path| !wanted.0.contains_key(*path))
+                .map(|path| format!("{path}: too much")),
+        );
+        assert!(
+            wrong.is_empty(),
+            "{what}: {} differ:\n{}",
+            wrong.len(),
+            wrong[..wrong.len().min(20)].join("\n")
+        );
     }
 }
 
 /// Runs the script beside this file on this machine, where root sees every host's files.
 fn python(words: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab_snapshots/odd.py");
-    let output = Command::new("python3").arg(script).args(words).stdin(Stdio::null()).output().unwrap();
+    let output =
+        Command::new("python3").arg(script).args(words).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

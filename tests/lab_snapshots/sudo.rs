@@ -47,13 +47,19 @@ fn what_only_root_can_read_is_read_with_sudo_or_refused() {
     fs::set_permissions(workspace.join("secret/roots"), fs::Permissions::from_mode(0o600)).unwrap();
     fs::set_permissions(workspace.join("secret"), fs::Permissions::from_mode(0o700)).unwrap();
     let device = workspace.join("secret/null");
-    let made = std::process::Command::new("mknod").arg(&device).args(["c", "1", "3"]).status().unwrap();
+    let made =
+        std::process::Command::new("mknod").arg(&device).args(["c", "1", "3"]).status().unwrap();
     assert!(made.success());
 
     // tar alone would not do: what is to be left out has to be found first.
     for permitted in [None, Some(Permitted::programs("/usr/bin/tar"))] {
-        let error = bench.run(["snapshot", "sudo-canary", "--name", "base"]).error_with_hint("operation_failed");
-        assert!(text(&error["message"]).contains("not all of sandbox sudo-canary can be read"), "{error:#}");
+        let error = bench
+            .run(["snapshot", "sudo-canary", "--name", "base"])
+            .error_with_hint("operation_failed");
+        assert!(
+            text(&error["message"]).contains("not all of sandbox sudo-canary can be read"),
+            "{error:#}"
+        );
         assert!(text(&error["hint"]).contains("sudo"), "{error:#}");
         assert!(!bench.workspace_root(host).join("snapshots").exists());
         drop(permitted);
@@ -71,8 +77,10 @@ fn what_only_root_can_read_is_read_with_sudo_or_refused() {
     assert_eq!(fs::read_to_string(file).unwrap(), "root's\n");
     bench.run(["destroy", "sudo-canary", "back"]).ok();
     bench.run(["snapshots", "delete", "base"]).ok();
-    let left: Vec<_> =
-        fs::read_dir(bench.workspace_root(host)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(bench.workspace_root(host))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, [".sandboxer-root"], "its mark alone");
 
     // With one, all of it comes back as it was.

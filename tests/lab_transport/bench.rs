@@ -36,7 +36,8 @@ impl Bench {
     /// The lab's client configuration below lines of the test's own, which win.
     pub(crate) fn config(&self, lines: &str) -> PathBuf {
         let file = self.dir.path().join("config");
-        let lab = fs::read_to_string(lab().join("ssh_config")).expect("the lab is up (tests/lab/up)");
+        let lab =
+            fs::read_to_string(lab().join("ssh_config")).expect("the lab is up (tests/lab/up)");
         fs::write(&file, format!("{lines}\nHost *\n{lab}")).unwrap();
         file
     }
@@ -54,7 +55,11 @@ impl Bench {
     /// The process ids of the masters that hold a socket of this bench.
     pub(crate) fn masters(&self) -> BTreeSet<i32> {
         let control = self.control();
-        processes(|line| line.starts_with("ssh") && line.contains("-M") && line.contains(&*control.to_string_lossy()))
+        processes(|line| {
+            line.starts_with("ssh")
+                && line.contains("-M")
+                && line.contains(&*control.to_string_lossy())
+        })
     }
 
     /// The control sockets that are there.
@@ -82,7 +87,8 @@ impl Drop for Bench {
 }
 
 fn lab() -> PathBuf {
-    std::env::var_os("LAB_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".lab"), PathBuf::from)
+    std::env::var_os("LAB_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".lab"), PathBuf::from)
 }
 
 pub(crate) fn pool(config: &Path, control: &Path) -> Pool {
@@ -111,7 +117,12 @@ pub(crate) fn sleeps(seconds: &str) -> bool {
 }
 
 pub(crate) fn signal(which: &str, pid: i32) {
-    Program::new("kill").args([which, &pid.to_string()]).stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    Program::new("kill")
+        .args([which, &pid.to_string()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
 }
 
 pub(crate) async fn until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
@@ -138,6 +149,10 @@ pub(crate) fn another_process(bench: &Bench, host: &str, nap: &str) -> Child {
 pub(crate) fn another_process_that(bench: &Bench, host: &str, what: &str, nap: &str) -> Child {
     let mut program = Program::new(std::env::current_exe().unwrap());
     program.args(["--ignored", "--exact", "as_another_process"]);
-    program.env("SBX_BENCH", bench.dir.path()).env("SBX_NAP", nap).env("SBX_HOST", host).env("SBX_WHAT", what);
+    program
+        .env("SBX_BENCH", bench.dir.path())
+        .env("SBX_NAP", nap)
+        .env("SBX_HOST", host)
+        .env("SBX_WHAT", what);
     program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }

@@ -25,20 +25,27 @@ async fn hostile_arguments_arrive_byte_for_byte() {
         b"\xff\xfe \xc3\x28".to_vec(),
         "ünï→😀\u{202e}".into(),
     ];
-    let expected: Vec<u8> = words.iter().flat_map(|word| [word.as_slice(), b"\n=\n"].concat()).collect();
+    let expected: Vec<u8> =
+        words.iter().flat_map(|word| [word.as_slice(), b"\n=\n"].concat()).collect();
     let words: Vec<_> = words.into_iter().map(std::ffi::OsString::from_vec).collect();
     for way in [&ssh, &local] {
-        let script = way.run(&Command::script("printf '%s\\n=\\n' \"$@\"").args(&words), SOON).await.unwrap();
+        let script = way
+            .run(&Command::script("printf '%s\\n=\\n' \"$@\"").args(&words), SOON)
+            .await
+            .unwrap();
         assert_eq!(script.stdout, expected);
-        let program = way.run(&Command::new("printf").arg("%s\\n=\\n").args(&words), SOON).await.unwrap();
+        let program =
+            way.run(&Command::new("printf").arg("%s\\n=\\n").args(&words), SOON).await.unwrap();
         assert_eq!(program.stdout, expected);
         let fed = Command::script("printf '%s\\n=\\n' \"$@\"; cat >&2").args(&words);
         let fed = way.feed(&fed, &mut &b"in\0put"[..], SOON).await.unwrap();
         assert_eq!((&fed.stdout, fed.stderr.as_slice()), (&expected, b"in\0put".as_slice()));
-        let nul = way.run(&Command::new("echo").arg(OsStr::from_bytes(b"a\0b")), SOON).await.unwrap_err();
+        let nul =
+            way.run(&Command::new("echo").arg(OsStr::from_bytes(b"a\0b")), SOON).await.unwrap_err();
         assert_eq!(nul.code, Code::InvalidInput);
         let large = "x".repeat(1 << 20);
-        let counted = way.run(&Command::script("printf %s \"$1\" | wc -c").arg(&large), SOON).await.unwrap();
+        let counted =
+            way.run(&Command::script("printf %s \"$1\" | wc -c").arg(&large), SOON).await.unwrap();
         assert_eq!(counted.text().trim(), "1048576");
     }
     pool.close().await;
@@ -52,9 +59,13 @@ async fn every_exit_status_comes_back() {
     let local = pool.open(&HostName::new("local")).await.unwrap();
     for way in [&ssh, &local] {
         for status in [0, 1, 126, 127, 255] {
-            let command = Command::script("echo out; echo err >&2; exit \"$1\"").arg(status.to_string());
+            let command =
+                Command::script("echo out; echo err >&2; exit \"$1\"").arg(status.to_string());
             let ran = way.run(&command, SOON).await.unwrap();
-            assert_eq!((ran.status, ran.text().as_str(), ran.error_text().as_str()), (status, "out\n", "err\n"));
+            assert_eq!(
+                (ran.status, ran.text().as_str(), ran.error_text().as_str()),
+                (status, "out\n", "err\n")
+            );
             let streamed = way.stream(&command, SOON, &mut |_, _| {}).await.unwrap();
             assert_eq!((streamed.status, streamed.text().as_str()), (status, "out\n"));
             let fed = way.feed(&command, &mut &b""[..], SOON).await.unwrap();
@@ -97,9 +108,9 @@ async fn thirty_at_once_are_served() {
     let ways = [way, second.open(&host).await.unwrap(), third.open(&host).await.unwrap()];
     let work = (0..60).map(|n: usize| {
         let way = ways[n % 3].clone();
-        tokio::spawn(
-            async move { way.stream(&Command::script("sleep 0.1"), SOON, &mut |_, _| {}).await.unwrap().status },
-        )
+        tokio::spawn(async move {
+            way.stream(&Command::script("sleep 0.1"), SOON, &mut |_, _| {}).await.unwrap().status
+        })
     });
     for done in work.collect::<Vec<_>>() {
         assert_eq!(done.await.unwrap(), 0);
@@ -119,7 +130,11 @@ async fn a_small_command_costs_one_round_trip_and_waits_for_no_slow_one() {
     let shell = way.run(&Command::script("echo $$"), SOON).await.unwrap().text();
     let before = way.round_trips();
     for _ in 0..20 {
-        assert_eq!(way.run(&Command::script("echo $$"), SOON).await.unwrap().text(), shell, "the same shell");
+        assert_eq!(
+            way.run(&Command::script("echo $$"), SOON).await.unwrap().text(),
+            shell,
+            "the same shell"
+        );
     }
     assert_eq!(way.round_trips() - before, 20);
     let asked = Instant::now();
@@ -147,12 +162,16 @@ async fn lines_come_as_they_are_written() {
     for way in [&ssh, &local] {
         let started = Instant::now();
         let mut seen = Vec::new();
-        let command = Command::script("for i in 1 2 3; do echo line $i; sleep 0.5; done; echo err >&2; printf last");
+        let command = Command::script(
+            "for i in 1 2 3; do echo line $i; sleep 0.5; done; echo err >&2; printf last",
+        );
         let mut sink = |source: Source, line: &[u8]| {
             seen.push((source, String::from_utf8_lossy(line).into_owned(), started.elapsed()));
         };
         way.stream(&command, SOON, &mut sink).await.unwrap();
-        let of = |wanted: Source| seen.iter().filter(move |(source, ..)| *source == wanted).collect::<Vec<_>>();
+        let of = |wanted: Source| {
+            seen.iter().filter(move |(source, ..)| *source == wanted).collect::<Vec<_>>()
+        };
         let out = of(Source::Stdout);
         assert_eq!(
             out.iter().map(|(_, text, _)| text.as_str()).collect::<Vec<_>>(),
@@ -163,9 +182,12 @@ async fn lines_come_as_they_are_written() {
 
         let mut lengths = Vec::new();
         let flood = Command::script("head -c 9000000 /dev/zero; echo; echo end");
-        let kept = way.stream(&flood, SOON, &mut |_, line: &[u8]| lengths.push(line.len())).await.unwrap();
+        let kept =
+            way.stream(&flood, SOON, &mut |_, line: &[u8]| lengths.push(line.len())).await.unwrap();
         assert_eq!(lengths, [64 * 1024, 3]);
-        assert!(kept.truncated && kept.stdout.len() >= 64 * 1024 && kept.stdout.ends_with(b"end\n"));
+        assert!(
+            kept.truncated && kept.stdout.len() >= 64 * 1024 && kept.stdout.ends_with(b"end\n")
+        );
         let head = way.run(&flood, SOON).await.unwrap();
         assert!(head.truncated && head.stdout.len() == OUTPUT_LIMIT);
     }
@@ -182,11 +204,14 @@ async fn a_fed_command_that_gives_up_is_heard() {
         let data = vec![7; 20_000_000];
         let counted = way.feed(&Command::script("wc -c"), &mut &data[..], SOON).await.unwrap();
         assert_eq!(counted.text().trim(), "20000000");
-        let full = Command::script("head -c 10 >/dev/null; echo 'No space left on device' >&2; exit 1");
+        let full =
+            Command::script("head -c 10 >/dev/null; echo 'No space left on device' >&2; exit 1");
         let full = way.feed(&full, &mut &data[..], SOON).await.unwrap();
         assert_eq!((full.status, full.error_text().trim()), (1, "No space left on device"));
         let idle = Duration::from_millis(500);
-        let stuck = way.feed(&Command::script("cat >/dev/null; sleep $1").arg(nap), &mut &data[..10], idle).await;
+        let stuck = way
+            .feed(&Command::script("cat >/dev/null; sleep $1").arg(nap), &mut &data[..10], idle)
+            .await;
         assert_eq!(stuck.unwrap_err().code, Code::Timeout);
         assert!(until(GONE, || !sleeps(nap)).await, "a stalled command is ended");
     }

@@ -37,9 +37,13 @@ async fn a_closed_port_and_an_unknown_name_are_told_apart() {
     let started = Instant::now();
     // A port that is given to nobody, unlike one that was free a moment ago.
     let fault = refusal(&bench.pool(&format!("Host {HOST}\n Port 1\n"))).await;
-    assert_eq!((fault.code.clone(), kind(&fault).as_str(), fault.retryable), (Code::HostUnreachable, "refused", true));
+    assert_eq!(
+        (fault.code.clone(), kind(&fault).as_str(), fault.retryable),
+        (Code::HostUnreachable, "refused", true)
+    );
     assert!(
-        fault.causes()[0].contains("Connection refused") && started.elapsed() < Duration::from_secs(9),
+        fault.causes()[0].contains("Connection refused")
+            && started.elapsed() < Duration::from_secs(9),
         "{fault:?}"
     );
 
@@ -56,7 +60,8 @@ async fn keys_that_are_wrong_unknown_or_changed_are_told_apart() {
     let text = fs::read_to_string(&config).unwrap();
     // The lab's configuration with one of its lines replaced.
     let with = |from: &str, to: &str| {
-        let lines = text.lines().map(|line| if line.trim_start().starts_with(from) { to } else { line });
+        let lines =
+            text.lines().map(|line| if line.trim_start().starts_with(from) { to } else { line });
         fs::write(&config, lines.collect::<Vec<_>>().join("\n")).unwrap();
         pool(&config, &bench.control())
     };
@@ -69,11 +74,18 @@ async fn keys_that_are_wrong_unknown_or_changed_are_told_apart() {
     assert!(fault.causes()[0].contains("Permission denied"), "{:?}", fault.causes());
 
     for strict in ["StrictHostKeyChecking yes", "StrictHostKeyChecking ask"] {
-        let fault = refusal(&with("UserKnownHostsFile ", &format!("{strict}\nUserKnownHostsFile /dev/null"))).await;
+        let fault = refusal(&with(
+            "UserKnownHostsFile ",
+            &format!("{strict}\nUserKnownHostsFile /dev/null"),
+        ))
+        .await;
         assert_eq!(kind(&fault), "unknown_host_key", "{:?}", fault.causes());
         let hint = fault.hint.unwrap();
         assert!(
-            hint.ends_with(&format!("ssh -F {} -o StrictHostKeyChecking=ask {HOST} true", config.display())),
+            hint.ends_with(&format!(
+                "ssh -F {} -o StrictHostKeyChecking=ask {HOST} true",
+                config.display()
+            )),
             "{hint}"
         );
     }
@@ -81,7 +93,9 @@ async fn keys_that_are_wrong_unknown_or_changed_are_told_apart() {
     let known = bench.dir.path().join("known");
     let public = fs::read_to_string(key.with_extension("pub")).unwrap();
     fs::write(&known, format!("{HOST} {public}")).unwrap();
-    let fault = refusal(&with("UserKnownHostsFile ", &format!("UserKnownHostsFile {}", known.display()))).await;
+    let fault =
+        refusal(&with("UserKnownHostsFile ", &format!("UserKnownHostsFile {}", known.display())))
+            .await;
     assert_eq!(fault.code, Code::HostChanged, "{:?}", fault.causes());
     assert!(fault.hint.unwrap().contains(&format!("ssh-keygen -R {HOST} -f {}", known.display())));
     assert!(bench.masters().is_empty(), "no attempt leaves a process behind");
@@ -114,11 +128,21 @@ async fn a_silent_peer_is_given_up_once_for_all_who_wait() {
     assert!(started.elapsed() < Duration::from_secs(45), "{:?}", started.elapsed());
 
     // Dropped half-way, the attempt leaves nothing that goes on connecting.
-    let dropped = tokio::time::timeout(Duration::from_millis(500), pool.open(&HostName::new(HOST))).await;
+    let dropped =
+        tokio::time::timeout(Duration::from_millis(500), pool.open(&HostName::new(HOST))).await;
     assert!(dropped.is_err());
-    assert!(until(Duration::from_secs(8), || bench.masters().is_empty()).await, "it would go on for 10 s");
-    let left = || fs::read_dir(bench.control()).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-    let locks = || left().iter().all(|path| path.extension().is_some_and(|extension| extension == "lock"));
+    assert!(
+        until(Duration::from_secs(8), || bench.masters().is_empty()).await,
+        "it would go on for 10 s"
+    );
+    let left = || {
+        fs::read_dir(bench.control())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    let locks =
+        || left().iter().all(|path| path.extension().is_some_and(|extension| extension == "lock"));
     assert!(until(SOON, locks).await, "{:?}", left());
 }
 
@@ -128,7 +152,8 @@ async fn a_connection_that_is_cut_is_lost_and_made_again() {
     let bench = Bench::new();
     let (pool, way) = bench.open().await;
     // The shell's parent is the sshd of our own connection.
-    let sshd: i32 = way.run(&Command::script("echo $PPID"), SOON).await.unwrap().text().trim().parse().unwrap();
+    let sshd: i32 =
+        way.run(&Command::script("echo $PPID"), SOON).await.unwrap().text().trim().parse().unwrap();
     let busy = {
         let way = way.clone();
         tokio::spawn(async move { way.run(&Command::script("sleep 311.001"), SOON).await })
@@ -180,7 +205,13 @@ async fn another_program_uses_our_connection_or_none() {
     let shell = way.remote_shell();
     let ssh = || {
         let mut program = Program::new(&shell.command[0]);
-        program.args(&shell.command[1..]).arg(&shell.target).arg("echo over").stdin(Stdio::null()).output().unwrap()
+        program
+            .args(&shell.command[1..])
+            .arg(&shell.target)
+            .arg("echo over")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
     };
     assert_eq!(ssh().stdout, b"over\n");
     bench.kill_masters().await;

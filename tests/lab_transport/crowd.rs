@@ -22,7 +22,12 @@ impl Held {
         let hold = || {
             let mut program = Program::new(&shell.command[0]);
             program.args(&shell.command[1..]).arg(&shell.target).arg(format!("exec sleep {nap}"));
-            program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+            program
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
         };
         let taken = Self((0..12).map(|_| hold()).collect(), nap.to_owned());
         let count = || processes(|line| line.trim_end() == format!("sleep {nap}")).len();

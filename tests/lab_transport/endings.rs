@@ -7,7 +7,10 @@ use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::HostName;
 use sandboxer::transport::{Command, Source, Transports};
 
-use crate::bench::{Bench, GONE, HOST, SOON, another_process, another_process_that, processes, signal, sleeps, until};
+use crate::bench::{
+    Bench, GONE, HOST, SOON, another_process, another_process_that, processes, signal, sleeps,
+    until,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -20,7 +23,10 @@ async fn cancelled_and_late_commands_leave_no_process() {
         let short = Duration::from_secs(1);
         let late = way.run(&Command::script("sleep $1").arg(&naps[0]), short).await.unwrap_err();
         assert_eq!(late.code, Code::Timeout);
-        let late = way.stream(&Command::new("sleep").arg(&naps[1]), short, &mut |_, _| {}).await.unwrap_err();
+        let late = way
+            .stream(&Command::new("sleep").arg(&naps[1]), short, &mut |_, _| {})
+            .await
+            .unwrap_err();
         assert_eq!(late.code, Code::Timeout);
         // Dropped, and deaf to TERM.
         let stubborn = Command::script("trap '' TERM; sleep $1").arg(&naps[2]);
@@ -58,7 +64,8 @@ async fn a_normal_end_leaves_nothing_behind() {
     let left = || {
         let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
         let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-        let sessions = stats.filter_map(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(3).map(str::to_owned));
+        let sessions =
+            stats.filter_map(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(3).map(str::to_owned));
         sessions.filter(|id| shells.contains(id)).count()
     };
     assert!(until(GONE, || left() == 0).await, "{shells:?}");
@@ -71,7 +78,10 @@ async fn a_killed_console_leaves_no_process() {
     bench.config("");
     for (host, nap) in [(HOST, "314.001"), ("local", "314.002")] {
         let mut console = another_process(&bench, host, nap);
-        assert!(until(SOON, || processes(|line| line.trim_end() == format!("sleep {nap}")).len() == 2).await);
+        assert!(
+            until(SOON, || processes(|line| line.trim_end() == format!("sleep {nap}")).len() == 2)
+                .await
+        );
         console.kill().unwrap();
         console.wait().unwrap();
         assert!(until(GONE, || !sleeps(nap)).await);
@@ -112,16 +122,27 @@ async fn a_copy_that_stands_still_ends_with_its_console() {
     let (source, dest) = (bench.dir.path().join("source"), bench.dir.path().join("315.005"));
     fs::create_dir(&source).unwrap();
     fs::create_dir(&dest).unwrap();
-    let noise: Vec<u8> = (0..300_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let noise: Vec<u8> =
+        (0..300_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     fs::write(source.join("large"), noise).unwrap();
     let mut console = another_process_that(&bench, HOST, "copies", "315.005");
     let dest = dest.to_string_lossy().into_owned();
     // Others copy at the same time: to stop theirs would be no favour to them.
-    let ours =
-        |pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder.to_string_lossy() == dest);
-    let servers = || processes(|line| line.contains("rsync") && line.contains("--server") && !line.contains("ssh -F"));
+    let ours = |pid: &i32| {
+        fs::read_link(format!("/proc/{pid}/cwd"))
+            .is_ok_and(|folder| folder.to_string_lossy() == dest)
+    };
+    let servers = || {
+        processes(|line| {
+            line.contains("rsync") && line.contains("--server") && !line.contains("ssh -F")
+        })
+    };
     let there = || servers().into_iter().filter(ours).collect::<std::collections::BTreeSet<_>>();
-    let here = || processes(|line| line.contains("rsync") && line.contains(&dest) && !line.contains("--server"));
+    let here = || {
+        processes(|line| {
+            line.contains("rsync") && line.contains(&dest) && !line.contains("--server")
+        })
+    };
     let receiving = || fs::read_dir(&dest).unwrap().count() > 0;
     assert!(until(SOON, || !here().is_empty() && receiving()).await);
     let stopped = there();
@@ -152,7 +173,12 @@ async fn no_master_and_no_socket_outlives_a_killed_console_by_90_seconds() {
         console.kill().unwrap();
         console.wait().unwrap();
     }
-    assert!(until(Duration::from_secs(90), || bench.masters().is_empty() && bench.sockets() == 0).await);
+    assert!(
+        until(Duration::from_secs(90), || bench.masters().is_empty() && bench.sockets() == 0).await
+    );
     let logs = fs::read_dir(bench.control()).unwrap().filter_map(Result::ok);
-    assert_eq!(logs.filter(|entry| entry.path().extension().is_some_and(|end| end == "log")).count(), 0);
+    assert_eq!(
+        logs.filter(|entry| entry.path().extension().is_some_and(|end| end == "log")).count(),
+        0
+    );
 }

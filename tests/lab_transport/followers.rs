@@ -29,7 +29,8 @@ impl Kept {
 #[async_trait]
 impl OutputSink for Kept {
     async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
-        if source == Source::Stdout { &mut self.out } else { &mut self.err }.extend_from_slice(bytes);
+        if source == Source::Stdout { &mut self.out } else { &mut self.err }
+            .extend_from_slice(bytes);
         self.out.len() + self.err.len() < self.limit
     }
 }
@@ -60,13 +61,20 @@ async fn attached_output_comes_byte_for_byte_with_the_status() {
     let local = pool.open(&HostName::new("local")).await.unwrap();
     for way in [&ssh, &local] {
         for status in [0, 1, 126, 127, 255] {
-            let command = Command::script("printf 'a\\n\\0\\377%s' \"$2\"; echo err >&2; exit \"$1\"");
+            let command =
+                Command::script("printf 'a\\n\\0\\377%s' \"$2\"; echo err >&2; exit \"$1\"");
             let command = command.arg(status.to_string()).arg("it's $(id)");
             let mut kept = Kept::new(usize::MAX);
             assert_eq!(way.attach(&command, &mut kept).await.unwrap(), Some(status));
-            assert_eq!((kept.out.as_slice(), kept.err.as_slice()), (&b"a\n\0\xffit's $(id)"[..], &b"err\n"[..]));
+            assert_eq!(
+                (kept.out.as_slice(), kept.err.as_slice()),
+                (&b"a\n\0\xffit's $(id)"[..], &b"err\n"[..])
+            );
         }
-        let killed = way.attach(&Command::script("sh -c 'kill -TERM $$'"), &mut Kept::new(usize::MAX)).await.unwrap();
+        let killed = way
+            .attach(&Command::script("sh -c 'kill -TERM $$'"), &mut Kept::new(usize::MAX))
+            .await
+            .unwrap();
         assert_eq!(killed, Some(128 + 15));
         // Descriptor 3 is there for who asks for it, and ends when our side does, not before.
         let lifeline = Command::script("timeout 1 cat <&3; echo $?").with_lifeline();
@@ -95,7 +103,10 @@ async fn a_flood_waits_for_its_reader_and_ends_with_it() {
         let runs = || !processes(|line| line.trim_end() == flood).is_empty();
         let before = resident_kib();
         let mut slow = Slow { bytes: 0, stop_at: 200_000_000 };
-        let attached = way.attach(&Command::new("head").args(["-c", length, "/dev/zero"]), &mut slow).await.unwrap();
+        let attached = way
+            .attach(&Command::new("head").args(["-c", length, "/dev/zero"]), &mut slow)
+            .await
+            .unwrap();
         assert_eq!(attached, None, "it wanted no more");
         let grown = resident_kib().saturating_sub(before);
         assert!(grown < 30_000, "200 MB passed and {grown} KiB stayed");
@@ -124,7 +135,9 @@ async fn what_is_attached_ends_with_us_and_takes_no_work_with_it() {
     let watching: Vec<_> = (0..11)
         .map(|_| {
             let way = ssh.clone();
-            tokio::spawn(async move { way.attach(&Command::script("sleep 318.003"), &mut Kept::new(1)).await })
+            tokio::spawn(async move {
+                way.attach(&Command::script("sleep 318.003"), &mut Kept::new(1)).await
+            })
         })
         .collect();
     let count = || processes(|line| line.trim_end() == "sleep 318.003").len();
@@ -132,7 +145,9 @@ async fn what_is_attached_ends_with_us_and_takes_no_work_with_it() {
     let work: Vec<_> = (0..6)
         .map(|_| {
             let way = ssh.clone();
-            tokio::spawn(async move { way.stream(&Command::new("true"), SOON, &mut |_, _| {}).await.unwrap().ok() })
+            tokio::spawn(async move {
+                way.stream(&Command::new("true"), SOON, &mut |_, _| {}).await.unwrap().ok()
+            })
         })
         .collect();
     for done in work {
@@ -153,11 +168,19 @@ async fn what_is_attached_ends_with_us_and_takes_no_work_with_it() {
     }
     for watcher in watching {
         let fault = watcher.await.unwrap().unwrap_err();
-        assert_eq!((fault.code.clone(), kind(&fault).as_str()), (Code::HostUnreachable, "lost"), "{fault:?}");
+        assert_eq!(
+            (fault.code.clone(), kind(&fault).as_str()),
+            (Code::HostUnreachable, "lost"),
+            "{fault:?}"
+        );
     }
     assert!(until(GONE, || count() == 0).await);
     assert!(ssh.run(&Command::new("true"), SOON).await.unwrap().ok());
-    assert_eq!(ssh.attach(&Command::new("true"), &mut Kept::new(1)).await.unwrap(), Some(0), "connected again");
+    assert_eq!(
+        ssh.attach(&Command::new("true"), &mut Kept::new(1)).await.unwrap(),
+        Some(0),
+        "connected again"
+    );
     pool.close().await;
 }
 
@@ -168,10 +191,12 @@ async fn an_interactive_command_has_the_terminal() {
     let (pool, ssh) = bench.open().await;
     let local = pool.open(&HostName::new("local")).await.unwrap();
     for way in [&ssh, &local] {
-        let script =
-            "test -t 0 && test -t 1 && stty size; printf '<%s>' \"$1\"; read -r line; echo \"got $line\"; exit 3";
-        let words = way.interactive(&Command::script(script).arg("it's $(id) \"x\"\n-")).await.unwrap();
-        let pty = native_pty_system().openpty(PtySize { rows: 33, cols: 77, ..PtySize::default() }).unwrap();
+        let script = "test -t 0 && test -t 1 && stty size; printf '<%s>' \"$1\"; read -r line; echo \"got $line\"; exit 3";
+        let words =
+            way.interactive(&Command::script(script).arg("it's $(id) \"x\"\n-")).await.unwrap();
+        let pty = native_pty_system()
+            .openpty(PtySize { rows: 33, cols: 77, ..PtySize::default() })
+            .unwrap();
         let mut builder = CommandBuilder::new(&words[0]);
         builder.args(&words[1..]);
         let mut child = pty.slave.spawn_command(builder).unwrap();

@@ -24,27 +24,35 @@ use crate::bench::{SOON, pool};
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "started by other tests"]
 async fn as_another_process() {
-    let (Some(dir), Some(nap)) = (std::env::var_os("SBX_BENCH"), std::env::var_os("SBX_NAP")) else { return };
+    let (Some(dir), Some(nap)) = (std::env::var_os("SBX_BENCH"), std::env::var_os("SBX_NAP"))
+    else {
+        return;
+    };
     let dir = PathBuf::from(dir);
     let pool = pool(&dir.join("config"), &dir.join("c"));
     let host = HostName::new(std::env::var("SBX_HOST").unwrap());
     let way = pool.open(&host).await.unwrap();
-    let sleeps = (Command::script("trap '' TERM; sleep $1").arg(&nap), Command::new("sleep").arg(&nap));
+    let sleeps =
+        (Command::script("trap '' TERM; sleep $1").arg(&nap), Command::new("sleep").arg(&nap));
     match std::env::var("SBX_WHAT").unwrap().as_str() {
         // Deaf to TERM and to the end of its input, which does not end here.
         "feeds" => {
-            let deaf = Command::script("trap '' TERM; cat >/dev/null & sleep $1; sleep $1").arg(&nap);
+            let deaf =
+                Command::script("trap '' TERM; cat >/dev/null & sleep $1; sleep $1").arg(&nap);
             way.feed(&deaf, &mut tokio::io::repeat(0), Duration::from_mins(2)).await.unwrap();
         }
         "copies" => {
             let (source, dest) = (dir.join("source"), dir.join(&nap));
             let plan = plan(&source, &[], Limits::contract()).await.unwrap();
-            send(way.as_ref(), &plan, &source, dest.to_str().unwrap(), true, &|_, _| {}).await.unwrap();
+            send(way.as_ref(), &plan, &source, dest.to_str().unwrap(), true, &|_, _| {})
+                .await
+                .unwrap();
         }
         "attends" => drop(way.attach(&sleeps.0, &mut Nobody).await.unwrap()),
         _ => {
             let mut sink = |_: Source, _: &[u8]| {};
-            let (ran, streamed) = tokio::join!(way.run(&sleeps.0, SOON), way.stream(&sleeps.1, SOON, &mut sink));
+            let (ran, streamed) =
+                tokio::join!(way.run(&sleeps.0, SOON), way.stream(&sleeps.1, SOON, &mut sink));
             assert!(ran.unwrap().ok() && streamed.unwrap().ok());
         }
     }

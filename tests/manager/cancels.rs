@@ -5,8 +5,8 @@ use std::time::Duration;
 use sandboxer::domain::extension::{Inspection, Resource};
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::request::{
-    ApplyRequest, CreateRequest, DestroyRequest, RecreateRequest, RestoreRequest, SleepRequest, SnapshotCopyRequest,
-    SnapshotDeleteRequest, SnapshotRequest,
+    ApplyRequest, CreateRequest, DestroyRequest, RecreateRequest, RestoreRequest, SleepRequest,
+    SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotRequest,
 };
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Operation, OperationId, OperationState};
@@ -16,7 +16,12 @@ use crate::scripted::{Act, Script};
 use crate::snapshots::source;
 
 /// Cancels an operation once the script was asked for something, by this process and by another; the operation as it ended.
-async fn cancelled(house: &House, operation: Option<OperationId>, asked: &str, elsewhere: bool) -> Operation {
+async fn cancelled(
+    house: &House,
+    operation: Option<OperationId>,
+    asked: &str,
+    elsewhere: bool,
+) -> Operation {
     let operation = operation.unwrap();
     tokio::time::timeout(Duration::from_secs(20), async {
         asked_more(house, asked, 0).await;
@@ -47,19 +52,31 @@ fn left(operation: &Operation) -> (OperationState, Option<CancelOutcome>, String
     let error = operation.error.as_ref();
     let told = error.and_then(|error| CancelOutcome::of(&error.code, &error.details));
     assert_eq!(told, operation.cancel_outcome.clone().filter(|_| error.is_some()), "{operation:?}");
-    (operation.state.clone(), operation.cancel_outcome.clone(), error.and_then(|e| e.hint.clone()).unwrap_or_default())
+    (
+        operation.state.clone(),
+        operation.cancel_outcome.clone(),
+        error.and_then(|e| e.hint.clone()).unwrap_or_default(),
+    )
 }
 
 #[track_caller]
 fn undone(operation: &Operation) {
     let (state, outcome, _) = left(operation);
-    assert_eq!((state, outcome), (OperationState::Cancelled, Some(CancelOutcome::Undone)), "{operation:?}");
+    assert_eq!(
+        (state, outcome),
+        (OperationState::Cancelled, Some(CancelOutcome::Undone)),
+        "{operation:?}"
+    );
 }
 
 #[track_caller]
 fn stopped(operation: &Operation, look: &str) {
     let (state, outcome, hint) = left(operation);
-    assert_eq!((state, outcome), (OperationState::Cancelled, Some(CancelOutcome::Stopped)), "{operation:?}");
+    assert_eq!(
+        (state, outcome),
+        (OperationState::Cancelled, Some(CancelOutcome::Stopped)),
+        "{operation:?}"
+    );
     assert!(hint.contains(look), "{hint:?} does not lead to {look:?}");
 }
 
@@ -106,7 +123,10 @@ async fn a_restore_and_a_recreate_say_whether_the_old_one_is_there() {
     let before = count(&house, "teardown");
     let started = house.manager.recreate(&again).await.unwrap();
     asked_more(&house, "teardown", before).await;
-    stopped(&cancelled(&house, started.operation, "teardown", true).await, &format!("`sandboxer recreate {id}`"));
+    stopped(
+        &cancelled(&house, started.operation, "teardown", true).await,
+        &format!("`sandboxer recreate {id}`"),
+    );
     house.script(&[Act::Hang], &[], &[]);
     let before = count(&house, "provision");
     let started = house.manager.recreate(&again).await.unwrap();
@@ -151,11 +171,14 @@ async fn a_sleep_is_undone_stopped_or_done_by_what_the_host_says() {
         let id = source(&house).await;
         *house.script.seen.lock().unwrap() = seen;
         house.script.sleep.lock().unwrap().push_back(Act::Hang);
-        let started = house.manager.sleep(&SleepRequest { id: id.clone(), revision: None }).await.unwrap();
+        let started =
+            house.manager.sleep(&SleepRequest { id: id.clone(), revision: None }).await.unwrap();
         let ended = cancelled(&house, started.operation, "sleep", true).await;
         assert_eq!(ended.cancel_outcome, Some(outcome.clone()));
         match outcome {
-            CancelOutcome::Done => assert_eq!((&ended.state, &ended.error), (&OperationState::Succeeded, &None)),
+            CancelOutcome::Done => {
+                assert_eq!((&ended.state, &ended.error), (&OperationState::Succeeded, &None))
+            }
             CancelOutcome::Undone => undone(&ended),
             _ => stopped(&ended, &format!("`sandboxer get {id}`")),
         }
@@ -213,7 +236,11 @@ async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
     for elsewhere in [false, true] {
         let house = house();
         let id = source(&house).await;
-        let take = SnapshotRequest { id: id.clone(), name: Some("first".into()), ..SnapshotRequest::default() };
+        let take = SnapshotRequest {
+            id: id.clone(),
+            name: Some("first".into()),
+            ..SnapshotRequest::default()
+        };
         house.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
         let started = house.manager.snapshot(&take).await.unwrap();
         undone(&cancelled(&house, started.operation, "snapshot", elsewhere).await);
@@ -229,7 +256,8 @@ async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
         undone(&cancelled(&house, started.operation, "copy", elsewhere).await);
 
         house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
-        let request = SnapshotDeleteRequest { id: snapshot.clone(), ..SnapshotDeleteRequest::default() };
+        let request =
+            SnapshotDeleteRequest { id: snapshot.clone(), ..SnapshotDeleteRequest::default() };
         let before = count(&house, "remove");
         let started = house.manager.delete_snapshot(&request).await.unwrap();
         asked_more(&house, "remove", before).await;
@@ -248,7 +276,10 @@ async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
         .push_back(Act::Fail(sandboxer::domain::Code::HostUnreachable, "no route"));
     let take = SnapshotRequest { id, ..SnapshotRequest::default() };
     let started = house.manager.snapshot(&take).await.unwrap();
-    stopped(&cancelled(&house, started.operation, "snapshot", false).await, "`sandboxer recover` looks again");
+    stopped(
+        &cancelled(&house, started.operation, "snapshot", false).await,
+        "`sandboxer recover` looks again",
+    );
 }
 
 #[tokio::test]

@@ -10,7 +10,12 @@ use crate::recover::killed;
 use crate::scripted::Act;
 use crate::snapshots::source;
 
-async fn copy(house: &House, to: &str, arrivals: &[Act], readings: &[Act]) -> Result<SnapshotRecord, Fault> {
+async fn copy(
+    house: &House,
+    to: &str,
+    arrivals: &[Act],
+    readings: &[Act],
+) -> Result<SnapshotRecord, Fault> {
     house.script.shelf.copy.lock().unwrap().extend(arrivals.iter().cloned());
     house.script.shelf.verify.lock().unwrap().extend(readings.iter().cloned());
     let id = house.manager.snapshot_view("my-env").await?.record.id.to_string();
@@ -37,7 +42,9 @@ async fn a_sound_archive_is_not_blamed_for_what_became_of_it_on_the_way() {
     assert!(fault.hint.unwrap().contains("the archive on local is what it was"));
     // Its host went away: nobody knows.
     let fault =
-        copy(&house, "second", &[Act::Otherwise], &[Act::Fail(Code::HostUnreachable, "no route")]).await.unwrap_err();
+        copy(&house, "second", &[Act::Otherwise], &[Act::Fail(Code::HostUnreachable, "no route")])
+            .await
+            .unwrap_err();
     assert!(fault.hint.unwrap().contains("could not be told"));
     assert!(house.damaged().await.is_empty());
 }
@@ -55,7 +62,8 @@ async fn an_altered_archive_is_noted_and_the_copy_goes_on_from_the_next() {
     // It is the last that is asked, once there is a copy that nobody knows anything of.
     copy(&house, "second", &[Act::Well], &[]).await.unwrap();
     copy(&house, "third", &[Act::Otherwise, Act::Well], &[Act::Altered]).await.unwrap();
-    let asked: Vec<String> = house.script.asked().into_iter().filter(|asked| asked.ends_with("to third")).collect();
+    let asked: Vec<String> =
+        house.script.asked().into_iter().filter(|asked| asked.ends_with("to third")).collect();
     assert!(asked[0].contains("from second") && asked[1].contains("from local"), "{asked:?}");
     assert_eq!(asked.len(), 2);
     assert_eq!(house.damaged().await, ["local", "second"]);
@@ -68,7 +76,8 @@ impl House {
         let snapshot = self.snapshot(&id, "my-env").await.unwrap().id.to_string();
         copy(self, "second", &[], &[]).await.unwrap();
         let file = self.folder.path().join("snapshots.json");
-        let mut stored: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mut stored: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         stored["records"][0]["replicas"] = serde_json::json!([]);
         std::fs::write(&file, stored.to_string()).unwrap();
         snapshot
@@ -81,8 +90,12 @@ impl House {
 
     async fn hosts(&self) -> Vec<String> {
         let record = self.other.snapshot_view("my-env").await.unwrap().record;
-        assert_eq!((record.state, record.copying_to, record.operation), (SnapshotState::Ready, None, None));
-        let hosts = std::iter::once(record.host).chain(record.replicas.into_iter().map(|replica| replica.host));
+        assert_eq!(
+            (record.state, record.copying_to, record.operation),
+            (SnapshotState::Ready, None, None)
+        );
+        let hosts = std::iter::once(record.host)
+            .chain(record.replicas.into_iter().map(|replica| replica.host));
         hosts.map(|host| host.to_string()).collect()
     }
 }
@@ -103,7 +116,11 @@ async fn what_was_there_before_a_copy_outlives_its_end() {
     assert_eq!(house.hosts().await, ["local"]);
 
     house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
-    killed(&house, "verify", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
+    killed(
+        &house,
+        "verify",
+        |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
+    );
     let recovered = house.other.recover().await.unwrap();
     assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
     house.on_both(&snapshot);
@@ -113,7 +130,11 @@ async fn what_was_there_before_a_copy_outlives_its_end() {
     house.on_both(&snapshot);
     copy(&house, "second", &[], &[]).await.unwrap();
     assert_eq!(house.hosts().await, ["local", "second"]);
-    assert_eq!(house.script.asked().iter().filter(|asked| asked.starts_with("copy")).count(), 1, "it was there");
+    assert_eq!(
+        house.script.asked().iter().filter(|asked| asked.starts_with("copy")).count(),
+        1,
+        "it was there"
+    );
 }
 
 #[tokio::test]
@@ -123,9 +144,16 @@ async fn a_copy_whose_process_died_over_a_whole_archive_is_listed() {
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.copied.lock().unwrap().push_back(Act::Hang);
     let request = SnapshotCopyRequest { id: snapshot.clone(), host: "second".to_owned() };
-    killed(&house, "sealed", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
+    killed(
+        &house,
+        "sealed",
+        |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
+    );
     let recovered = house.other.recover().await.unwrap();
-    assert!(recovered[0].ok && recovered[0].message.contains("its copy on second is whole"), "{recovered:?}");
+    assert!(
+        recovered[0].ok && recovered[0].message.contains("its copy on second is whole"),
+        "{recovered:?}"
+    );
     house.on_both(&snapshot);
     assert_eq!(house.hosts().await, ["local", "second"]);
 }
@@ -139,14 +167,20 @@ async fn a_host_by_another_name_has_the_archive_and_no_copy_of_it() {
     let fault = copy(&house, "second", &[], &[]).await.unwrap_err();
     assert_eq!(fault.code, Code::InvalidInput);
     assert!(fault.message.contains("second is another name of local"), "{fault}");
-    let request =
-        RestoreRequest { snapshot: snapshot.clone(), host: Some("second".to_owned()), ..RestoreRequest::default() };
+    let request = RestoreRequest {
+        snapshot: snapshot.clone(),
+        host: Some("second".to_owned()),
+        ..RestoreRequest::default()
+    };
     let started = house.manager.restore(&request).await.unwrap();
     let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     assert_eq!((operation.error, record.unwrap().host.as_str()), (None, "second"));
     assert_eq!(house.hosts().await, ["local"]);
     let asked = house.script.asked();
-    assert!(!asked.iter().any(|asked| ["copy", "remove"].iter().any(|verb| asked.starts_with(verb))), "{asked:?}");
+    assert!(
+        !asked.iter().any(|asked| ["copy", "remove"].iter().any(|verb| asked.starts_with(verb))),
+        "{asked:?}"
+    );
     assert_eq!(house.script.shelf.there(), [(format!("local/{snapshot}"), true)]);
 }
 
@@ -163,5 +197,9 @@ async fn an_altered_archive_is_not_replaced_by_itself() {
     let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
     house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
     copy(&house, "local", &[], &[Act::Altered]).await.unwrap_err();
-    assert_eq!(house.script.shelf.there(), [(format!("local/{snapshot}"), true)], "it is all that there is");
+    assert_eq!(
+        house.script.shelf.there(),
+        [(format!("local/{snapshot}"), true)],
+        "it is all that there is"
+    );
 }

@@ -22,9 +22,15 @@ async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Fau
     let id = id.to_owned();
     let turn = SleepRequest { id: id.clone(), revision: None };
     match verb {
-        "patch" => manager.apply_patches(&ApplyRequest { id, ..ApplyRequest::default() }).await.map(drop),
-        "snapshot" => manager.snapshot(&SnapshotRequest { id, ..SnapshotRequest::default() }).await.map(drop),
-        "recreate" => manager.recreate(&RecreateRequest { id, ..RecreateRequest::default() }).await.map(drop),
+        "patch" => {
+            manager.apply_patches(&ApplyRequest { id, ..ApplyRequest::default() }).await.map(drop)
+        }
+        "snapshot" => {
+            manager.snapshot(&SnapshotRequest { id, ..SnapshotRequest::default() }).await.map(drop)
+        }
+        "recreate" => {
+            manager.recreate(&RecreateRequest { id, ..RecreateRequest::default() }).await.map(drop)
+        }
         "sleep" => manager.sleep(&turn).await.map(drop),
         _ => manager.wake(&turn).await.map(drop),
     }
@@ -56,7 +62,10 @@ impl House {
     async fn nothing_is_hidden(&self) {
         assert_eq!(self.manager.recover().await.unwrap(), []);
         let running = self.manager.operations().await.unwrap();
-        assert!(running.iter().all(|operation| operation.state != OperationState::Running), "{running:?}");
+        assert!(
+            running.iter().all(|operation| operation.state != OperationState::Running),
+            "{running:?}"
+        );
     }
 
     fn asked(&self, verb: &str) -> usize {
@@ -78,7 +87,11 @@ async fn a_dead_patch_is_unknown_to_whoever_comes_next() {
             house.manager.finish(&operation.id).await.unwrap();
         }
         let record = house.manager.get(&id).await.unwrap();
-        assert_eq!((&record.operation, &record.patch_state), (&None, &PatchState::Unknown), "{verb}");
+        assert_eq!(
+            (&record.operation, &record.patch_state),
+            (&None, &PatchState::Unknown),
+            "{verb}"
+        );
         assert_eq!(record.applied_patches[0].state, PatchState::Unknown);
         assert!(record.patch_error.unwrap().contains("--retry"));
         house.nothing_is_hidden().await;
@@ -106,11 +119,18 @@ async fn nothing_begins_over_what_only_recover_brings_in_order() {
         *house.script.seen.lock().unwrap() = there(dead == "snapshot", false);
         let (slept, resumed) = (house.asked("sleep"), house.asked("resume"));
         let items = house.manager.recover().await.unwrap();
-        assert!(items.iter().any(|item| item.id == id && item.ok && item.was.starts_with(dead)), "{items:?}");
+        assert!(
+            items.iter().any(|item| item.id == id && item.ok && item.was.starts_with(dead)),
+            "{items:?}"
+        );
         if dead == "snapshot" {
             assert_eq!(house.asked("resume"), resumed + 1);
         } else {
-            assert_eq!(house.asked("sleep"), slept + 1, "it is put to sleep, from where a wake does all of it");
+            assert_eq!(
+                house.asked("sleep"),
+                slept + 1,
+                "it is put to sleep, from where a wake does all of it"
+            );
         }
         house.nothing_is_hidden().await;
         begin(&house.manager, "snapshot", &id).await.unwrap();
@@ -159,7 +179,10 @@ async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
             .push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
         house.script.shelf.resume.lock().unwrap().push_back(Act::Fail(code, "cannot unpause"));
         let fault = house.snapshot(&id, "base").await.unwrap_err();
-        assert_eq!((&fault.details["paused"], fault.hint.unwrap().contains("recover")), (&true.into(), left));
+        assert_eq!(
+            (&fault.details["paused"], fault.hint.unwrap().contains("recover")),
+            (&true.into(), left)
+        );
         let record = house.manager.get(&id).await.unwrap();
         assert!(record.message.unwrap().contains("may still be paused"));
         assert_eq!(record.operation.is_some(), left);
@@ -200,7 +223,8 @@ async fn a_removal_ends_whatever_died_before_it() {
     for forget in [false, true] {
         let house = house();
         let id = house.dead_over("snapshot").await;
-        let request = sandboxer::domain::request::DestroyRequest { id, forget, ..Default::default() };
+        let request =
+            sandboxer::domain::request::DestroyRequest { id, forget, ..Default::default() };
         let started = house.manager.destroy(&request).await.unwrap();
         assert!(house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.is_none());
         let running = house.manager.operations().await.unwrap();

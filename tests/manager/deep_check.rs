@@ -27,12 +27,19 @@ impl House {
     async fn assert_nothing_left(&self) {
         let everything = ListQuery { all: true, ..ListQuery::default() };
         for record in self.manager.list(&everything).await.unwrap() {
-            assert_eq!((&record.state, &record.operation), (&State::Destroyed, &None), "{record:#?}");
+            assert_eq!(
+                (&record.state, &record.operation),
+                (&State::Destroyed, &None),
+                "{record:#?}"
+            );
         }
         assert_eq!(self.manager.snapshots(&SnapshotQuery { all: true }).await.unwrap(), []);
         assert_eq!(self.there(), [], "archives");
         let operations = self.manager.operations().await.unwrap();
-        assert!(operations.iter().all(|one| one.state != OperationState::Running), "{operations:#?}");
+        assert!(
+            operations.iter().all(|one| one.state != OperationState::Running),
+            "{operations:#?}"
+        );
         let folder = self.folder.path().join("tmp");
         assert_eq!(folder.read_dir().map_or(0, Iterator::count), 0, "the compose file's folder");
     }
@@ -47,10 +54,16 @@ fn failed_step(check: &DeepCheck) -> Option<(DeepStage, Code)> {
     let stages: Vec<_> = check.steps.iter().map(|step| step.stage.clone()).collect();
     assert_eq!(stages, DeepStage::ALL, "every step, in order");
     let at = check.steps.iter().position(|step| step.outcome == DeepOutcome::Failed)?;
-    for step in check.steps[at + 1..].iter().filter(|step| !matches!(step.stage, DeepStage::Destroy | DeepStage::Host))
+    for step in check.steps[at + 1..]
+        .iter()
+        .filter(|step| !matches!(step.stage, DeepStage::Destroy | DeepStage::Host))
     {
         let why = format!("the step {} failed", check.steps[at].stage);
-        assert_eq!((&step.outcome, step.message.as_ref()), (&DeepOutcome::Skipped, Some(&why)), "{step:?}");
+        assert_eq!(
+            (&step.outcome, step.message.as_ref()),
+            (&DeepOutcome::Skipped, Some(&why)),
+            "{step:?}"
+        );
     }
     let step = &check.steps[at];
     Some((step.stage.clone(), step.error.as_ref().unwrap().code.clone()))
@@ -71,9 +84,15 @@ async fn everything_is_tried_and_nothing_stays() {
         assert_eq!(record.ttl_s, Some(1800));
     }
     let operation = house.other.operation(check.operation.as_str()).await.unwrap();
-    assert_eq!((operation.kind, operation.state), (OperationKind::Check, OperationState::Succeeded));
+    assert_eq!(
+        (operation.kind, operation.state),
+        (OperationKind::Check, OperationState::Succeeded)
+    );
     // It is told once.
-    assert_eq!(house.manager.finish_deep_check(&check.operation).await.unwrap_err().code, Code::Internal);
+    assert_eq!(
+        house.manager.finish_deep_check(&check.operation).await.unwrap_err().code,
+        Code::Internal
+    );
 }
 
 #[tokio::test]
@@ -98,7 +117,13 @@ async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
             3 => script.shelf.restore.lock().unwrap().push_back(broken()),
             _ => script.shelf.restore.lock().unwrap().push_back(Act::Altered),
         }
-        let stages = [DeepStage::Canary, DeepStage::Write, DeepStage::Snapshot, DeepStage::Restore, DeepStage::Restore];
+        let stages = [
+            DeepStage::Canary,
+            DeepStage::Write,
+            DeepStage::Snapshot,
+            DeepStage::Restore,
+            DeepStage::Restore,
+        ];
         stages[number].clone()
     };
     let each = (0..5).map(|number| async move {
@@ -109,7 +134,10 @@ async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
         assert!(!check.ok);
         house.assert_nothing_left().await;
         let operation = house.other.operation(check.operation.as_str()).await.unwrap();
-        assert_eq!((operation.state, operation.error.unwrap().code), (OperationState::Failed, Code::OperationFailed));
+        assert_eq!(
+            (operation.state, operation.error.unwrap().code),
+            (OperationState::Failed, Code::OperationFailed)
+        );
     });
     futures_util::future::join_all(each).await;
 }
@@ -130,7 +158,11 @@ async fn what_cannot_be_removed_is_told() {
     let house = house();
     house.script(&[], &[], &[Act::LeaveNetwork]);
     let check = house.deep().await;
-    assert_eq!(failed_step(&check), Some((DeepStage::Destroy, Code::OperationFailed)), "{check:#?}");
+    assert_eq!(
+        failed_step(&check),
+        Some((DeepStage::Destroy, Code::OperationFailed)),
+        "{check:#?}"
+    );
     let living = house.manager.list(&ListQuery::default()).await.unwrap();
     assert_eq!(living.len(), 1, "one is left, the others are gone: {living:#?}");
     assert_eq!(house.there(), []);
@@ -162,7 +194,11 @@ async fn one_that_is_called_off_leaves_nothing() {
 async fn what_a_killed_one_made_is_taken_away_by_recover() {
     let house = house();
     house.script.shelf.restore.lock().unwrap().push_back(Act::Hang);
-    killed(&house, "restore", |manager| async move { manager.deep_check("local").await.map(|_| ()) });
+    killed(
+        &house,
+        "restore",
+        |manager| async move { manager.deep_check("local").await.map(|_| ()) },
+    );
     let living = house.manager.list(&ListQuery::default()).await.unwrap();
     assert!(living.len() >= 2, "{living:#?}");
     // It is there as long as its process is.
@@ -172,7 +208,10 @@ async fn what_a_killed_one_made_is_taken_away_by_recover() {
     *house.script.lives.lock().unwrap() = false;
     let items = house.manager.recover().await.unwrap();
     let check = items.iter().find(|item| item.id.starts_with("op-")).unwrap();
-    assert!(check.ok && check.message.starts_with("ended; removed what it had made: "), "{check:#?}");
+    assert!(
+        check.ok && check.message.starts_with("ended; removed what it had made: "),
+        "{check:#?}"
+    );
     house.assert_nothing_left().await;
     assert_eq!(house.manager.recover().await.unwrap(), []);
 }
@@ -181,8 +220,18 @@ async fn what_a_killed_one_made_is_taken_away_by_recover() {
 async fn a_killed_one_whose_things_cannot_be_removed_is_not_over() {
     let house = house();
     house.script.shelf.restore.lock().unwrap().push_back(Act::Hang);
-    killed(&house, "restore", |manager| async move { manager.deep_check("local").await.map(|_| ()) });
-    house.script.shelf.remove.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "read-only"));
+    killed(
+        &house,
+        "restore",
+        |manager| async move { manager.deep_check("local").await.map(|_| ()) },
+    );
+    house
+        .script
+        .shelf
+        .remove
+        .lock()
+        .unwrap()
+        .push_back(Act::Fail(Code::OperationFailed, "read-only"));
     let items = house.manager.recover().await.unwrap();
     let check = items.iter().find(|item| item.id.starts_with("op-")).unwrap();
     assert!(!check.ok && check.error.is_some(), "{check:#?}");

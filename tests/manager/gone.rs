@@ -51,7 +51,8 @@ async fn what_may_have_left_something_keeps_its_name() {
     assert!(!left.leftovers.is_empty());
     assert_eq!(house.manager.create(shop()).await.unwrap_err().code, Code::Conflict);
     house.script(&[Act::Fail(Code::OperationFailed, "no")], &[], &[]);
-    let kept = CreateRequest { name: Some("kept".into()), keep_failed: true, ..CreateRequest::default() };
+    let kept =
+        CreateRequest { name: Some("kept".into()), keep_failed: true, ..CreateRequest::default() };
     house.create(kept.clone()).await.1.unwrap_err();
     assert_eq!(house.manager.create(kept).await.unwrap_err().code, Code::Conflict);
 }
@@ -66,7 +67,11 @@ async fn a_restore_that_came_to_nothing_does_not_pin_its_snapshot() {
     assert_eq!(failed.state, State::Failed);
     assert_eq!(house.manager.snapshot_view(&snapshot).await.unwrap().sandboxes.len(), 0);
     let (ready, _) = house.restore(&snapshot).await;
-    assert_eq!(house.delete(&snapshot, false).await.unwrap_err().code, Code::InUse, "of that one it is");
+    assert_eq!(
+        house.delete(&snapshot, false).await.unwrap_err().code,
+        Code::InUse,
+        "of that one it is"
+    );
     assert_eq!(house.destroy(ready.id.as_str()).await.1, Ok(()));
     house.delete(&snapshot, false).await.unwrap();
     assert_eq!(house.listed().await, Vec::<(String, SnapshotState)>::new());

@@ -36,7 +36,11 @@ async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
     }
     let told = of_host(&house).await;
     assert_eq!(kinds(&told), ["host.down"]);
-    assert_eq!((&told[0].actor, &told[0].sandbox_id), (&Actor::observer(), &None), "nobody did that");
+    assert_eq!(
+        (&told[0].actor, &told[0].sandbox_id),
+        (&Actor::observer(), &None),
+        "nobody did that"
+    );
     assert_eq!(told[0].data["host"], "local");
     // A process that begins now knows it from the log.
     let started = house.other.create(CreateRequest::default()).await.unwrap();

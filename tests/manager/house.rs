@@ -31,7 +31,11 @@ pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
 }
 
 /// A manager with this `default_host`.
-pub(crate) fn manager_with(data: &Path, script: &Arc<Scripted>, default_host: &str) -> SandboxManager {
+pub(crate) fn manager_with(
+    data: &Path,
+    script: &Arc<Scripted>,
+    default_host: &str,
+) -> SandboxManager {
     let stores = JsonStores::open(data).unwrap();
     let id: ExtensionId = "ext.compose-ssh".into();
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
@@ -48,7 +52,9 @@ pub(crate) fn manager_with(data: &Path, script: &Arc<Scripted>, default_host: &s
         locks: stores.locks,
         installation: stores.installation,
         recipes: stores.recipes,
-        catalogue: Arc::new(LazyLock::new(Box::new(move || Catalogue::load(Some(&profiles), None, &available)))),
+        catalogue: Arc::new(LazyLock::new(Box::new(move || {
+            Catalogue::load(Some(&profiles), None, &available)
+        }))),
         extensions,
         transports: Arc::new(Ways(Pool::new(Vec::new(), data.join("ctl"), None))),
         ledger: Arc::new(NoLedger),
@@ -173,7 +179,10 @@ impl House {
 
     pub(crate) async fn kinds(&self) -> Vec<String> {
         let events = self.manager.events(&EventQuery::default()).await.unwrap();
-        assert!(events.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq), "numbers have gaps: {events:?}");
+        assert!(
+            events.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq),
+            "numbers have gaps: {events:?}"
+        );
         events.iter().map(|event| event.kind.to_string()).collect()
     }
 }

@@ -18,16 +18,24 @@ impl House {
         serde_json::from_slice(pieces[0].as_ref().unwrap()).unwrap()
     }
 
-    pub(crate) async fn import(&self, file: &ArchiveManifest, name: Option<&str>) -> Result<SnapshotRecord, Fault> {
-        let request = SnapshotImportRequest { host: "local".to_owned(), name: name.map(str::to_owned) };
+    pub(crate) async fn import(
+        &self,
+        file: &ArchiveManifest,
+        name: Option<&str>,
+    ) -> Result<SnapshotRecord, Fault> {
+        let request =
+            SnapshotImportRequest { host: "local".to_owned(), name: name.map(str::to_owned) };
         let pieces = stream::iter([Ok(serde_json::to_vec(file).unwrap())]).boxed();
         let started = self.manager.import_snapshot(&request, pieces).await?;
         self.manager.finish_snapshot(&started.operation.unwrap()).await
     }
 
     async fn patch(&self, snapshot: &str) -> u64 {
-        let request =
-            PatchRequest { snapshot: snapshot.to_owned(), script: "true".to_owned(), ..PatchRequest::default() };
+        let request = PatchRequest {
+            snapshot: snapshot.to_owned(),
+            script: "true".to_owned(),
+            ..PatchRequest::default()
+        };
         self.manager.add_patch(&request).await.unwrap().sequence
     }
 }
@@ -96,12 +104,22 @@ async fn an_export_that_nothing_refers_to_comes_back_and_uses_no_patchs_number_a
     let twin = house.import(&file, Some("twin")).await.unwrap();
     assert_ne!(twin.id, snapshot.id);
     assert!(twin.message.unwrap().contains("is here"));
-    assert_eq!((house.patch(snapshot.id.as_str()).await, house.patch(snapshot.id.as_str()).await), (1, 2));
+    assert_eq!(
+        (house.patch(snapshot.id.as_str()).await, house.patch(snapshot.id.as_str()).await),
+        (1, 2)
+    );
     house.delete(snapshot.id.as_str(), true).await.unwrap();
     let back = house.import(&file, None).await.unwrap();
-    assert_eq!((back.id.clone(), back.state, back.message), (snapshot.id, SnapshotState::Ready, None));
+    assert_eq!(
+        (back.id.clone(), back.state, back.message),
+        (snapshot.id, SnapshotState::Ready, None)
+    );
     assert_eq!(house.patch(back.id.as_str()).await, 3, "1 and 2 are used up");
-    assert_eq!(house.import(&file, None).await.unwrap_err().code, Code::Conflict, "its name is taken");
+    assert_eq!(
+        house.import(&file, None).await.unwrap_err().code,
+        Code::Conflict,
+        "its name is taken"
+    );
 }
 
 #[tokio::test]
@@ -124,7 +142,11 @@ async fn each_life_of_an_id_is_told_and_none_uses_a_patchs_number_again() {
     let told: Vec<&str> = told.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(
         told,
-        ["snapshot.ready", "snapshot.deleted"].repeat(3).into_iter().chain(["snapshot.ready"]).collect::<Vec<_>>()
+        ["snapshot.ready", "snapshot.deleted"]
+            .repeat(3)
+            .into_iter()
+            .chain(["snapshot.ready"])
+            .collect::<Vec<_>>()
     );
 }
 
@@ -149,7 +171,8 @@ impl House {
         let snapshot = self.snapshot(&id, "my-env").await.unwrap();
         let file = self.export(snapshot.id.as_str()).await;
         let path = self.folder.path().join("snapshots.json");
-        let mut stored: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let mut stored: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         stored["records"] = serde_json::json!([]);
         std::fs::write(&path, stored.to_string()).unwrap();
         file
@@ -169,7 +192,8 @@ async fn an_import_of_what_is_on_the_host_lists_it_again() {
     house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
     let request = SnapshotImportRequest { host: "local".to_owned(), name: None };
     let pieces = stream::iter([Ok(serde_json::to_vec(&file).unwrap())]).boxed();
-    let operation = house.manager.import_snapshot(&request, pieces).await.unwrap().operation.unwrap();
+    let operation =
+        house.manager.import_snapshot(&request, pieces).await.unwrap().operation.unwrap();
     while !house.script.asked().iter().any(|asked| asked.starts_with("verify")) {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
@@ -206,14 +230,20 @@ async fn an_import_that_is_refused_for_what_is_on_the_host_leaves_that_alone() {
     let mut other = file.clone();
     other.recipe.summary.push_str(", and more");
     other.snapshot.profile.hash = other.recipe.hash();
-    for (what, file, reading) in
-        [("content", forged(&file), Act::Well), ("recipe", other, Act::Well), ("reading", file.clone(), Act::Altered)]
-    {
+    for (what, file, reading) in [
+        ("content", forged(&file), Act::Well),
+        ("recipe", other, Act::Well),
+        ("reading", file.clone(), Act::Altered),
+    ] {
         house.script.shelf.verify.lock().unwrap().clear();
         house.script.shelf.verify.lock().unwrap().push_back(reading);
         let fault = house.import(&file, None).await.unwrap_err();
         assert_eq!((fault.code, fault.hint.is_some()), (Code::Conflict, true), "{what}");
-        assert_eq!((house.script.shelf.there(), house.listed().await), (there.to_vec(), Vec::new()), "{what}");
+        assert_eq!(
+            (house.script.shelf.there(), house.listed().await),
+            (there.to_vec(), Vec::new()),
+            "{what}"
+        );
     }
     // A part of one, which somebody is about to bring.
     house.script.shelf.part("local", file.id.as_str());

@@ -6,7 +6,8 @@ use std::time::Duration;
 use sandboxer::domain::Code;
 use sandboxer::domain::event::EventKind;
 use sandboxer::domain::request::{
-    CreateRequest, EventQuery, PatchRequest, PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotRequest,
+    CreateRequest, EventQuery, PatchRequest, PruneItem, PruneRequest, SnapshotDeleteRequest,
+    SnapshotRequest,
 };
 use sandboxer::domain::retention::OldRule;
 
@@ -19,10 +20,14 @@ async fn few(labels: &[(&str, &str)]) -> (House, String) {
     let house = house();
     let folder = house.folder.path().join("profiles");
     std::fs::create_dir(&folder).unwrap();
-    let text = include_str!("../../profiles/sandbox-canary.yaml").replace("profile.sandbox-canary", "profile.few");
-    std::fs::write(folder.join("few.yaml"), text.replace("{mode: live}", "{mode: live, keep: 1}")).unwrap();
-    let labels: BTreeMap<_, _> = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let request = CreateRequest { profile: Some("few".to_owned()), labels, ..CreateRequest::default() };
+    let text = include_str!("../../profiles/sandbox-canary.yaml")
+        .replace("profile.sandbox-canary", "profile.few");
+    std::fs::write(folder.join("few.yaml"), text.replace("{mode: live}", "{mode: live, keep: 1}"))
+        .unwrap();
+    let labels: BTreeMap<_, _> =
+        labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let request =
+        CreateRequest { profile: Some("few".to_owned()), labels, ..CreateRequest::default() };
     let (record, ended) = house.create(request).await;
     assert_eq!(ended, Ok(()));
     (house, record.id.to_string())
@@ -30,7 +35,11 @@ async fn few(labels: &[(&str, &str)]) -> (House, String) {
 
 impl House {
     /// A moment later than the one before.
-    async fn later(&self, sandbox: &str, name: &str) -> sandboxer::domain::snapshot::SnapshotRecord {
+    async fn later(
+        &self,
+        sandbox: &str,
+        name: &str,
+    ) -> sandboxer::domain::snapshot::SnapshotRecord {
         tokio::time::sleep(Duration::from_millis(20)).await;
         self.snapshot(sandbox, name).await.unwrap()
     }
@@ -67,7 +76,8 @@ async fn keep_deletes_the_oldest_and_says_so_and_leaves_what_was_imported() {
 /// As if everything so far had been taken in a year to come, before somebody set the clock right.
 fn taken_in_2099(house: &House) {
     let file = house.folder.path().join("snapshots.json");
-    let mut document: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let mut document: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     for record in document["records"].as_array_mut().unwrap() {
         record["created_at"] = "2099-01-01T00:00:00Z".into();
     }
@@ -80,7 +90,10 @@ async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
     house.later(&id, "first").await;
     taken_in_2099(&house);
     let second = house.later(&id, "second").await;
-    assert_eq!((house.names().await, second.message.unwrap().contains("first")), (vec!["second".to_owned()], true));
+    assert_eq!(
+        (house.names().await, second.message.unwrap().contains("first")),
+        (vec!["second".to_owned()], true)
+    );
 
     let house = crate::house::house();
     let id = source(&house).await;
@@ -140,7 +153,10 @@ async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
     assert_eq!(go(None).await, format!("kept, it is the newest of sandbox {id}"));
     assert_eq!(house.names().await, ["one"], "the last one stays");
     let operations = house.manager.operations().await.unwrap();
-    assert!(operations.iter().all(|operation| operation.error.is_none()), "what is skipped is no failure");
+    assert!(
+        operations.iter().all(|operation| operation.error.is_none()),
+        "what is skipped is no failure"
+    );
     // So is the whole plan.
     house.delete(one.as_str(), false).await.unwrap();
     assert_eq!(go(None).await, PruneItem::GONE);
@@ -155,8 +171,10 @@ async fn what_a_prune_deleted_it_tells_with_the_reason_of_that_moment() {
     }
     let prune = PruneRequest { keep: Some(1), ..PruneRequest::default() };
     let items = house.manager.prune_snapshots(&prune).await.unwrap();
-    let told: Vec<_> =
-        items.iter().map(|item| (item.name.as_deref().unwrap(), item.ok, item.reason.as_str())).collect();
+    let told: Vec<_> = items
+        .iter()
+        .map(|item| (item.name.as_deref().unwrap(), item.ok, item.reason.as_str()))
+        .collect();
     let two = format!("2 newer ones of sandbox {id} are there");
     let one = format!("1 newer one of sandbox {id} is there");
     assert_eq!(told, [("one", true, two.as_str()), ("two", true, one.as_str())]);
@@ -172,7 +190,9 @@ async fn what_is_protected_goes_only_by_name_and_with_its_flag() {
     let prune = PruneRequest { keep: Some(0), ..PruneRequest::default() };
     let items = house.manager.prune_snapshots(&prune).await.unwrap();
     assert!(
-        items.iter().all(|item| !item.ok && item.error.is_none() && item.reason.contains("protect=true")),
+        items
+            .iter()
+            .all(|item| !item.ok && item.error.is_none() && item.reason.contains("protect=true")),
         "{items:?}"
     );
     assert_eq!((items.len(), house.names().await.len()), (3, 3));
@@ -181,7 +201,11 @@ async fn what_is_protected_goes_only_by_name_and_with_its_flag() {
     let fault = house.delete(&one, true).await.unwrap_err();
     assert_eq!((&fault.code, house.names().await.len()), (&Code::Conflict, 3), "{fault}");
     assert!(fault.hint.unwrap().contains("--force-protected"));
-    let request = SnapshotDeleteRequest { id: one, force_protected: true, ..SnapshotDeleteRequest::default() };
+    let request = SnapshotDeleteRequest {
+        id: one,
+        force_protected: true,
+        ..SnapshotDeleteRequest::default()
+    };
     let started = house.manager.delete_snapshot(&request).await.unwrap();
     house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
     assert_eq!(house.names().await, ["two", "three"]);
@@ -194,14 +218,22 @@ async fn a_deletion_tells_of_the_patches_it_takes() {
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let mut patches = Vec::new();
     for script in ["one", "two"] {
-        let request = PatchRequest { snapshot: snapshot.clone(), script: script.to_owned(), ..PatchRequest::default() };
+        let request = PatchRequest {
+            snapshot: snapshot.clone(),
+            script: script.to_owned(),
+            ..PatchRequest::default()
+        };
         patches.push(house.manager.add_patch(&request).await.unwrap().id);
     }
     house.delete(&snapshot, true).await.unwrap();
     let told = house.told(EventKind::PatchRemoved).await;
     let ids: Vec<_> = told.iter().map(|data| data["patch_id"].as_str().unwrap()).collect();
     assert_eq!(ids, patches.iter().map(sandboxer::domain::PatchId::as_str).collect::<Vec<_>>());
-    assert!(told.iter().all(|data| data["snapshot_id"] == snapshot.as_str() && data["snapshot_name"] == "my-env"));
+    assert!(
+        told.iter()
+            .all(|data| data["snapshot_id"] == snapshot.as_str()
+                && data["snapshot_name"] == "my-env")
+    );
     assert_eq!(house.kinds().await.last().unwrap(), "snapshot.deleted");
 }
 
@@ -216,15 +248,27 @@ async fn a_name_is_never_an_id_nor_an_id_a_name() {
         ..SnapshotRequest::default()
     };
     let refused = house.manager.snapshot(&named("shop")).await.unwrap_err();
-    assert_eq!((&refused.code, &refused.details["field"]), (&Code::Conflict, &"name".into()), "{refused}");
+    assert_eq!(
+        (&refused.code, &refused.details["field"]),
+        (&Code::Conflict, &"name".into()),
+        "{refused}"
+    );
     assert!(house.names().await.is_empty() && house.there().is_empty());
 
     let env = house.snapshot("shop", "env").await.unwrap();
     for id in ["env", env.id.as_str()] {
         let refused = house.manager.create(chosen(id)).await.err().unwrap();
-        assert_eq!((&refused.code, &refused.details["field"]), (&Code::Conflict, &"id".into()), "{refused}");
+        assert_eq!(
+            (&refused.code, &refused.details["field"]),
+            (&Code::Conflict, &"id".into()),
+            "{refused}"
+        );
         let refused = house.manager.plan_create(&chosen(id)).await.unwrap().error.unwrap();
-        assert_eq!((&refused.code, &refused.details["field"]), (&Code::Conflict, &"id".into()), "{refused:?}");
+        assert_eq!(
+            (&refused.code, &refused.details["field"]),
+            (&Code::Conflict, &"id".into()),
+            "{refused:?}"
+        );
     }
     let file = house.export(env.id.as_str()).await;
     assert_eq!(house.import(&file, Some("shop")).await.unwrap_err().code, Code::Conflict);
@@ -240,13 +284,20 @@ async fn old_snapshots_that_came_to_nothing_go_whoever_comes_by() {
     // As if they had failed 31 days ago; something of the second may still be on its host.
     let fail = async || {
         house.script.shelf.remove.lock().unwrap().push_back(Act::Well);
-        house.script.shelf.remove.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
+        house
+            .script
+            .shelf
+            .remove
+            .lock()
+            .unwrap()
+            .push_back(Act::Fail(Code::HostUnreachable, "no route"));
         for name in ["old", "left"] {
             let capture = Act::Fail(Code::OperationFailed, "No space left on device");
             house.script.shelf.capture.lock().unwrap().push_back(capture);
             house.snapshot(&id, name).await.unwrap_err();
         }
-        let mut document: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mut document: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         for record in document["records"].as_array_mut().unwrap() {
             record["created_at"] = "2020-01-01T00:00:00Z".into();
         }

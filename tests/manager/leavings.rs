@@ -20,8 +20,15 @@ impl House {
         let snapshot = self.snapshot(&id, "my-env").await.unwrap().id.to_string();
         self.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
         let request = SnapshotCopyRequest { id: snapshot.clone(), host: "second".to_owned() };
-        killed(self, "copy", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
-        assert_eq!(self.there(), [(format!("local/{snapshot}"), true), (format!("second/{snapshot}"), false)]);
+        killed(
+            self,
+            "copy",
+            |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
+        );
+        assert_eq!(
+            self.there(),
+            [(format!("local/{snapshot}"), true), (format!("second/{snapshot}"), false)]
+        );
         snapshot
     }
 
@@ -50,7 +57,9 @@ async fn what_a_dead_copy_left_is_taken_away_whatever_was_done_since() {
         let recovered = house.other.recover().await.unwrap();
         assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
         assert!(
-            recovered.iter().any(|item| item.message.contains("nothing of the copy is left on second")),
+            recovered
+                .iter()
+                .any(|item| item.message.contains("nothing of the copy is left on second")),
             "{recovered:?}"
         );
         assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "verified: {verified}");
@@ -73,7 +82,11 @@ async fn a_dead_verify_proves_nothing() {
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
     let of = snapshot.clone();
-    killed(&house, "verify", |manager| async move { manager.verify_snapshot(&of).await.map(|_| ()) });
+    killed(
+        &house,
+        "verify",
+        |manager| async move { manager.verify_snapshot(&of).await.map(|_| ()) },
+    );
     let recovered = house.other.recover().await.unwrap();
     assert_eq!(recovered[0].message, "ready as before");
 }
@@ -133,7 +146,8 @@ async fn a_patch_that_goes_is_told_of_though_its_coming_was_not_yet() {
     house.verified(&snapshot).await;
     let kinds = vec![EventKind::PatchAdded, EventKind::PatchRemoved];
     let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
-    let mut told: Vec<String> = told.iter().map(|event| format!("{} {}", event.kind, event.data["sequence"])).collect();
+    let mut told: Vec<String> =
+        told.iter().map(|event| format!("{} {}", event.kind, event.data["sequence"])).collect();
     told.sort();
     assert_eq!(told, ["patch.added 1", "patch.added 2", "patch.removed 1"]);
 }
@@ -147,7 +161,8 @@ async fn a_restore_that_waits_for_its_snapshot_can_be_called_off() {
     house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
     let copy = SnapshotCopyRequest { id: snapshot.clone(), host: "third".to_owned() };
     house.other.copy_snapshot(&copy).await.unwrap();
-    let request = RestoreRequest { snapshot, host: Some("second".to_owned()), ..RestoreRequest::default() };
+    let request =
+        RestoreRequest { snapshot, host: Some("second".to_owned()), ..RestoreRequest::default() };
     let operation = house.manager.restore(&request).await.unwrap().operation.unwrap();
     house.other.cancel(&operation).await.unwrap();
     let (ended, record) = house.manager.finish(&operation).await.unwrap();
@@ -168,7 +183,11 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
     // Somebody dies over it, and it is known all the same that nothing is there.
     house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
     let request = SnapshotCopyRequest { id: snapshot.clone(), host: "local".to_owned() };
-    killed(&house, "copy", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
+    killed(
+        &house,
+        "copy",
+        |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
+    );
     assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
     assert_eq!(house.there(), [(format!("second/{snapshot}"), true)]);
     let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
@@ -176,7 +195,11 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
     assert_eq!(house.copy(&snapshot, "local").await, Ok(()));
     let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
     let hosts: Vec<&str> = record.hosts().map(AsRef::as_ref).collect();
-    assert_eq!((hosts, record.damage.len()), (vec!["local", "second"], 0), "it is no copy of its own");
+    assert_eq!(
+        (hosts, record.damage.len()),
+        (vec!["local", "second"], 0),
+        "it is no copy of its own"
+    );
     let (_, ended) = house.restore(&snapshot).await;
     assert_eq!(ended, Ok(()));
 }
@@ -210,7 +233,9 @@ impl House {
 
 #[tokio::test]
 async fn a_deletion_that_cannot_look_at_a_copy_removes_nothing() {
-    for (host, force, way_out) in [("second", true, "out of the configuration"), ("gone", false, "--force")] {
+    for (host, force, way_out) in
+        [("second", true, "out of the configuration"), ("gone", false, "--force")]
+    {
         let house = house();
         let snapshot = house.with_a_copy_that_is_away(host).await;
         let fault = house.delete(&snapshot, force).await.unwrap_err();
@@ -241,7 +266,11 @@ async fn a_copy_on_a_host_that_is_gone_for_good_is_given_up_by_force() {
 async fn what_was_given_up_is_named_to_who_deleted_it() {
     let house = house();
     let snapshot = house.with_a_copy_that_is_away("gone").await;
-    let request = SnapshotDeleteRequest { id: snapshot.clone(), force: true, ..SnapshotDeleteRequest::default() };
+    let request = SnapshotDeleteRequest {
+        id: snapshot.clone(),
+        force: true,
+        ..SnapshotDeleteRequest::default()
+    };
     let started = house.manager.delete_snapshot(&request).await.unwrap();
     let deleted = house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
     assert!(deleted.message.unwrap().contains(&format!("/srv/snapshots/{snapshot} on gone")));
@@ -254,8 +283,11 @@ async fn a_dead_deletion_whose_copy_is_away_is_ready_again() {
     let snapshot = house.with_a_copy_that_is_away("second").await;
     house.script.shelf.away.lock().unwrap().clear();
     house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
-    let request = SnapshotDeleteRequest { id: snapshot.clone(), ..SnapshotDeleteRequest::default() };
-    killed(&house, "remove", |manager| async move { manager.delete_snapshot(&request).await.map(|_| ()) });
+    let request =
+        SnapshotDeleteRequest { id: snapshot.clone(), ..SnapshotDeleteRequest::default() };
+    killed(&house, "remove", |manager| async move {
+        manager.delete_snapshot(&request).await.map(|_| ())
+    });
     assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
     house.script.shelf.away.lock().unwrap().push("second");
     let recovered = house.other.recover().await.unwrap();
@@ -267,8 +299,14 @@ async fn a_dead_deletion_whose_copy_is_away_is_ready_again() {
     // Where none is seen to be whole, it stays what it is.
     house.script.shelf.away.lock().unwrap().clear();
     house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
-    let request = SnapshotDeleteRequest { id: snapshot.clone(), force: true, ..SnapshotDeleteRequest::default() };
-    killed(&house, "remove", |manager| async move { manager.delete_snapshot(&request).await.map(|_| ()) });
+    let request = SnapshotDeleteRequest {
+        id: snapshot.clone(),
+        force: true,
+        ..SnapshotDeleteRequest::default()
+    };
+    killed(&house, "remove", |manager| async move {
+        manager.delete_snapshot(&request).await.map(|_| ())
+    });
     house.script.shelf.away.lock().unwrap().extend(["local", "second"]);
     assert!(!house.other.recover().await.unwrap()[0].ok);
     assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
@@ -281,11 +319,18 @@ async fn what_a_dead_copy_left_on_a_host_that_is_gone_stands_in_nobodys_way() {
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
     let request = SnapshotCopyRequest { id: snapshot.clone(), host: "gone".to_owned() };
-    killed(&house, "copy", |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) });
+    killed(
+        &house,
+        "copy",
+        |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
+    );
     house.script.shelf.away.lock().unwrap().push("gone");
     let recovered = house.other.recover().await.unwrap();
     let error = recovered[0].error.as_ref().unwrap();
-    assert!(error.hint.as_ref().unwrap().contains("a copy to another host"), "it may be back: {error:?}");
+    assert!(
+        error.hint.as_ref().unwrap().contains("a copy to another host"),
+        "it may be back: {error:?}"
+    );
     assert_eq!(house.copy(&snapshot, "third").await, Ok(()));
     let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
     assert!(record.message.unwrap().contains("gone is not configured any more"));

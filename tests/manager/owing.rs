@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use sandboxer::domain::extension::{Inspection, Resource};
 use sandboxer::domain::patch::{PatchState, settled_state};
-use sandboxer::domain::request::{ApplyRequest, LabelRequest, RecreateRequest, SleepRequest, SnapshotRequest};
+use sandboxer::domain::request::{
+    ApplyRequest, LabelRequest, RecreateRequest, SleepRequest, SnapshotRequest,
+};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, OperationId, SandboxRecord};
 
@@ -33,7 +35,11 @@ impl House {
             }
             "sleep" => self.manager.sleep(&of).await,
             "wake" => self.manager.wake(&of).await,
-            _ => self.manager.recreate(&RecreateRequest { id: id.to_owned(), ..RecreateRequest::default() }).await,
+            _ => {
+                self.manager
+                    .recreate(&RecreateRequest { id: id.to_owned(), ..RecreateRequest::default() })
+                    .await
+            }
         };
         started.unwrap().operation.unwrap()
     }
@@ -66,7 +72,12 @@ impl House {
     async fn says_what_it_owes(&self, base: &str, id: &str) -> SandboxRecord {
         let record = self.manager.get(id).await.unwrap();
         let patches = self.manager.snapshot_view(base).await.unwrap().patches;
-        assert_eq!(record.patch_state, settled_state(&record, &patches), "{:?}", record.applied_patches);
+        assert_eq!(
+            record.patch_state,
+            settled_state(&record, &patches),
+            "{:?}",
+            record.applied_patches
+        );
         record
     }
 }
@@ -86,11 +97,22 @@ async fn one_that_is_added_during_an_operation_is_owed_at_once_and_after_it() {
         let operation = house.under_way(verb, until, &id).await;
         house.add(&base, "two").await;
         let during = house.manager.get(&id).await.unwrap();
-        assert!(during.operation.is_some() && during.patch_state == PatchState::Pending, "{verb}: {during:?}");
+        assert!(
+            during.operation.is_some() && during.patch_state == PatchState::Pending,
+            "{verb}: {during:?}"
+        );
         let after = house.record_after(&operation, &id).await;
         // What runs a pass has applied it.
-        let state = if matches!(verb, "wake" | "recreate") { PatchState::Applied } else { PatchState::Pending };
-        assert_eq!((&after.operation, &after.patch_state, &after.patch_error), (&None, &state, &None), "{verb}");
+        let state = if matches!(verb, "wake" | "recreate") {
+            PatchState::Applied
+        } else {
+            PatchState::Pending
+        };
+        assert_eq!(
+            (&after.operation, &after.patch_state, &after.patch_error),
+            (&None, &state, &None),
+            "{verb}"
+        );
     }
 }
 
@@ -106,7 +128,12 @@ async fn one_that_is_added_while_its_pass_ends_is_owed() {
     house.sleep(&id).await.1.unwrap();
     house.script(&[], &[Act::Well, Act::Slow], &[]);
     let before = house.script.asked().len();
-    let operation = house.manager.wake(&SleepRequest { id: id.clone(), revision: None }).await.unwrap().operation;
+    let operation = house
+        .manager
+        .wake(&SleepRequest { id: id.clone(), revision: None })
+        .await
+        .unwrap()
+        .operation;
     house.asked_for_since("inspect", before).await;
     house.add(&base, "three").await;
     let after = house.record_after(&operation.unwrap(), &id).await;
@@ -127,7 +154,11 @@ async fn what_was_said_of_one_that_is_taken_away_during_an_operation_goes_with_i
         let operation = house.under_way(verb, until, &id).await;
         house.manager.remove_patch(&base, "1").await.unwrap();
         let record = house.record_after(&operation, &id).await;
-        assert_eq!((&record.patch_state, &record.patch_error), (&PatchState::None, &None), "{verb}");
+        assert_eq!(
+            (&record.patch_state, &record.patch_error),
+            (&PatchState::None, &None),
+            "{verb}"
+        );
     }
 }
 
@@ -140,7 +171,13 @@ async fn an_operation_that_fails_says_what_is_owed_too() {
     house.scripts(&[Script::Exits(7)]);
     let record = house.restored(&base).await;
     let id = record.id.as_str();
-    house.script.shelf.capture.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
+    house
+        .script
+        .shelf
+        .capture
+        .lock()
+        .unwrap()
+        .push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
     house.snapshot(id, "full").await.unwrap_err();
     let after = house.says_what_it_owes(&base, id).await;
     assert_eq!((after.patch_state, after.patch_error), (PatchState::Failed, record.patch_error));
@@ -159,7 +196,10 @@ async fn what_was_said_of_one_that_is_gone_is_not_said_of_the_next() {
     house.scripts(&[Script::NotBegun]);
     let record = house.restored(&base).await;
     let error = record.patch_error.clone().unwrap();
-    assert!(record.patch_state == PatchState::Pending && error.contains("could not be begun"), "{error}");
+    assert!(
+        record.patch_state == PatchState::Pending && error.contains("could not be begun"),
+        "{error}"
+    );
     house.add(&base, "three").await;
     assert_eq!(house.manager.get(record.id.as_str()).await.unwrap().patch_error, Some(error));
     house.manager.remove_patch(&base, "1").await.unwrap();
@@ -191,7 +231,11 @@ async fn a_record_that_others_change_meanwhile_says_what_is_owed_too() {
     let labelling = async {
         house.asked_for_since("patches read", 0).await;
         let set = [("team".to_owned(), "a".to_owned())].into();
-        house.other.label(LabelRequest { id: id.clone(), set, ..LabelRequest::default() }).await.unwrap()
+        house
+            .other
+            .label(LabelRequest { id: id.clone(), set, ..LabelRequest::default() })
+            .await
+            .unwrap()
     };
     let (_, labelled) = tokio::join!(house.add(&base, "one"), labelling);
     assert_eq!(labelled.patch_state, PatchState::None, "it came between");

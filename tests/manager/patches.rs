@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use sandboxer::domain::extension::{Inspection, Resource};
 use sandboxer::domain::patch::{Patch, PatchState};
-use sandboxer::domain::request::{ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest};
+use sandboxer::domain::request::{
+    ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest,
+};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
 use tokio::sync::Notify;
@@ -25,12 +27,13 @@ impl House {
 
     /// A snapshot of a sandbox whose recipe gives a patch, and a pass, so much time.
     async fn base_within(&self, timeout: &str, pass_timeout: &str) -> String {
-        let profile =
-            include_str!("../../profiles/sandbox-canary.yaml").replace("profile.sandbox-canary", "profile.short");
+        let profile = include_str!("../../profiles/sandbox-canary.yaml")
+            .replace("profile.sandbox-canary", "profile.short");
         std::fs::create_dir(self.folder.path().join("profiles")).unwrap();
         let limits = format!("patches: {{timeout: {timeout}, pass_timeout: {pass_timeout}}}\n");
         std::fs::write(self.folder.path().join("profiles/short.yaml"), profile + &limits).unwrap();
-        let request = CreateRequest { profile: Some("profile.short".into()), ..CreateRequest::default() };
+        let request =
+            CreateRequest { profile: Some("profile.short".into()), ..CreateRequest::default() };
         let (record, ended) = self.create(request).await;
         assert_eq!(ended, Ok(()));
         Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap().id.to_string()
@@ -49,7 +52,11 @@ impl House {
     async fn sleep_and_wake(&self, id: &str) -> SandboxRecord {
         self.sleep(id).await.1.unwrap();
         let (record, ended) = self.wake(id).await;
-        assert_eq!((ended, &record.state), (Ok(()), &State::Ready), "a patch that fails takes no sandbox away");
+        assert_eq!(
+            (ended, &record.state),
+            (Ok(()), &State::Ready),
+            "a patch that fails takes no sandbox away"
+        );
         record
     }
 
@@ -68,7 +75,9 @@ impl House {
     pub(crate) fn ran(&self, id: &str) -> Vec<u64> {
         let on = format!(" on {id}");
         let asked = self.script.asked();
-        let runs = asked.iter().filter_map(|asked| asked.strip_prefix("patch ")?.strip_suffix(on.as_str()));
+        let runs = asked
+            .iter()
+            .filter_map(|asked| asked.strip_prefix("patch ")?.strip_suffix(on.as_str()));
         runs.map(|sequence| sequence.parse().unwrap()).collect()
     }
 
@@ -79,7 +88,11 @@ impl House {
 }
 
 pub(crate) fn patch(snapshot: &str, script: &str) -> PatchRequest {
-    PatchRequest { snapshot: snapshot.to_owned(), script: script.to_owned(), ..PatchRequest::default() }
+    PatchRequest {
+        snapshot: snapshot.to_owned(),
+        script: script.to_owned(),
+        ..PatchRequest::default()
+    }
 }
 
 fn has(record: &SandboxRecord) -> Vec<(u64, &str)> {
@@ -95,13 +108,20 @@ async fn the_acceptance_list() {
     let one = house.restored(&base).await;
     assert_eq!((has(&one), one.last_patch_sequence), (vec![(1, "applied")], 1));
     let run = &one.applied_patches[0];
-    assert_eq!((run.exit_status, run.took_ms, run.output.as_deref()), (Some(0), Some(2000), Some("ran one\n")));
+    assert_eq!(
+        (run.exit_status, run.took_ms, run.output.as_deref()),
+        (Some(0), Some(2000), Some("ran one\n"))
+    );
     assert!(run.started_at.is_some() && one.patch_state == PatchState::Applied);
     let id = one.id.as_str();
 
     house.add(&base, "two").await;
     let waits = house.manager.get(id).await.unwrap();
-    assert_eq!((house.ran(id), waits.patch_state), (vec![1], PatchState::Pending), "adding one runs nothing");
+    assert_eq!(
+        (house.ran(id), waits.patch_state),
+        (vec![1], PatchState::Pending),
+        "adding one runs nothing"
+    );
     let one = house.sleep_and_wake(id).await;
     assert_eq!((has(&one), house.ran(id)), (vec![(1, "applied"), (2, "applied")], vec![1, 2]));
 
@@ -109,14 +129,30 @@ async fn the_acceptance_list() {
     house.add(&base, "four").await;
     house.scripts(&[Script::Exits(7)]);
     let one = house.sleep_and_wake(id).await;
-    assert_eq!((house.ran(id), one.last_patch_sequence), (vec![1, 2, 3], 2), "the fourth was not begun");
-    assert_eq!((&one.patch_state, one.applied_patches[2].exit_status), (&PatchState::Failed, Some(7)));
+    assert_eq!(
+        (house.ran(id), one.last_patch_sequence),
+        (vec![1, 2, 3], 2),
+        "the fourth was not begun"
+    );
+    assert_eq!(
+        (&one.patch_state, one.applied_patches[2].exit_status),
+        (&PatchState::Failed, Some(7))
+    );
     let error = one.patch_error.clone().unwrap();
-    for words in ["patch 3 (pat-", "exit status 7", "patches remove my-env 3", &format!("patches apply {id} --retry")] {
+    for words in [
+        "patch 3 (pat-",
+        "exit status 7",
+        "patches remove my-env 3",
+        &format!("patches apply {id} --retry"),
+    ] {
         assert!(error.contains(words), "{error}");
     }
     let again = house.sleep_and_wake(id).await;
-    assert_eq!((house.ran(id).len(), &again.patch_error), (3, &one.patch_error), "it does not run again by itself");
+    assert_eq!(
+        (house.ran(id).len(), &again.patch_error),
+        (3, &one.patch_error),
+        "it does not run again by itself"
+    );
 
     house.manager.remove_patch(&base, "3").await.unwrap();
     assert_eq!(house.sequences(&base).await, [1, 2, 4]);
@@ -148,7 +184,11 @@ async fn a_patch_goes_one_level_deep() {
     let ran = |record: &SandboxRecord| house.ran(record.id.as_str()).len();
     assert_eq!((ran(&one), ran(&two), ran(&three), house.ran(&source).len()), (1, 1, 0, 0));
     let b = house.manager.snapshot_view("frozen").await.unwrap();
-    assert_eq!((b.patches.len(), b.record.next_patch_sequence), (0, 1), "an artifact, and a new level");
+    assert_eq!(
+        (b.patches.len(), b.record.next_patch_sequence),
+        (0, 1),
+        "an artifact, and a new level"
+    );
     let later = house.snapshot(one.id.as_str(), "later").await.unwrap();
     assert_eq!((later.patch_level, later.next_patch_sequence), (1, 1), "what it was taken with");
 }
@@ -170,8 +210,14 @@ async fn a_recreate_applies_them_all_again() {
     let started = house.manager.recreate(&again).await.unwrap();
     let (_, failed) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let failed = failed.unwrap();
-    assert_eq!((has(&failed), &failed.patch_state, &failed.state), (vec![], &PatchState::Pending, &State::Failed));
-    assert_eq!((has(&record), record.patch_state.clone()), (vec![(1, "applied"), (2, "applied")], PatchState::Applied));
+    assert_eq!(
+        (has(&failed), &failed.patch_state, &failed.state),
+        (vec![], &PatchState::Pending, &State::Failed)
+    );
+    assert_eq!(
+        (has(&record), record.patch_state.clone()),
+        (vec![(1, "applied"), (2, "applied")], PatchState::Applied)
+    );
 }
 
 #[tokio::test]
@@ -182,11 +228,15 @@ async fn a_restore_fails_over_a_patch_only_when_it_is_told_to() {
     house.scripts(&[Script::Exits(3), Script::Exits(3)]);
     let usable = house.restored(&base).await;
     assert_eq!(usable.patch_state, PatchState::Failed);
-    let request = RestoreRequest { snapshot: base, require_patches: true, ..RestoreRequest::default() };
+    let request =
+        RestoreRequest { snapshot: base, require_patches: true, ..RestoreRequest::default() };
     let started = house.manager.restore(&request).await.unwrap();
     let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let error = operation.error.unwrap();
-    assert!(error.code == Code::OperationFailed && error.message.contains("exit status 3"), "{error:?}");
+    assert!(
+        error.code == Code::OperationFailed && error.message.contains("exit status 3"),
+        "{error:?}"
+    );
     assert_eq!(record.unwrap().state, State::Failed);
 }
 
@@ -209,11 +259,20 @@ async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
         house.add(&base, script).await;
     }
     // Less than a second is left for the third: it would be ended before it could do anything.
-    house.scripts(&[Script::Takes(Duration::from_millis(300)), Script::Takes(Duration::from_millis(3200))]);
+    house.scripts(&[
+        Script::Takes(Duration::from_millis(300)),
+        Script::Takes(Duration::from_millis(3200)),
+    ]);
     let record = house.restored(&base).await;
-    assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "applied")], &PatchState::Pending));
+    assert_eq!(
+        (has(&record), &record.patch_state),
+        (vec![(1, "applied"), (2, "applied")], &PatchState::Pending)
+    );
     let error = record.patch_error.as_ref().unwrap();
-    assert!(error.contains("patch 3 (pat-") && error.contains("not begun: the pass may take 4s"), "{error}");
+    assert!(
+        error.contains("patch 3 (pat-") && error.contains("not begun: the pass may take 4s"),
+        "{error}"
+    );
     assert!(error.contains("patches apply"), "{error}");
     let (record, ended) = house.apply(record.id.as_str(), false).await;
     assert_eq!((ended, has(&record).len(), record.patch_error), (Ok(()), 3, None));
@@ -226,13 +285,19 @@ async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
     let base = house.base_within("4s", "4s").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
-    house.scripts(&[Script::Works(Duration::from_millis(500)), Script::Works(Duration::from_secs(10))]);
+    house.scripts(&[
+        Script::Works(Duration::from_millis(500)),
+        Script::Works(Duration::from_secs(10)),
+    ]);
     let record = house.restored(&base).await;
     // What they were given, and not how long it took: the machine may be busy.
     let limits = house.script.limits.lock().unwrap().clone();
     assert_eq!(limits.len(), 2, "{limits:?}");
     assert!(limits[1] <= Duration::from_millis(3500), "{limits:?}");
-    assert_eq!((has(&record), &record.patch_state), (vec![(1, "applied"), (2, "failed")], &PatchState::Failed));
+    assert_eq!(
+        (has(&record), &record.patch_state),
+        (vec![(1, "applied"), (2, "failed")], &PatchState::Failed)
+    );
     let error = record.patch_error.as_ref().unwrap();
     assert!(error.contains("patch 2 (pat-") && error.contains("was ended after"), "{error}");
 }
@@ -249,7 +314,11 @@ async fn one_of_which_nobody_knows_how_it_ended_runs_again_only_on_request() {
     assert_eq!((has(&record), &record.patch_state), (vec![(1, "unknown")], &PatchState::Unknown));
     assert!(record.patch_error.unwrap().contains("the link broke"));
     let record = house.sleep_and_wake(id).await;
-    assert_eq!((house.ran(id), record.patch_state), (vec![1], PatchState::Unknown), "what comes behind it waits too");
+    assert_eq!(
+        (house.ran(id), record.patch_state),
+        (vec![1], PatchState::Unknown),
+        "what comes behind it waits too"
+    );
     assert_eq!(house.apply(id, false).await.1, Err(Code::OperationFailed));
     let (record, ended) = house.apply(id, true).await;
     assert_eq!((ended, has(&record)), (Ok(()), vec![(1, "applied"), (2, "applied")]));
@@ -311,12 +380,15 @@ async fn a_dead_processs_patch_is_unknown_and_not_run_again() {
         house.add(&base, "one").await;
         house.scripts(&[Script::Hangs]);
         let request = ApplyRequest { id: id.clone(), ..ApplyRequest::default() };
-        killed(&house, "patch 1", |manager| async move { manager.apply_patches(&request).await.map(|_| ()) });
+        killed(&house, "patch 1", |manager| async move {
+            manager.apply_patches(&request).await.map(|_| ())
+        });
         let dead = house.manager.get(&id).await.unwrap();
         assert_eq!((has(&dead), &dead.patch_state), (vec![(1, "applying")], &PatchState::Applying));
         if recover {
             let resources = vec![Resource { kind: "directory".into(), id: "/srv/sbx".into() }];
-            *house.script.seen.lock().unwrap() = Inspection { resources, ready: true, ..Inspection::default() };
+            *house.script.seen.lock().unwrap() =
+                Inspection { resources, ready: true, ..Inspection::default() };
             assert!(house.manager.recover().await.unwrap()[0].ok);
             let record = house.manager.get(&id).await.unwrap();
             assert_eq!((&record.state, has(&record)), (&State::Ready, vec![(1, "unknown")]));
@@ -343,7 +415,11 @@ async fn a_pass_that_is_called_off_frees_its_sandbox() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let during = house.other.get(record.id.as_str()).await.unwrap();
-    assert_eq!((&during.state, &during.patch_state), (&State::Ready, &PatchState::Applying), "it stays ready");
+    assert_eq!(
+        (&during.state, &during.patch_state),
+        (&State::Ready, &PatchState::Applying),
+        "it stays ready"
+    );
     assert_eq!(during.operation.unwrap().kind.as_str(), "patch");
     house.other.cancel(&operation).await.unwrap();
     let (operation, record) = house.manager.finish(&operation).await.unwrap();
@@ -382,7 +458,13 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
     assert_eq!(field(nowhere).await, (Code::InvalidInput, "run_in".into()));
     assert_eq!(field(patch("snap-00000000", "true")).await.0, Code::NotFound);
     assert_eq!(field(patch("my-env", "true")).await.0, Code::NotFound, "an exact id is asked for");
-    house.script.shelf.capture.lock().unwrap().push_back(crate::scripted::Act::Fail(Code::OperationFailed, "full"));
+    house
+        .script
+        .shelf
+        .capture
+        .lock()
+        .unwrap()
+        .push_back(crate::scripted::Act::Fail(Code::OperationFailed, "full"));
     let id = source(&house).await;
     house.snapshot(&id, "broken").await.unwrap_err();
     let broken = house.manager.snapshot_view("broken").await.unwrap().record.id;
@@ -395,10 +477,14 @@ async fn patches_added_at_once_get_numbers_of_their_own() {
     let house = house();
     let base = house.base("my-env").await;
     let request = patch(&base, "true");
-    let adds =
-        (0..6).map(|n| if n % 2 == 0 { house.manager.add_patch(&request) } else { house.other.add_patch(&request) });
-    let mut got: Vec<u64> =
-        futures_util::future::join_all(adds).await.into_iter().map(|added| added.unwrap().sequence).collect();
+    let adds = (0..6).map(|n| {
+        if n % 2 == 0 { house.manager.add_patch(&request) } else { house.other.add_patch(&request) }
+    });
+    let mut got: Vec<u64> = futures_util::future::join_all(adds)
+        .await
+        .into_iter()
+        .map(|added| added.unwrap().sequence)
+        .collect();
     got.sort_unstable();
     assert_eq!(got, [1, 2, 3, 4, 5, 6]);
 }
@@ -417,7 +503,11 @@ async fn status_says_who_has_it_will_get_it_or_failed() {
     assert_eq!(status.iter().map(|line| line.patch.sequence).collect::<Vec<_>>(), [1, 2, 3]);
     let of = |at: usize, record: &SandboxRecord| {
         let line = status[at].sandboxes.iter().find(|line| line.id == record.id).unwrap();
-        (line.state.as_str().to_owned(), line.blocked, line.run.as_ref().and_then(|run| run.exit_status))
+        (
+            line.state.as_str().to_owned(),
+            line.blocked,
+            line.run.as_ref().and_then(|run| run.exit_status),
+        )
     };
     assert_eq!(of(0, &well), ("applied".into(), false, Some(0)));
     assert_eq!(of(2, &well), ("pending".into(), false, None));
@@ -425,7 +515,10 @@ async fn status_says_who_has_it_will_get_it_or_failed() {
     assert_eq!(of(1, &badly), ("pending".into(), true, None));
     house.destroy(badly.id.as_str()).await.1.unwrap();
     let status = house.manager.patch_status(&base).await.unwrap();
-    assert!(status.iter().all(|line| line.sandboxes.len() == 1), "what is over gets nothing any more");
+    assert!(
+        status.iter().all(|line| line.sandboxes.len() == 1),
+        "what is over gets nothing any more"
+    );
     house.manager.remove_patch(&base, third.id.as_str()).await.unwrap();
     let well = house.manager.get(well.id.as_str()).await.unwrap();
     assert_eq!(well.patch_state, PatchState::Applied, "it owes nothing any more");
@@ -458,22 +551,35 @@ async fn a_restore_that_wants_all_patches_says_what_helps() {
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.scripts(&[Script::Exits(3)]);
-    let request = RestoreRequest { snapshot: base.clone(), require_patches: true, ..RestoreRequest::default() };
+    let request = RestoreRequest {
+        snapshot: base.clone(),
+        require_patches: true,
+        ..RestoreRequest::default()
+    };
     let started = house.manager.restore(&request).await.unwrap();
     let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let (error, record) = (operation.error.unwrap(), record.unwrap());
     assert!(error.message.ends_with("failed with exit status 3"), "{}", error.message);
     let hint = error.hint.clone().unwrap();
-    assert!(hint.contains("patches remove") && hint.contains("restore again") && !hint.contains("--retry"), "{hint}");
+    assert!(
+        hint.contains("patches remove")
+            && hint.contains("restore again")
+            && !hint.contains("--retry"),
+        "{hint}"
+    );
     let failure = record.failure.unwrap();
-    assert_eq!((failure.step.as_str(), failure.exit_status, failure.output.as_str()), ("patch 1", Some(3), "ran one"));
+    assert_eq!(
+        (failure.step.as_str(), failure.exit_status, failure.output.as_str()),
+        ("patch 1", Some(3), "ran one")
+    );
     assert!(!record.patch_error.unwrap().contains("--retry"));
     // The same for what was not begun.
     house.scripts(&[Script::NotBegun]);
     let started = house.manager.restore(&request).await.unwrap();
     let error = house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.unwrap();
     assert!(
-        error.message.ends_with("no route") && !error.hint.clone().unwrap().contains(record.id.as_str()),
+        error.message.ends_with("no route")
+            && !error.hint.clone().unwrap().contains(record.id.as_str()),
         "{error:?}"
     );
 }

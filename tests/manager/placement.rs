@@ -24,7 +24,8 @@ async fn where_none_of_a_profiles_hosts_is_configured_the_default_host_takes_the
     assert_eq!(plan.route.unwrap().remarks, route.remarks);
     let [remark] = route.remarks.as_slice() else { panic!("{:?}", route.remarks) };
     assert!(remark.contains("sandboxer01, coulombcore") && remark.contains("local"), "{remark}");
-    let verdicts: Vec<_> = record.attempts.iter().map(|verdict| (verdict.host.as_str(), verdict.ok)).collect();
+    let verdicts: Vec<_> =
+        record.attempts.iter().map(|verdict| (verdict.host.as_str(), verdict.ok)).collect();
     assert_eq!(verdicts, [("sandboxer01", false), ("coulombcore", false), ("local", true)]);
     let (canary, _) = house.create(CreateRequest::default()).await;
     assert_eq!(canary.route.unwrap().remarks, Vec::<String>::new(), "it has no list");
@@ -34,11 +35,13 @@ async fn where_none_of_a_profiles_hosts_is_configured_the_default_host_takes_the
 async fn where_no_host_is_left_each_ones_verdict_is_told() {
     let (house, repo) = (house(), tempfile::tempdir().unwrap());
     let manager = manager_with(house.folder.path(), &house.script, "nosuch");
-    let not =
-        |hosts: &[&str]| hosts.iter().map(|host| format!("{host}: not configured")).collect::<Vec<_>>().join("; ");
-    for (request, hosts) in
-        [(stack(&repo), &["sandboxer01", "coulombcore", "nosuch"][..]), (CreateRequest::default(), &["nosuch"])]
-    {
+    let not = |hosts: &[&str]| {
+        hosts.iter().map(|host| format!("{host}: not configured")).collect::<Vec<_>>().join("; ")
+    };
+    for (request, hosts) in [
+        (stack(&repo), &["sandboxer01", "coulombcore", "nosuch"][..]),
+        (CreateRequest::default(), &["nosuch"]),
+    ] {
         let fault = manager.create(request).await.unwrap_err();
         assert_eq!((&fault.code, fault.causes()), (&Code::HostUnreachable, vec![not(hosts)]));
         assert_eq!(fault.details["verdicts"].as_array().unwrap().len(), hosts.len());

@@ -21,7 +21,8 @@ impl House {
             None => std::fs::remove_file(file).unwrap(),
             Some(ttl) => {
                 let text = include_str!("../../profiles/sandbox-canary.yaml");
-                let text = text.replace("profile.sandbox-canary", "profile.mine").replace("ttl: 1h", ttl);
+                let text =
+                    text.replace("profile.sandbox-canary", "profile.mine").replace("ttl: 1h", ttl);
                 std::fs::write(file, text).unwrap();
             }
         }
@@ -32,7 +33,8 @@ impl House {
     /// A snapshot of a sandbox that was made with the operator's profile.
     async fn of_mine(&mut self) -> SnapshotRecord {
         self.profile(Some(AS_IT_WAS));
-        let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+        let request =
+            CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
         let (record, ended) = self.create(request).await;
         assert_eq!(ended, Ok(()));
         Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap()
@@ -84,7 +86,10 @@ async fn a_changed_profile_does_not_change_what_is_restored() {
             house.lose_recipes();
         }
         let said = house.restored_as_recorded(id).await;
-        assert!(said.contains("the recipe that was recorded") && said.contains("another one by now"), "{said}");
+        assert!(
+            said.contains("the recipe that was recorded") && said.contains("another one by now"),
+            "{said}"
+        );
     }
 }
 
@@ -104,7 +109,10 @@ async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
         };
         again(&house);
         let said = house.restored_as_recorded(id).await;
-        assert!(said.contains("the recipe that was recorded") && said.contains("has it no more"), "{said}");
+        assert!(
+            said.contains("the recipe that was recorded") && said.contains("has it no more"),
+            "{said}"
+        );
         again(&house);
         house.verify(id).await.unwrap();
         let file = house.export(id).await;
@@ -125,7 +133,9 @@ async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
     assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"recipe_lost".into()));
     assert!(fault.message.contains("my-env") && fault.message.contains("is lost"), "{fault}");
     assert!(fault.hint.unwrap().contains(&snapshot.profile.hash));
-    let Err(fault) = house.manager.export_snapshot(id).await else { panic!("an export has the recipe in it") };
+    let Err(fault) = house.manager.export_snapshot(id).await else {
+        panic!("an export has the recipe in it")
+    };
     assert_eq!(fault.details["kind"], "recipe_lost");
     assert_eq!(house.verify(id).await.unwrap_err().details["differs"], "recipe");
     house.delete(id, false).await.unwrap();
@@ -136,7 +146,13 @@ async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
 async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
     let mut house = house();
     let snapshot = house.of_mine().await;
-    house.script.shelf.capture.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "no space"));
+    house
+        .script
+        .shelf
+        .capture
+        .lock()
+        .unwrap()
+        .push_back(Act::Fail(Code::OperationFailed, "no space"));
     house.snapshot(snapshot.sandbox_id.as_str(), "second").await.unwrap_err();
     let failed = house.manager.snapshot_view("second").await.unwrap().record.id;
     house.profile(None);
@@ -164,14 +180,24 @@ async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
     house.lose_recipes();
     let teardowns = house.teardowns();
     let is_lost = |fault: Fault| {
-        assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"recipe_lost".into()), "{fault}");
-        assert!(fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("recipes/"), "{fault}");
+        assert_eq!(
+            (&fault.code, &fault.details["kind"]),
+            (&Code::NotFound, &"recipe_lost".into()),
+            "{fault}"
+        );
+        assert!(
+            fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("recipes/"),
+            "{fault}"
+        );
     };
     is_lost(recreate(&house).await.unwrap_err());
     is_lost(house.snapshot(&id, "made-with-what").await.unwrap_err());
     let asleep = SleepRequest { id: id.clone(), ..SleepRequest::default() };
     is_lost(house.manager.sleep(&asleep).await.unwrap_err());
-    assert_eq!((house.teardowns(), house.manager.get(&id).await.unwrap().state), (teardowns, State::Ready));
+    assert_eq!(
+        (house.teardowns(), house.manager.get(&id).await.unwrap().state),
+        (teardowns, State::Ready)
+    );
     assert!(house.names().await.is_empty());
     // What is beside the archive of a snapshot that was made with it will do.
     house.profile(Some(AS_IT_WAS));
@@ -186,7 +212,8 @@ async fn a_sandbox_whose_recipe_is_lost_can_be_destroyed() {
     for damage in ["another", "gone", "unreadable"] {
         let mut house = house();
         house.profile(Some(AS_IT_WAS));
-        let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+        let request =
+            CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
         let record = house.create(request).await.0;
         match damage {
             "another" => house.profile(Some("ttl: 2h")),

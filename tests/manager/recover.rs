@@ -12,7 +12,9 @@ use futures_util::StreamExt;
 use sandboxer::domain::event::Update;
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::OperationKind;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest};
+use sandboxer::domain::request::{
+    CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
+};
 use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use sandboxer::domain::{Code, Fault, OperationState};
 use sandboxer::manager::SandboxManager;
@@ -25,7 +27,11 @@ where
 {
     let (folder, script) = (house.folder.path().to_owned(), Arc::clone(&house.script));
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
         let before = script.asked().len();
         runtime.block_on(async {
             start(house::manager(&folder, &script)).await.unwrap();
@@ -41,7 +47,9 @@ where
 
 fn killed_create(house: &House) {
     house.script(&[Act::Hang], &[], &[]);
-    killed(house, "provision", |manager| async move { manager.create(CreateRequest::default()).await.map(|_| ()) });
+    killed(house, "provision", |manager| async move {
+        manager.create(CreateRequest::default()).await.map(|_| ())
+    });
 }
 
 impl House {
@@ -60,8 +68,18 @@ impl House {
     async fn in_order(&self) {
         assert_eq!(self.manager.recover().await.unwrap(), [], "a second recover has nothing to do");
         let running = self.manager.operations().await.unwrap();
-        assert!(running.iter().all(|operation| operation.state != OperationState::Running), "{running:?}");
-        assert!(self.manager.list(&everything()).await.unwrap().iter().all(|record| record.operation.is_none()));
+        assert!(
+            running.iter().all(|operation| operation.state != OperationState::Running),
+            "{running:?}"
+        );
+        assert!(
+            self.manager
+                .list(&everything())
+                .await
+                .unwrap()
+                .iter()
+                .all(|record| record.operation.is_none())
+        );
     }
 
     pub(crate) fn teardowns(&self) -> usize {
@@ -71,7 +89,8 @@ impl House {
     /// Makes the data directory look as if it had been made elsewhere.
     fn copy_from_elsewhere(&self) {
         let file = self.folder.path().join("owner");
-        let mut owner: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let mut owner: serde_json::Value =
+            serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         owner["machine_id"] = "elsewhere".into();
         fs::write(&file, owner.to_string()).unwrap();
     }
@@ -83,7 +102,8 @@ impl House {
     }
 
     async fn forget(&self, id: &str) -> SandboxRecord {
-        let request = DestroyRequest { id: id.to_owned(), forget: true, ..DestroyRequest::default() };
+        let request =
+            DestroyRequest { id: id.to_owned(), forget: true, ..DestroyRequest::default() };
         let started = self.manager.destroy(&request).await.unwrap();
         self.manager.finish(&started.operation.unwrap()).await.unwrap().1.unwrap()
     }
@@ -145,7 +165,11 @@ async fn a_destroy_whose_process_was_killed_is_finished() {
     });
     // Whether the host had said by then that it removes something or not.
     let record = house.only().await;
-    assert_eq!(record.operation.as_ref().map(|running| &running.kind), Some(&OperationKind::Destroy), "{record:?}");
+    assert_eq!(
+        record.operation.as_ref().map(|running| &running.kind),
+        Some(&OperationKind::Destroy),
+        "{record:?}"
+    );
     assert!(house.recovered().await.ok);
     assert_eq!(house.only().await.state, State::Destroyed);
     house.in_order().await;
@@ -155,7 +179,9 @@ async fn killed_recreate(house: &House) -> String {
     let id = house.ready().await;
     house.script(&[], &[], &[Act::Hang]);
     let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
-    killed(house, "teardown", move |manager| async move { manager.recreate(&request).await.map(|_| ()) });
+    killed(house, "teardown", move |manager| async move {
+        manager.recreate(&request).await.map(|_| ())
+    });
     assert_eq!(house.only().await.state, State::Provisioning);
     id
 }
@@ -164,7 +190,13 @@ async fn killed_recreate(house: &House) -> String {
 async fn a_recreate_that_died_before_it_removed_anything_is_ready_again() {
     let house = house();
     killed_recreate(&house).await;
-    let web = Service { name: "web".into(), state: "running".into(), exit_code: None, restarts: None, health: None };
+    let web = Service {
+        name: "web".into(),
+        state: "running".into(),
+        exit_code: None,
+        restarts: None,
+        health: None,
+    };
     *house.script.seen.lock().unwrap() =
         Inspection { ready: true, services: vec![web.clone()], ..Inspection::default() };
     assert!(house.recovered().await.ok);
@@ -184,7 +216,11 @@ async fn a_recreate_that_died_half_way_leaves_a_failed_one_that_can_be_made_agai
     assert_eq!((&record.state, &record.reason), (&State::Failed, &Some(Reason::CrashRecovered)));
     assert!(record.reachability.is_none(), "what is not there is not reached");
     house.in_order().await;
-    let started = house.manager.recreate(&RecreateRequest { id, ..RecreateRequest::default() }).await.unwrap();
+    let started = house
+        .manager
+        .recreate(&RecreateRequest { id, ..RecreateRequest::default() })
+        .await
+        .unwrap();
     let (_, again) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     assert_eq!(again.unwrap().state, State::Ready);
 }
@@ -223,7 +259,10 @@ async fn an_operation_without_a_record_is_ended() {
     fs::remove_file(house.folder.path().join("sandboxes.json")).unwrap();
     let _ = fs::remove_file(house.folder.path().join("sandboxes.json.bak"));
     let item = house.recovered().await;
-    assert!(item.ok && item.id.starts_with("op-") && item.was.starts_with("create by process"), "{item:?}");
+    assert!(
+        item.ok && item.id.starts_with("op-") && item.was.starts_with("create by process"),
+        "{item:?}"
+    );
     house.in_order().await;
 }
 
@@ -235,7 +274,10 @@ async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
     house.copy_from_elsewhere();
     let refused = house.manager.recover().await.unwrap_err();
     assert_eq!(refused.code, Code::Conflict);
-    assert!(refused.message.contains("another machine") && refused.hint.unwrap().contains("doctor --claim"));
+    assert!(
+        refused.message.contains("another machine")
+            && refused.hint.unwrap().contains("doctor --claim")
+    );
     let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
     assert_eq!(house.manager.destroy(&request).await.unwrap_err().code, Code::Conflict);
     let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
@@ -269,11 +311,19 @@ async fn a_doctor_names_the_lines_that_nobody_can_read() {
         assert_eq!((check.state.as_str(), check.hint.is_some()), ("warning", true), "{check:?}");
         check.message.lines().nth(1).unwrap_or_default().to_owned()
     };
-    let events_said = format!("{}: line {} cannot be read; the rest is used", file("events.jsonl"), whole + 1);
+    let events_said =
+        format!("{}: line {} cannot be read; the rest is used", file("events.jsonl"), whole + 1);
     assert_eq!(said("events"), events_said);
     let lines = "lines 1, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12 more";
-    assert_eq!(said("history"), format!("{}: {lines} cannot be read; the rest is used", file("history.jsonl")));
-    assert_eq!(std::fs::read_to_string(file("history.jsonl")).unwrap(), history, "it is left as it is");
+    assert_eq!(
+        said("history"),
+        format!("{}: {lines} cannot be read; the rest is used", file("history.jsonl"))
+    );
+    assert_eq!(
+        std::fs::read_to_string(file("history.jsonl")).unwrap(),
+        history,
+        "it is left as it is"
+    );
 }
 
 #[tokio::test]
@@ -313,8 +363,16 @@ async fn a_copy_made_during_a_create_does_not_remove_what_is_ready_by_now() {
     *house.script.host_counter.lock().unwrap() = 2;
     let item = house.recovered().await;
     assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
-    assert_eq!((house.teardowns(), house.only().await.state), (0, State::Provisioning), "nothing was decided");
-    assert_eq!(house.manager.recover().await.unwrap_err().code, Code::Conflict, "and it is remembered");
+    assert_eq!(
+        (house.teardowns(), house.only().await.state),
+        (0, State::Provisioning),
+        "nothing was decided"
+    );
+    assert_eq!(
+        house.manager.recover().await.unwrap_err().code,
+        Code::Conflict,
+        "and it is remembered"
+    );
 }
 
 #[tokio::test]
@@ -351,7 +409,10 @@ async fn a_forgotten_sandbox_is_removed_when_its_host_is_next_reached() {
     house.ready().await;
     assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
     let kinds = house.kinds().await;
-    assert!(kinds.contains(&"sandbox.forgotten".to_owned()) && kinds.last().unwrap() == "sandbox.destroyed");
+    assert!(
+        kinds.contains(&"sandbox.forgotten".to_owned())
+            && kinds.last().unwrap() == "sandbox.destroyed"
+    );
 }
 
 #[tokio::test]
@@ -366,7 +427,10 @@ async fn a_tombstone_stays_while_its_host_cannot_remove_it_and_destroy_tries_at_
     assert_eq!(house.destroy(&id).await.1, Ok(()));
     assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
     let request = DestroyRequest { id, forget: true, ..DestroyRequest::default() };
-    assert!(house.manager.destroy(&request).await.unwrap().operation.is_none(), "there is nothing to forget");
+    assert!(
+        house.manager.destroy(&request).await.unwrap().operation.is_none(),
+        "there is nothing to forget"
+    );
 }
 
 #[tokio::test]
@@ -385,12 +449,20 @@ async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
     let house = house();
     let id = house.ready().await;
     let mut updates = house.manager.subscribe().await.unwrap();
-    let died =
-        Service { name: "web".into(), state: "exited".into(), exit_code: Some(137), restarts: None, health: None };
+    let died = Service {
+        name: "web".into(),
+        state: "exited".into(),
+        exit_code: Some(137),
+        restarts: None,
+        health: None,
+    };
     house.script.seen.lock().unwrap().services = vec![died.clone()];
     house.manager.refresh_services("LOCAL").await.unwrap();
     let record = house.manager.get(&id).await.unwrap();
-    assert_eq!((&record.state, record.degraded().collect::<Vec<_>>()), (&State::Ready, vec![&died]));
+    assert_eq!(
+        (&record.state, record.degraded().collect::<Vec<_>>()),
+        (&State::Ready, vec![&died])
+    );
     let told = tokio::time::timeout(Duration::from_secs(30), async {
         loop {
             if let Some(Update::Record(told)) = updates.next().await {
@@ -401,7 +473,11 @@ async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
     assert_eq!(told.await.unwrap().services, [died]);
     let before = record.revision;
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(house.manager.get(&id).await.unwrap().revision, before, "what is the same is not written");
+    assert_eq!(
+        house.manager.get(&id).await.unwrap().revision,
+        before,
+        "what is the same is not written"
+    );
 }
 
 #[tokio::test]
@@ -433,21 +509,33 @@ async fn labels_are_set_and_removed_beside_a_running_operation() {
     let house = house();
     let id = house.ready().await;
     house.script(&[], &[], &[Act::Hang]);
-    let started = house.manager.destroy(&DestroyRequest { id: id.clone(), ..DestroyRequest::default() }).await.unwrap();
+    let started = house
+        .manager
+        .destroy(&DestroyRequest { id: id.clone(), ..DestroyRequest::default() })
+        .await
+        .unwrap();
     let change = |set: &[(&str, &str)], remove: &[&str]| LabelRequest {
         id: id.clone(),
         revision: None,
         set: set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         remove: remove.iter().map(|key| (*key).to_owned()).collect(),
     };
-    let record = house.other.label(change(&[("team", "a"), ("protect", "true")], &[])).await.unwrap();
+    let record =
+        house.other.label(change(&[("team", "a"), ("protect", "true")], &[])).await.unwrap();
     assert!(record.is_protected() && record.labels["team"] == "a");
-    let record = house.other.label(change(&[("team", "b")], &["protect", "nothing"])).await.unwrap();
+    let record =
+        house.other.label(change(&[("team", "b")], &["protect", "nothing"])).await.unwrap();
     assert_eq!((record.is_protected(), record.labels["team"].as_str()), (false, "b"));
     let same = house.other.label(change(&[("team", "b")], &["nothing"])).await.unwrap();
     assert_eq!(same.revision, record.revision, "nothing to do writes nothing");
-    assert_eq!(house.other.label(change(&[("a b", "c")], &[])).await.unwrap_err().code, Code::InvalidInput);
-    assert_eq!(house.other.label(change(&[("x", "c")], &["x"])).await.unwrap_err().code, Code::InvalidInput);
+    assert_eq!(
+        house.other.label(change(&[("a b", "c")], &[])).await.unwrap_err().code,
+        Code::InvalidInput
+    );
+    assert_eq!(
+        house.other.label(change(&[("x", "c")], &["x"])).await.unwrap_err().code,
+        Code::InvalidInput
+    );
     let stale = LabelRequest { revision: Some(1), ..change(&[("x", "y")], &[]) };
     assert_eq!(house.other.label(stale).await.unwrap_err().code, Code::Conflict);
     house.manager.cancel(&started.operation.unwrap()).await.unwrap();

@@ -21,7 +21,10 @@ impl House {
         assert_eq!(content(&self.other.get(before.id.as_str()).await.unwrap()), content(before));
         assert_eq!(self.event_count().await, events);
         let operations = self.manager.operations().await.unwrap();
-        assert!(operations.iter().all(|operation| operation.state != OperationState::Running), "{operations:?}");
+        assert!(
+            operations.iter().all(|operation| operation.state != OperationState::Running),
+            "{operations:?}"
+        );
     }
 
     /// How many events of sandboxes there are.
@@ -48,7 +51,10 @@ async fn a_destroy_that_is_refused_changes_nothing() {
         house.assert_as_before(&before, events).await;
         assert_eq!(house.other.recover().await.unwrap(), []);
         assert_eq!(house.destroy(&id).await.0.state, State::Destroyed);
-        assert_eq!(house.sandbox_kinds().await[events..], ["sandbox.destroying", "sandbox.destroyed"]);
+        assert_eq!(
+            house.sandbox_kinds().await[events..],
+            ["sandbox.destroying", "sandbox.destroyed"]
+        );
     }
 }
 
@@ -80,7 +86,11 @@ async fn a_destroy_that_is_refused_leaves_what_a_dead_process_left() {
     let id = source(&house).await;
     house.script(&[], &[], &[Act::Hang]);
     let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
-    killed(&house, "teardown", |manager| async move { manager.destroy(&request).await.map(|_| ()) });
+    killed(
+        &house,
+        "teardown",
+        |manager| async move { manager.destroy(&request).await.map(|_| ()) },
+    );
     let before = house.manager.get(&id).await.unwrap();
     assert!(before.operation.is_some());
     house.script(&[], &[], &[Act::Untouched(Code::HostChanged)]);
@@ -98,14 +108,23 @@ async fn a_recreate_that_is_refused_changes_nothing() {
     let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
     let recreate = async || {
         let started = house.manager.recreate(&request).await.unwrap();
-        house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.map(|error| error.code)
+        house
+            .manager
+            .finish(&started.operation.unwrap())
+            .await
+            .unwrap()
+            .0
+            .error
+            .map(|error| error.code)
     };
     house.script(&[], &[Act::Fail(Code::HostChanged, "another machine")], &[]);
     assert_eq!(recreate().await, Some(Code::HostChanged));
     house.assert_as_before(&before, events).await;
-    let resource = sandboxer::domain::extension::Resource { kind: "volume".into(), id: "sbx-x_data".into() };
+    let resource =
+        sandboxer::domain::extension::Resource { kind: "volume".into(), id: "sbx-x_data".into() };
     let line = TeardownLine { resource, outcome: TeardownOutcome::Foreign, reason: None };
-    *house.script.seen.lock().unwrap() = Inspection { foreign: vec![line], ..Inspection::default() };
+    *house.script.seen.lock().unwrap() =
+        Inspection { foreign: vec![line], ..Inspection::default() };
     assert_eq!(recreate().await, Some(Code::Conflict));
     house.assert_as_before(&before, events).await;
     *house.script.seen.lock().unwrap() = Inspection::default();
@@ -160,8 +179,14 @@ async fn a_deletion_that_is_refused_leaves_the_snapshot_as_it_was() {
     house.delete(before.id.as_str(), false).await.unwrap_err();
     house.script.shelf.away.lock().unwrap().clear();
     let after = house.manager.snapshot_view("my-env").await.unwrap().record.clone();
-    assert_eq!((&after.state, &after.message, &after.operation), (&SnapshotState::Ready, &before.message, &None));
-    assert_eq!((house.event_count().await, house.other.recover().await.unwrap()), (events, Vec::new()));
+    assert_eq!(
+        (&after.state, &after.message, &after.operation),
+        (&SnapshotState::Ready, &before.message, &None)
+    );
+    assert_eq!(
+        (house.event_count().await, house.other.recover().await.unwrap()),
+        (events, Vec::new())
+    );
     house.delete(before.id.as_str(), false).await.unwrap();
     assert!(house.listed().await.is_empty());
 }

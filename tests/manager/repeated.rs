@@ -39,7 +39,10 @@ async fn a_repeat_of_a_failed_create_fails_alike() {
     let first = told(&house.manager, keyed()).await.unwrap_err();
     for manager in [&house.manager, &house.other] {
         let again = told(manager, keyed()).await.unwrap_err();
-        assert_eq!((&again.code, &again.message, &again.details), (&Code::Timeout, &first.message, &first.details));
+        assert_eq!(
+            (&again.code, &again.message, &again.details),
+            (&Code::Timeout, &first.message, &first.details)
+        );
     }
     let plan = house.other.plan_create(&keyed()).await.unwrap();
     assert_eq!((plan.ok, plan.error.unwrap().code), (false, Code::Timeout));
@@ -74,7 +77,9 @@ async fn a_repeat_of_what_a_dead_process_left_half_made_says_so() {
 #[tokio::test]
 async fn the_same_request_is_the_same_however_it_is_written() {
     let house = house();
-    let labels = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let labels = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    };
     let first = CreateRequest {
         profile: Some("sandbox-canary".into()),
         host: Some("local".into()),

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use sandboxer::domain::extension::Inspection;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, SnapshotDeleteRequest, SnapshotRequest};
+use sandboxer::domain::request::{
+    CreateRequest, DestroyRequest, SnapshotDeleteRequest, SnapshotRequest,
+};
 use sandboxer::domain::root::{KnownRoots, MarkedRoot, RootMark};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, HostName};
@@ -15,7 +17,11 @@ use crate::house::{House, house};
 use crate::scripted::Act;
 
 fn root() -> MarkedRoot {
-    MarkedRoot { mark: RootMark::from_random([7, 0, 0, 0]), machine_id: "m".into(), path: "/srv".into() }
+    MarkedRoot {
+        mark: RootMark::from_random([7, 0, 0, 0]),
+        machine_id: "m".into(),
+        path: "/srv".into(),
+    }
 }
 
 /// A house whose host says which root it has.
@@ -74,7 +80,8 @@ async fn another_root_may_be_where_nothing_is_recorded() {
 async fn a_root_of_which_only_records_know_is_told_as_such() {
     let house = marked();
     let id = house.named("one").await;
-    let request = SnapshotRequest { id: id.clone(), name: Some("s".into()), ..SnapshotRequest::default() };
+    let request =
+        SnapshotRequest { id: id.clone(), name: Some("s".into()), ..SnapshotRequest::default() };
     let started = house.manager.snapshot(&request).await.unwrap();
     house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
     fs::remove_file(house.folder.path().join("hosts.json")).unwrap();
@@ -83,7 +90,10 @@ async fn a_root_of_which_only_records_know_is_told_as_such() {
     house.named("two").await;
     let told = house.last_told();
     assert_eq!((told.marked.len(), told.unmarked.len()), (0, 1), "{told:?}");
-    assert_eq!((told.unmarked[0].path.as_str(), told.unmarked[0].machine_id.as_str()), ("/srv", "m"));
+    assert_eq!(
+        (told.unmarked[0].path.as_str(), told.unmarked[0].machine_id.as_str()),
+        ("/srv", "m")
+    );
     assert!(told.spare.is_some());
 }
 
@@ -110,9 +120,14 @@ async fn an_archive_in_a_root_that_is_gone_is_given_up_by_force_only() {
     let id = house.named("one").await;
     let request = SnapshotRequest { id, name: Some("s".into()), ..SnapshotRequest::default() };
     let started = house.manager.snapshot(&request).await.unwrap();
-    let snapshot = house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap().id.to_string();
+    let snapshot =
+        house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap().id.to_string();
     house.script.shelf.changed.lock().unwrap().push("local");
-    let delete = |force| SnapshotDeleteRequest { id: snapshot.clone(), force, ..SnapshotDeleteRequest::default() };
+    let delete = |force| SnapshotDeleteRequest {
+        id: snapshot.clone(),
+        force,
+        ..SnapshotDeleteRequest::default()
+    };
     let ended = async |request| {
         let started = house.manager.delete_snapshot(&request).await.unwrap();
         house.manager.finish_snapshot(&started.operation.unwrap()).await.map_err(|fault| fault.code)
@@ -148,8 +163,13 @@ async fn a_directory_with_sandboxes_in_it_is_no_input() {
             inputs: [("repo".to_owned(), repo.display().to_string())].into(),
             ..CreateRequest::default()
         };
-        let made = house.manager.create(request.clone()).await.map(drop).map_err(|fault| fault.code);
-        assert_eq!(house.manager.plan_create(&request).await.is_err(), made.is_err(), "the plan says so too");
+        let made =
+            house.manager.create(request.clone()).await.map(drop).map_err(|fault| fault.code);
+        assert_eq!(
+            house.manager.plan_create(&request).await.is_err(),
+            made.is_err(),
+            "the plan says so too"
+        );
         made
     };
     for refused in ["disk", "disk/root", "disk/root/sbx-1", "link", "."] {

@@ -11,9 +11,10 @@ use tokio::sync::Notify;
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection, Learnt, PatchOutcome,
-    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource, RestoreSource, Restored,
-    SandboxExtension, Target, TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
+    Learnt, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal,
+    Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target, TeardownLine,
+    TeardownOutcome, TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
@@ -127,15 +128,19 @@ impl Scripted {
     pub(crate) async fn act(act: Act) -> Result<(), ExtensionError> {
         match act {
             Act::Fail(code, words) => Err(Fault::new(code, words).into()),
-            Act::Untouched(code) => {
-                Err(ExtensionError { untouched: true, ..Fault::new(code, "before anything").into() })
-            }
+            Act::Untouched(code) => Err(ExtensionError {
+                untouched: true,
+                ..Fault::new(code, "before anything").into()
+            }),
             Act::Altered => {
                 let fault = Fault::new(Code::OperationFailed, "the archive was cut short");
                 Err(fault.detail("kind", "altered").into())
             }
             Act::Otherwise => {
-                let fault = Fault::new(Code::OperationFailed, "the archive did not arrive on second as it was sent");
+                let fault = Fault::new(
+                    Code::OperationFailed,
+                    "the archive did not arrive on second as it was sent",
+                );
                 Err(fault.detail("kind", ARRIVED_OTHERWISE).into())
             }
             Act::Panic => panic!("a scripted panic"),
@@ -172,7 +177,12 @@ impl SandboxExtension for Shared {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Sleep, Capability::Exec])
+        Capabilities::from([
+            Capability::Snapshots,
+            Capability::Patches,
+            Capability::Sleep,
+            Capability::Exec,
+        ])
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {
@@ -182,20 +192,33 @@ impl SandboxExtension for Shared {
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
         let mut preview = Preview::default();
         if matches!(Scripted::next(&self.script.preview), Act::Refuse) {
-            let refusal = Refusal { path: "services.web.privileged".into(), message: "refused".into(), allow: None };
+            let refusal = Refusal {
+                path: "services.web.privileged".into(),
+                message: "refused".into(),
+                allow: None,
+            };
             preview.refusals.push(refusal);
         }
         Ok(preview)
     }
 
-    async fn provision(&self, request: &ProvisionRequest, r: &dyn Reporter) -> Result<Provisioned, ExtensionError> {
+    async fn provision(
+        &self,
+        request: &ProvisionRequest,
+        r: &dyn Reporter,
+    ) -> Result<Provisioned, ExtensionError> {
         self.script.note(format!("provision {}", request.owner.counter));
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
         self.script.find_root(&request.roots, r);
         let root = self.script.workdirs.lock().unwrap().clone().unwrap_or_else(|| "/srv".into());
         let workdir = root.join(request.id.project()).display().to_string();
-        let rewrites = vec![Rewrite { path: "services.web.container_name".into(), what: "dropped".into() }];
-        r.learnt(&Learnt { workdir: workdir.clone(), identity: identity.clone(), rewrites: rewrites.clone() });
+        let rewrites =
+            vec![Rewrite { path: "services.web.container_name".into(), what: "dropped".into() }];
+        r.learnt(&Learnt {
+            workdir: workdir.clone(),
+            identity: identity.clone(),
+            rewrites: rewrites.clone(),
+        });
         Scripted::act(Scripted::next(&self.script.provision)).await?;
         let (facts, certificate) = (None, None);
         Ok(Provisioned {
@@ -209,7 +232,12 @@ impl SandboxExtension for Shared {
         })
     }
 
-    async fn wait_ready(&self, target: &Target, _: Duration, _: &dyn Reporter) -> Result<Readiness, ExtensionError> {
+    async fn wait_ready(
+        &self,
+        target: &Target,
+        _: Duration,
+        _: &dyn Reporter,
+    ) -> Result<Readiness, ExtensionError> {
         self.script.note("wait_ready");
         Scripted::act(Scripted::next(&self.script.ready)).await?;
         let reachability = Reachability {
@@ -223,7 +251,12 @@ impl SandboxExtension for Shared {
         Ok(Readiness { reachability, services: Vec::new(), unsettled })
     }
 
-    async fn wait_settled(&self, _: &Target, found: Readiness, _: Duration) -> Result<Readiness, ExtensionError> {
+    async fn wait_settled(
+        &self,
+        _: &Target,
+        found: Readiness,
+        _: Duration,
+    ) -> Result<Readiness, ExtensionError> {
         self.script.note("wait_settled");
         Scripted::act(Scripted::next(&self.script.settled)).await?;
         Ok(Readiness { unsettled: Unsettled::None, ..found })
@@ -234,16 +267,23 @@ impl SandboxExtension for Shared {
         Ok(())
     }
 
-    async fn teardown(&self, target: &Target, r: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn teardown(
+        &self,
+        target: &Target,
+        r: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
         self.script.find_root(&target.roots, r);
         let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
-            let fault = Fault::new(Code::Conflict, "an old copy").detail("kind", "behind").detail("counter", host);
+            let fault = Fault::new(Code::Conflict, "an old copy")
+                .detail("kind", "behind")
+                .detail("counter", host);
             return Err(ExtensionError { untouched: true, ..fault.into() });
         }
         self.script.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
         let act = Scripted::next(&self.script.teardown);
-        let resource = Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
+        let resource =
+            Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
         let left = matches!(act, Act::LeaveNetwork);
         if !matches!(act, Act::Untouched(_)) {
             r.began();
@@ -252,7 +292,11 @@ impl SandboxExtension for Shared {
         let outcome = if left { TeardownOutcome::Failed } else { TeardownOutcome::Removed };
         let reason = left.then(|| "in use".to_owned());
         let lines = vec![TeardownLine { resource: resource.clone(), outcome, reason }];
-        Ok(TeardownReport { lines, leftovers: if left { vec![resource] } else { Vec::new() }, untouched: false })
+        Ok(TeardownReport {
+            lines,
+            leftovers: if left { vec![resource] } else { Vec::new() },
+            untouched: false,
+        })
     }
 
     async fn inspect(&self, _: &Target) -> Result<Inspection, ExtensionError> {
@@ -291,7 +335,12 @@ impl SandboxExtension for Shared {
         Scripted::act(Scripted::next(&self.script.sleep)).await
     }
 
-    async fn wake(&self, target: &Target, limit: Duration, r: &dyn Reporter) -> Result<Readiness, ExtensionError> {
+    async fn wake(
+        &self,
+        target: &Target,
+        limit: Duration,
+        r: &dyn Reporter,
+    ) -> Result<Readiness, ExtensionError> {
         self.script.note("wake");
         Scripted::act(Scripted::next(&self.script.wake)).await?;
         self.wait_ready(target, limit, r).await
@@ -309,9 +358,13 @@ impl SandboxExtension for Shared {
         let (exit_status, timed_out) = match script {
             Script::Exits(status) => (status, false),
             Script::TimedOut => (143, true),
-            Script::LinkBreaks => return Err(Fault::new(Code::HostUnreachable, "the link broke").into()),
+            Script::LinkBreaks => {
+                return Err(Fault::new(Code::HostUnreachable, "the link broke").into());
+            }
             Script::NotBegun => {
-                return Err(Fault::new(Code::HostUnreachable, "no route").detail("began", false).into());
+                return Err(Fault::new(Code::HostUnreachable, "no route")
+                    .detail("began", false)
+                    .into());
             }
             Script::Hangs => {
                 tokio::time::sleep(Duration::from_hours(1)).await;

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 
-use sandboxer::domain::archive::{ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry};
+use sandboxer::domain::archive::{
+    ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
+};
 use sandboxer::domain::extension::{
-    CaptureRequest, Captured, ExtensionError, ProvisionRequest, Reporter, Resource, RestoreSource, TeardownLine,
-    TeardownOutcome, TeardownReport,
+    CaptureRequest, Captured, ExtensionError, ProvisionRequest, Reporter, Resource, RestoreSource,
+    TeardownLine, TeardownOutcome, TeardownReport,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
@@ -79,7 +81,9 @@ impl Shelf {
     /// What hosts have, as `host/id` and whether it is whole.
     pub(crate) fn there(&self) -> Vec<(String, bool)> {
         let kept = self.kept.lock().unwrap();
-        kept.iter().map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_)))).collect()
+        kept.iter()
+            .map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_))))
+            .collect()
     }
 
     /// Somebody changes the manifests beside the archives.
@@ -108,10 +112,16 @@ impl Shelf {
 
     fn reach(&self, place: &ArchivePlace) -> Result<(), ExtensionError> {
         if self.away.lock().unwrap().iter().any(|away| place.host.same(away)) {
-            return Err(Fault::new(Code::HostUnreachable, format!("no route to {}", place.host)).into());
+            return Err(
+                Fault::new(Code::HostUnreachable, format!("no route to {}", place.host)).into()
+            );
         }
         if self.changed.lock().unwrap().iter().any(|changed| place.host.same(changed)) {
-            return Err(Fault::new(Code::HostChanged, format!("the root on {} is away", place.host)).into());
+            return Err(Fault::new(
+                Code::HostChanged,
+                format!("the root on {} is away", place.host),
+            )
+            .into());
         }
         Ok(())
     }
@@ -125,7 +135,11 @@ impl Shelf {
         queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
     }
 
-    pub(crate) async fn capture(&self, recipe: &Profile, request: &CaptureRequest) -> Result<Captured, ExtensionError> {
+    pub(crate) async fn capture(
+        &self,
+        recipe: &Profile,
+        request: &CaptureRequest,
+    ) -> Result<Captured, ExtensionError> {
         let record = &request.snapshot;
         let key = (record.host.to_string(), record.id.to_string());
         let act = Self::next(&self.capture);
@@ -142,7 +156,11 @@ impl Shelf {
         Ok(Captured { path: folder(record.id.as_str()), identity: identity(), archive: facts() })
     }
 
-    pub(crate) async fn restore(&self, _: &ProvisionRequest, source: &RestoreSource) -> Result<(), ExtensionError> {
+    pub(crate) async fn restore(
+        &self,
+        _: &ProvisionRequest,
+        source: &RestoreSource,
+    ) -> Result<(), ExtensionError> {
         Scripted::act(Self::next(&self.restore)).await?;
         let key = self.key(&source.place);
         match self.kept.lock().unwrap().get(&key) {
@@ -171,25 +189,40 @@ impl SnapshotArchives for Archives {
         Ok(ArchiveLook { path, identity: Some(identity()), manifest, bytes })
     }
 
-    async fn verify(&self, place: &ArchivePlace, _: &ArchiveFacts, _: &dyn Reporter) -> Result<(), ExtensionError> {
+    async fn verify(
+        &self,
+        place: &ArchivePlace,
+        _: &ArchiveFacts,
+        _: &dyn Reporter,
+    ) -> Result<(), ExtensionError> {
         self.0.note(format!("verify {}", place.id));
         Scripted::act(Shelf::next(&self.0.shelf.verify)).await
     }
 
-    async fn remove(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn remove(
+        &self,
+        place: &ArchivePlace,
+        _: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
         self.0.note(format!("remove {}", place.id));
         self.0.shelf.reach(place)?;
         let act = Shelf::next(&self.0.shelf.remove);
         let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
         if matches!(act, Act::Refuse) {
-            let (outcome, reason) = (TeardownOutcome::Failed, Some("it is somebody else's".to_owned()));
+            let (outcome, reason) =
+                (TeardownOutcome::Failed, Some("it is somebody else's".to_owned()));
             let line = TeardownLine { resource: resource.clone(), outcome, reason };
-            return Ok(TeardownReport { lines: vec![line], leftovers: vec![resource], untouched: true });
+            return Ok(TeardownReport {
+                lines: vec![line],
+                leftovers: vec![resource],
+                untouched: true,
+            });
         }
         Scripted::act(act).await?;
         let key = self.0.shelf.key(place);
         let was = self.0.shelf.kept.lock().unwrap().remove(&key);
-        let outcome = if was.is_some() { TeardownOutcome::Removed } else { TeardownOutcome::Absent };
+        let outcome =
+            if was.is_some() { TeardownOutcome::Removed } else { TeardownOutcome::Absent };
         Ok(TeardownReport {
             lines: vec![TeardownLine { resource, outcome, reason: None }],
             leftovers: Vec::new(),
@@ -197,7 +230,11 @@ impl SnapshotArchives for Archives {
         })
     }
 
-    async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn clear(
+        &self,
+        place: &ArchivePlace,
+        _: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
         self.0.note(format!("clear {}", place.id));
         self.0.shelf.reach(place)?;
         Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
@@ -209,11 +246,19 @@ impl SnapshotArchives for Archives {
         Ok(TeardownReport::default())
     }
 
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, ExtensionError> {
+    async fn is_one_folder(
+        &self,
+        one: &ArchivePlace,
+        other: &ArchivePlace,
+    ) -> Result<bool, ExtensionError> {
         Ok(self.0.shelf.key(one) == self.0.shelf.key(other))
     }
 
-    async fn entries(&self, _: &ArchivePlace, _: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(
+        &self,
+        _: &ArchivePlace,
+        _: &ArchiveFacts,
+    ) -> Result<Vec<TreeEntry>, ExtensionError> {
         Ok(Vec::new())
     }
 
@@ -238,12 +283,19 @@ impl SnapshotArchives for Archives {
         Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
     }
 
-    async fn export(&self, _: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError> {
+    async fn export(
+        &self,
+        _: &ArchivePlace,
+        manifest: &ArchiveManifest,
+    ) -> Result<ByteStream, ExtensionError> {
         let text = serde_json::to_vec(manifest).unwrap();
         Ok(stream::iter([Ok(text)]).boxed())
     }
 
-    async fn open_export(&self, mut source: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
+    async fn open_export(
+        &self,
+        mut source: ByteStream,
+    ) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
         let text = source.next().await.unwrap()?;
         Ok((serde_json::from_slice(&text).unwrap(), source))
     }

@@ -58,8 +58,16 @@ async fn a_sandbox_sleeps_and_wakes_with_its_deadline_as_it_was() {
     house.says(there(false, true));
     let (asleep, ended) = house.sleep(&id).await;
     assert_eq!((ended, &asleep.state, &asleep.operation), (Ok(()), &State::Sleeping, &None));
-    assert_eq!((asleep.expires_at, asleep.ready_at), (before.expires_at, before.ready_at), "its clock goes on");
-    assert_eq!((asleep.reachability.clone(), asleep.degraded().count()), (None, 0), "it sleeps; it did not break");
+    assert_eq!(
+        (asleep.expires_at, asleep.ready_at),
+        (before.expires_at, before.ready_at),
+        "its clock goes on"
+    );
+    assert_eq!(
+        (asleep.reachability.clone(), asleep.degraded().count()),
+        (None, 0),
+        "it sleeps; it did not break"
+    );
     assert_eq!(asleep.services[0].state, "exited");
     let (awake, ended) = house.wake(&id).await;
     assert_eq!((ended, &awake.state, &awake.operation), (Ok(()), &State::Ready, &None));
@@ -77,14 +85,22 @@ async fn what_is_there_already_is_nothing_to_do_and_the_rest_is_a_conflict() {
     house.sleep(&id).await.1.unwrap();
     assert_eq!(house.manager.sleep(&of(&id)).await.unwrap().operation, None);
     assert_eq!((house.asked_for("sleep"), house.asked_for("wake")), (1, 0));
-    let code = |outcome: Result<_, Fault>| outcome.map(|_: sandboxer::domain::request::Started| ()).unwrap_err().code;
-    assert_eq!(code(house.manager.wake(&SleepRequest { revision: Some(1), ..of(&id) }).await), Code::Conflict);
+    let code = |outcome: Result<_, Fault>| {
+        outcome.map(|_: sandboxer::domain::request::Started| ()).unwrap_err().code
+    };
+    assert_eq!(
+        code(house.manager.wake(&SleepRequest { revision: Some(1), ..of(&id) }).await),
+        Code::Conflict
+    );
     house.script(&[Act::Fail(Code::OperationFailed, "no")], &[], &[]);
     let (failed, _) = house.create(sandboxer::domain::request::CreateRequest::default()).await;
     for verb in ["sleep", "wake"] {
         let request = of(failed.id.as_str());
-        let outcome =
-            if verb == "sleep" { house.manager.sleep(&request).await } else { house.manager.wake(&request).await };
+        let outcome = if verb == "sleep" {
+            house.manager.sleep(&request).await
+        } else {
+            house.manager.wake(&request).await
+        };
         assert_eq!(code(outcome), Code::Conflict, "{verb}");
     }
     assert_eq!(house.manager.get(failed.id.as_str()).await.unwrap().state, State::Failed);
@@ -106,7 +122,8 @@ async fn one_operation_at_a_time() {
 async fn what_begins_during_a_create_is_told_who_is_at_it() {
     let house = house();
     house.script(&[Act::Hang], &[], &[]);
-    let started = house.manager.create(sandboxer::domain::request::CreateRequest::default()).await.unwrap();
+    let started =
+        house.manager.create(sandboxer::domain::request::CreateRequest::default()).await.unwrap();
     let id = started.sandbox.id.to_string();
     let apply = ApplyRequest { id: id.clone(), ..ApplyRequest::default() };
     let snapshot = SnapshotRequest { id: id.clone(), ..SnapshotRequest::default() };
@@ -158,9 +175,17 @@ async fn a_wake_that_fails_is_put_back_to_sleep_and_can_be_tried_again() {
     let id = source(&house).await;
     house.says(there(false, true));
     house.sleep(&id).await.1.unwrap();
-    house.script.wake.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "service web exited with 1"));
+    house
+        .script
+        .wake
+        .lock()
+        .unwrap()
+        .push_back(Act::Fail(Code::OperationFailed, "service web exited with 1"));
     let (record, ended) = house.wake(&id).await;
-    assert_eq!((ended, &record.state, &record.operation), (Err(Code::OperationFailed), &State::Sleeping, &None));
+    assert_eq!(
+        (ended, &record.state, &record.operation),
+        (Err(Code::OperationFailed), &State::Sleeping, &None)
+    );
     assert!(record.message.unwrap().contains("service web exited with 1"));
     assert_eq!(house.asked_for("sleep"), 2);
     assert_eq!(house.wake(&id).await.0.state, State::Ready);
@@ -186,7 +211,8 @@ async fn a_wake_that_is_called_off_sleeps_on() {
 
 #[tokio::test]
 async fn a_process_that_dies_over_a_sleep_leaves_what_the_host_says() {
-    for (seen, state) in [(there(true, false), State::Ready), (there(false, true), State::Sleeping)] {
+    for (seen, state) in [(there(true, false), State::Ready), (there(false, true), State::Sleeping)]
+    {
         let house = house();
         let id = source(&house).await;
         house.script.sleep.lock().unwrap().push_back(Act::Hang);
@@ -197,7 +223,10 @@ async fn a_process_that_dies_over_a_sleep_leaves_what_the_host_says() {
         let items = house.manager.recover().await.unwrap();
         assert!(items.len() == 1 && items[0].ok, "{items:?}");
         let record = house.manager.get(&id).await.unwrap();
-        assert_eq!((&record.state, &record.reason, &record.operation), (&state, &Some(Reason::CrashRecovered), &None));
+        assert_eq!(
+            (&record.state, &record.reason, &record.operation),
+            (&state, &Some(Reason::CrashRecovered), &None)
+        );
     }
 }
 

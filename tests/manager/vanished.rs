@@ -20,7 +20,8 @@ async fn many(house: &House, count: usize) {
     let first = house.manager.get(&id).await.unwrap();
     let store = JsonStores::open(house.folder.path()).unwrap().sandboxes;
     for n in 1..count {
-        let record = SandboxRecord { id: SandboxId::new(format!("more-{n}")), name: None, ..first.clone() };
+        let record =
+            SandboxRecord { id: SandboxId::new(format!("more-{n}")), name: None, ..first.clone() };
         store.insert(SandboxRecord { idempotency_key: None, ..record }).await.unwrap();
     }
 }
@@ -40,5 +41,9 @@ async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
     assert_eq!(written, 1, "one write for all that was seen");
     assert!(lost.iter().all(|record| record.observed_at.is_some() && record.services.is_empty()));
     house.manager.doctor(false).await.unwrap();
-    assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(), 60, "each is told once");
+    assert_eq!(
+        house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(),
+        60,
+        "each is told once"
+    );
 }

@@ -42,7 +42,11 @@ async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready()
 
     let (record, ended) = house.create(plain()).await;
     assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
-    assert_eq!(record.expires_at.unwrap(), record.ready_at.unwrap().plus_seconds(3600), "TTL counts from ready");
+    assert_eq!(
+        record.expires_at.unwrap(),
+        record.ready_at.unwrap().plus_seconds(3600),
+        "TTL counts from ready"
+    );
     assert!(record.operation.is_none());
     let asked = house.script.asked();
     assert_eq!(
@@ -63,7 +67,12 @@ async fn what_dies_while_it_settles_is_not_ready() {
         ["wait_ready", "wait_settled", "set_deadline"],
         "TTL counts from what is ready"
     );
-    house.script.settled.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "db ended with status 3"));
+    house
+        .script
+        .settled
+        .lock()
+        .unwrap()
+        .push_back(Act::Fail(Code::OperationFailed, "db ended with status 3"));
     let (record, ended) = house.create(plain()).await;
     assert_eq!((ended, &record.state), (Err(Code::OperationFailed), &State::Failed));
     assert_eq!(record.message.as_deref(), Some("db ended with status 3"));
@@ -81,7 +90,10 @@ async fn a_failed_step_is_rolled_back_with_its_evidence() {
     assert!(record.leftovers.is_empty());
     assert_eq!(record.teardown.len(), 1);
     assert!(house.script.asked().contains(&format!("teardown /srv/sbx-{}", record.id)));
-    assert_eq!(house.kinds().await, ["sandbox.requested", "sandbox.provisioning", "sandbox.failed"]);
+    assert_eq!(
+        house.kinds().await,
+        ["sandbox.requested", "sandbox.provisioning", "sandbox.failed"]
+    );
     // Somebody looked and found nothing left: the record can be closed although the host may be down by now.
     house.script(&[], &[], &[Act::Fail(Code::HostUnreachable, "down")]);
     assert_eq!(house.destroy(record.id.as_str()).await.0.state, State::Destroyed);
@@ -108,7 +120,10 @@ async fn nothing_is_torn_down_when_nothing_was_made() {
     let (record, ended) = house.create(plain()).await;
     assert_eq!((ended, record.state), (Err(Code::Conflict), State::Failed));
     assert!(record.leftovers.is_empty());
-    assert!(!house.script.asked().iter().any(|what| what.starts_with("teardown")), "what is there is somebody else's");
+    assert!(
+        !house.script.asked().iter().any(|what| what.starts_with("teardown")),
+        "what is there is somebody else's"
+    );
 }
 
 #[tokio::test]
@@ -120,7 +135,10 @@ async fn a_panic_is_a_failed_operation_and_the_sandbox_can_be_destroyed() {
     assert!(record.operation.is_none());
     let (record, ended) = house.destroy(record.id.as_str()).await;
     assert_eq!((ended, record.state), (Ok(()), State::Destroyed));
-    assert!(house.script.asked().iter().any(|what| what.starts_with("teardown")), "a panic's remains were looked for");
+    assert!(
+        house.script.asked().iter().any(|what| what.starts_with("teardown")),
+        "a panic's remains were looked for"
+    );
 }
 
 #[tokio::test]
@@ -128,7 +146,8 @@ async fn destroy_by_another_process_cancels_a_running_create() {
     let house = house();
     house.script(&[Act::Hang], &[], &[]);
     let started = house.manager.create(plain()).await.unwrap();
-    let request = DestroyRequest { id: started.sandbox.id.to_string(), ..DestroyRequest::default() };
+    let request =
+        DestroyRequest { id: started.sandbox.id.to_string(), ..DestroyRequest::default() };
     let theirs = house.other.destroy(&request).await.unwrap();
     let (operation, record) = house.other.finish(&theirs.operation.unwrap()).await.unwrap();
     assert_eq!(operation.state, OperationState::Succeeded);
@@ -169,7 +188,11 @@ async fn what_could_not_be_removed_keeps_it_from_being_destroyed() {
 async fn a_destroy_acts_only_on_what_was_looked_at() {
     let house = house();
     let (record, _) = house.create(plain()).await;
-    let stale = DestroyRequest { id: record.id.to_string(), revision: Some(record.revision - 1), ..Default::default() };
+    let stale = DestroyRequest {
+        id: record.id.to_string(),
+        revision: Some(record.revision - 1),
+        ..Default::default()
+    };
     let fault = house.manager.destroy(&stale).await.unwrap_err();
     assert_eq!(fault.code, Code::Conflict);
     assert_eq!(fault.details["current"]["id"], record.id.as_str());
@@ -190,13 +213,17 @@ async fn a_protected_one_needs_to_be_forced() {
     assert_eq!(house.manager.destroy(&request).await.unwrap_err().code, Code::Conflict);
     request.force_protected = true;
     let started = house.manager.destroy(&request).await.unwrap();
-    assert_eq!(house.manager.finish(&started.operation.unwrap()).await.unwrap().1.unwrap().state, State::Destroyed);
+    assert_eq!(
+        house.manager.finish(&started.operation.unwrap()).await.unwrap().1.unwrap().state,
+        State::Destroyed
+    );
 }
 
 #[tokio::test]
 async fn the_same_key_and_request_is_the_same_sandbox() {
     let house = house();
-    let request = CreateRequest { idempotency_key: Some("k1".into()), name: Some("one".into()), ..plain() };
+    let request =
+        CreateRequest { idempotency_key: Some("k1".into()), name: Some("one".into()), ..plain() };
     let (record, _) = house.create(request.clone()).await;
     let again = house.other.create(request.clone()).await.unwrap();
     assert_eq!((again.operation, again.sandbox.id), (None, record.id));
@@ -208,7 +235,8 @@ async fn the_same_key_and_request_is_the_same_sandbox() {
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_requests_at_once_are_one_sandbox() {
     let house = house();
-    let request = CreateRequest { idempotency_key: Some("k".into()), name: Some("one".into()), ..plain() };
+    let request =
+        CreateRequest { idempotency_key: Some("k".into()), name: Some("one".into()), ..plain() };
     let both = [&house.manager, &house.other];
     let started = join_all((0..8).map(|n| both[n % 2].create(request.clone()))).await;
     let started: Vec<_> = started.into_iter().map(Result::unwrap).collect();
@@ -258,7 +286,11 @@ async fn a_recreate_whose_removal_breaks_off_is_no_longer_ready() {
     let request = RecreateRequest { id: record.id.to_string(), ..Default::default() };
     // The first try got as far as the host; nobody knows what it removed.
     let gone = || Act::Untouched(Code::HostUnreachable);
-    house.script(&[], &[], &[Act::Fail(Code::HostUnreachable, "the connection was lost"), gone(), gone()]);
+    house.script(
+        &[],
+        &[],
+        &[Act::Fail(Code::HostUnreachable, "the connection was lost"), gone(), gone()],
+    );
     let started = house.manager.recreate(&request).await.unwrap();
     let (_, after) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let after = after.unwrap();
@@ -279,12 +311,23 @@ async fn a_destroy_that_meets_another_one_waits_for_it() {
     while !house.script.teardown.lock().unwrap().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let (second, third) = (house.other.destroy(&request).await.unwrap(), house.other.destroy(&request).await.unwrap());
-    for (manager, started) in [(&house.manager, first), (&house.other, second), (&house.other, third)] {
+    let (second, third) = (
+        house.other.destroy(&request).await.unwrap(),
+        house.other.destroy(&request).await.unwrap(),
+    );
+    for (manager, started) in
+        [(&house.manager, first), (&house.other, second), (&house.other, third)]
+    {
         let (operation, record) = manager.finish(&started.operation.unwrap()).await.unwrap();
-        assert_eq!((operation.state, record.unwrap().state), (OperationState::Succeeded, State::Destroyed));
+        assert_eq!(
+            (operation.state, record.unwrap().state),
+            (OperationState::Succeeded, State::Destroyed)
+        );
     }
-    assert_eq!(house.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count(), 1);
+    assert_eq!(
+        house.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -295,8 +338,14 @@ async fn a_key_is_about_directories_and_not_about_how_they_are_spelled() {
         let inputs = BTreeMap::from([("repo".to_owned(), repo.to_str().unwrap().to_owned())]);
         let key = Some("k".to_owned());
         let profile = Some("compose-e2e".to_owned());
-        let request =
-            CreateRequest { inputs, idempotency_key: key, profile, yes, host: Some("local".into()), ..plain() };
+        let request = CreateRequest {
+            inputs,
+            idempotency_key: key,
+            profile,
+            yes,
+            host: Some("local".into()),
+            ..plain()
+        };
         house.manager.create(request).await
     };
     let first = create(a.path(), false).await.unwrap();
@@ -325,16 +374,37 @@ async fn a_reference_is_an_id_a_name_or_a_unique_prefix_in_this_order() {
     for id in ["abcd-1", "abcd-2"] {
         assert_eq!(house.create(CreateRequest { id: Some(id.into()), ..plain() }).await.1, Ok(()));
     }
-    let (named, _) = house.create(CreateRequest { id: Some("x-1".into()), name: Some("abcd".into()), ..plain() }).await;
-    assert_eq!(house.manager.get("abcd").await.unwrap().id, named.id, "an exact name goes before a prefix");
+    let (named, _) = house
+        .create(CreateRequest { id: Some("x-1".into()), name: Some("abcd".into()), ..plain() })
+        .await;
+    assert_eq!(
+        house.manager.get("abcd").await.unwrap().id,
+        named.id,
+        "an exact name goes before a prefix"
+    );
     let fault = house.manager.get("abcd-").await.unwrap_err();
-    assert_eq!((fault.code, fault.details["matches"].as_array().unwrap().len()), (Code::Conflict, 2));
-    assert_eq!(house.manager.get("abc").await.unwrap_err().code, Code::NotFound, "three characters are no prefix");
+    assert_eq!(
+        (fault.code, fault.details["matches"].as_array().unwrap().len()),
+        (Code::Conflict, 2)
+    );
+    assert_eq!(
+        house.manager.get("abc").await.unwrap_err().code,
+        Code::NotFound,
+        "three characters are no prefix"
+    );
     assert_eq!(house.destroy("x-1").await.1, Ok(()));
-    let taken = house.manager.create(CreateRequest { id: Some("x-1".into()), ..plain() }).await.unwrap_err();
+    let taken = house
+        .manager
+        .create(CreateRequest { id: Some("x-1".into()), ..plain() })
+        .await
+        .unwrap_err();
     assert_eq!(taken.code, Code::Conflict, "an id is never used twice");
     let (again, _) = house.create(CreateRequest { name: Some("abcd".into()), ..plain() }).await;
-    assert_eq!(house.manager.get("abcd").await.unwrap().id, again.id, "the living bearer of a name is meant");
+    assert_eq!(
+        house.manager.get("abcd").await.unwrap().id,
+        again.id,
+        "the living bearer of a name is meant"
+    );
 }
 
 #[tokio::test]
@@ -351,17 +421,37 @@ async fn what_can_be_refused_is_refused_before_anything_is_written() {
         (CreateRequest { ttl: Some("none".into()), ..plain() }, "ttl"),
         (CreateRequest { ttl: Some("0s".into()), ..plain() }, "ttl"),
         (CreateRequest { ttl: Some("99d".into()), ..plain() }, "ttl"),
-        (CreateRequest { labels: BTreeMap::from([("k".into(), "a\u{1b}[2Jb".into())]), ..plain() }, "label"),
-        (CreateRequest { inputs: BTreeMap::from([("rpeo".into(), "x".into())]), ..plain() }, "rpeo"),
+        (
+            CreateRequest {
+                labels: BTreeMap::from([("k".into(), "a\u{1b}[2Jb".into())]),
+                ..plain()
+            },
+            "label",
+        ),
+        (
+            CreateRequest { inputs: BTreeMap::from([("rpeo".into(), "x".into())]), ..plain() },
+            "rpeo",
+        ),
         (CreateRequest { idempotency_key: Some(String::new()), ..plain() }, "idempotency_key"),
     ];
     for (request, field) in cases {
         let fault = house.manager.create(request.clone()).await.unwrap_err();
-        assert_eq!((&fault.code, fault.details["field"].as_str()), (&Code::InvalidInput, Some(field)), "{request:?}");
+        assert_eq!(
+            (&fault.code, fault.details["field"].as_str()),
+            (&Code::InvalidInput, Some(field)),
+            "{request:?}"
+        );
     }
     house.script.preview.lock().unwrap().push_back(Act::Refuse);
     assert_eq!(house.manager.create(plain()).await.unwrap_err().code, Code::InvalidInput);
-    assert!(house.manager.list(&ListQuery { all: true, ..Default::default() }).await.unwrap().is_empty());
+    assert!(
+        house
+            .manager
+            .list(&ListQuery { all: true, ..Default::default() })
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(house.kinds().await.is_empty());
 }
 
@@ -398,7 +488,11 @@ async fn a_plan_says_what_a_create_would_be_told_of_names_and_ids() {
     ] {
         let plan = house.manager.plan_create(&request).await.unwrap();
         let told = house.manager.create(request.clone()).await.unwrap_err();
-        assert_eq!((plan.ok, plan.error.map(|error| error.code)), (false, Some(told.code)), "{request:?}");
+        assert_eq!(
+            (plan.ok, plan.error.map(|error| error.code)),
+            (false, Some(told.code)),
+            "{request:?}"
+        );
     }
     assert!(house.manager.plan_create(&plain()).await.unwrap().ok);
 }

@@ -36,7 +36,11 @@ fn named(id: &str, name: &str) -> SandboxRecord {
 }
 
 /// A change, as callers write it.
-async fn set(store: &dyn SandboxStore, text: &str, change: impl FnOnce(&mut SandboxRecord) + Send) -> SandboxRecord {
+async fn set(
+    store: &dyn SandboxStore,
+    text: &str,
+    change: impl FnOnce(&mut SandboxRecord) + Send,
+) -> SandboxRecord {
     store.update(&id(text), None, by(change)).await.unwrap()
 }
 
@@ -67,7 +71,8 @@ pub(crate) async fn records_come_oldest_first(store: &dyn SandboxStore) {
     for (text, n) in [("c", 3), ("a", 1), ("b", 1), ("d", 2)] {
         store.insert(record(text, n)).await.unwrap();
     }
-    let ids: Vec<_> = store.list().await.unwrap().into_iter().map(|record| record.id.to_string()).collect();
+    let ids: Vec<_> =
+        store.list().await.unwrap().into_iter().map(|record| record.id.to_string()).collect();
     assert_eq!(ids, ["a", "b", "d", "c"]);
 }
 
@@ -116,14 +121,19 @@ pub(crate) async fn ids_and_names_never_mean_each_other(store: &dyn SandboxStore
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     let is_an_id = |result: Result<SandboxRecord, Fault>| {
         let fault = result.unwrap_err();
-        assert_eq!((fault.code.clone(), &fault.details["field"]), (Code::Conflict, &"name".into()), "{fault}");
+        assert_eq!(
+            (fault.code.clone(), &fault.details["field"]),
+            (Code::Conflict, &"name".into()),
+            "{fault}"
+        );
     };
     is_an_id(store.insert(named("b", "a")).await);
     is_an_id(store.update(&id("web"), None, by(|web| web.name = Some("a".into()))).await);
 }
 
 pub(crate) async fn an_idempotency_key_is_used_once(store: &dyn SandboxStore) {
-    let keyed = |text: &str| SandboxRecord { idempotency_key: Some("k".into()), ..named(text, "web") };
+    let keyed =
+        |text: &str| SandboxRecord { idempotency_key: Some("k".into()), ..named(text, "web") };
     store.insert(keyed("a")).await.unwrap();
     // The name is taken too, but a repeat must learn that it is one.
     taken(store.insert(keyed("b")).await, "idempotency_key", "a");
@@ -145,10 +155,14 @@ pub(crate) async fn an_update_wants_the_revision_it_saw(store: &dyn SandboxStore
     });
     let first = store.update(&id("a"), Some(1), change).await.unwrap();
     assert_eq!((seen, first.revision), (1, 2));
-    let late = store.update(&id("a"), Some(1), Box::new(|_| panic!("not to be asked"))).await.unwrap_err();
+    let late =
+        store.update(&id("a"), Some(1), Box::new(|_| panic!("not to be asked"))).await.unwrap_err();
     assert_eq!(late.code, Code::Conflict);
     assert_eq!(late.details["expected"], 1);
-    assert_eq!(serde_json::from_value::<SandboxRecord>(late.details["current"].clone()).unwrap(), first);
+    assert_eq!(
+        serde_json::from_value::<SandboxRecord>(late.details["current"].clone()).unwrap(),
+        first
+    );
     assert_eq!(store.get(&id("a")).await.unwrap(), Some(first));
     let absent = store.update(&id("b"), None, by(|_| ())).await.unwrap_err();
     assert_eq!(absent.code, Code::NotFound);
@@ -170,9 +184,14 @@ pub(crate) async fn a_state_makes_only_legal_moves(store: &dyn SandboxStore) {
     store.insert(record("a", 1)).await.unwrap();
     let fault = store.update(&id("a"), None, by(|a| a.state = State::Sleeping)).await.unwrap_err();
     assert_eq!(fault.code, Code::Conflict);
-    assert_eq!((&fault.details["from"], &fault.details["to"]), (&"requested".into(), &"sleeping".into()));
+    assert_eq!(
+        (&fault.details["from"], &fault.details["to"]),
+        (&"requested".into(), &"sleeping".into())
+    );
     assert_eq!(fault.details["current"]["revision"], 1);
-    for state in [State::Provisioning, State::Ready, State::Sleeping, State::Ready, State::Destroying] {
+    for state in
+        [State::Provisioning, State::Ready, State::Sleeping, State::Ready, State::Destroying]
+    {
         set(store, "a", |a| a.state = state).await;
     }
     assert_eq!(store.get(&id("a")).await.unwrap().unwrap().revision, 6);
@@ -196,8 +215,10 @@ pub(crate) async fn a_batch_is_one_write_and_each_of_it_is_judged_alone(store: &
         (id("c"), Some(2), by(|c| c.message = Some("twice".into()))),
     ];
     let outcomes = store.update_many(batch).await.unwrap();
-    let told: Vec<_> =
-        outcomes.iter().map(|one| one.as_ref().map(|r| (r.id.as_str(), r.revision)).map_err(|f| &f.code)).collect();
+    let told: Vec<_> = outcomes
+        .iter()
+        .map(|one| one.as_ref().map(|r| (r.id.as_str(), r.revision)).map_err(|f| &f.code))
+        .collect();
     let conflict = Err(&Code::Conflict);
     let wanted = [
         Ok(("c", 2)),
@@ -212,7 +233,8 @@ pub(crate) async fn a_batch_is_one_write_and_each_of_it_is_judged_alone(store: &
     ];
     assert_eq!(told, wanted);
     let records = store.list().await.unwrap();
-    let names: Vec<_> = records.iter().map(|record| (record.name.as_deref().unwrap(), record.revision)).collect();
+    let names: Vec<_> =
+        records.iter().map(|record| (record.name.as_deref().unwrap(), record.revision)).collect();
     assert_eq!(names, [("free", 2), ("name-of-a", 2), ("name-of-c", 3)]);
     assert_eq!(records[2].message.as_deref(), Some("twice"));
     let after = store.version().await.unwrap();
@@ -252,7 +274,11 @@ pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxSto
     let before = store.get(&id("pending")).await.unwrap().unwrap();
     store.told(&[told].into()).await.unwrap();
     let after = store.get(&id("pending")).await.unwrap().unwrap();
-    assert_eq!((after.pending.len(), after.revision), (0, before.revision), "what is told is no change to decide on");
+    assert_eq!(
+        (after.pending.len(), after.revision),
+        (0, before.revision),
+        "what is told is no change to decide on"
+    );
     assert_eq!(store.archive(moment(61)).await.unwrap(), 2);
     assert_eq!(store.history().await.unwrap().len(), 3);
 }

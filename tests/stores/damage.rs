@@ -37,11 +37,29 @@ async fn each_kind_of_damage_has_its_code_and_place() {
         ("spaces", b"\n\n  ", Code::StoreCorrupt, 3, "no backup"),
         ("zeroes", &[0; 512], Code::StoreCorrupt, 1, "no backup"),
         ("garbage", b"\x7fELF\x02\x01", Code::StoreCorrupt, 1, "no backup"),
-        ("half", b"{\"schema\":1,\"revision\":3,\"records\":[\n{\"id\":\"a\",", Code::StoreCorrupt, 2, "no backup"),
-        ("trailing", b"{\"schema\":1,\"revision\":3,\"records\":[]}\n}", Code::StoreCorrupt, 2, "no backup"),
+        (
+            "half",
+            b"{\"schema\":1,\"revision\":3,\"records\":[\n{\"id\":\"a\",",
+            Code::StoreCorrupt,
+            2,
+            "no backup",
+        ),
+        (
+            "trailing",
+            b"{\"schema\":1,\"revision\":3,\"records\":[]}\n}",
+            Code::StoreCorrupt,
+            2,
+            "no backup",
+        ),
         ("not utf-8", b"{\"schema\":1,\n\"x\":\"\xff\"}", Code::StoreCorrupt, 2, "no backup"),
         ("no records", b"{\"schema\":1,\"revision\":3}", Code::StoreCorrupt, 1, "no backup"),
-        ("twice", b"{\"schema\":1,\"revision\":1,\"records\":[],\"records\":[]}", Code::StoreCorrupt, 1, "no backup"),
+        (
+            "twice",
+            b"{\"schema\":1,\"revision\":1,\"records\":[],\"records\":[]}",
+            Code::StoreCorrupt,
+            1,
+            "no backup",
+        ),
         ("newer", newer, Code::StoreForeign, 0, "upgrade"),
         (
             "python",
@@ -53,7 +71,13 @@ async fn each_kind_of_damage_has_its_code_and_place() {
         ("python, none", b"{}", Code::StoreForeign, 0, "sandboxer import"),
         ("python list", br#"[{"id": "abc12345"}]"#, Code::StoreForeign, 0, "sandboxer import"),
         ("other object", br#"{"name": "x", "version": 3}"#, Code::StoreForeign, 0, "move it away"),
-        ("other schema", br#"{"schema": "https://x", "records": []}"#, Code::StoreForeign, 0, "move it away"),
+        (
+            "other schema",
+            br#"{"schema": "https://x", "records": []}"#,
+            Code::StoreForeign,
+            0,
+            "move it away",
+        ),
         ("number", b"17", Code::StoreForeign, 0, "move it away"),
     ];
     for (name, bytes, code, line, hint) in cases {
@@ -89,7 +113,10 @@ async fn a_damaged_file_names_its_backup_and_the_hint_restores_it() {
         assert_eq!(fault.code, Code::StoreCorrupt);
         assert_eq!(fault.details["backup"], format!("{}.bak", file.display()));
         let command = fault.hint.unwrap().split_once("restore it: ").unwrap().1.to_owned();
-        assert!(std::process::Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
+        assert!(
+            std::process::Command::new("sh").args(["-c", &command]).status().unwrap().success(),
+            "{command}"
+        );
         assert_eq!(store.list().await.unwrap().len(), 1, "the version before the last write");
     }
 }
@@ -105,12 +132,18 @@ async fn one_record_that_cannot_be_read_is_named_and_kept() {
     let text = fs::read_to_string(&file).unwrap();
     let bad = r#"{"id":"b","state":5,"kept":"so"}"#;
     let is_b = |line: &str| line.contains(r#""id":"b""#);
-    let lines: Vec<_> = text.lines().map(|line| if is_b(line) { format!("{bad},") } else { line.into() }).collect();
+    let lines: Vec<_> =
+        text.lines().map(|line| if is_b(line) { format!("{bad},") } else { line.into() }).collect();
     fs::write(&file, lines.join("\n")).unwrap();
-    let listed = [store.list().await.unwrap_err(), store.list_json(Arc::new(|_| true)).await.unwrap_err()];
+    let listed =
+        [store.list().await.unwrap_err(), store.list_json(Arc::new(|_| true)).await.unwrap_err()];
     for fault in listed.into_iter().chain([store.get(&id("b")).await.unwrap_err()]) {
         assert_eq!(fault.code, Code::StoreCorrupt);
-        assert_eq!((&fault.details["id"], &fault.details["line"]), (&"b".into(), &3.into()), "{fault}");
+        assert_eq!(
+            (&fault.details["id"], &fault.details["line"]),
+            (&"b".into(), &3.into()),
+            "{fault}"
+        );
     }
     assert_eq!(store.insert(record("d", 1)).await.unwrap_err().code, Code::StoreCorrupt);
     // The others can be worked on (destroyed, say), and its bytes stay.
@@ -119,7 +152,11 @@ async fn one_record_that_cannot_be_read_is_named_and_kept() {
     assert_eq!(store.get(&id("c")).await.unwrap().unwrap().revision, 2);
     let twins = fs::read_to_string(&file).unwrap().replace(r#"{"id":"c""#, r#"{"id":"a""#);
     fs::write(&file, twins).unwrap();
-    assert_eq!(store.get(&id("a")).await.unwrap_err().code, Code::StoreCorrupt, "two records with one id");
+    assert_eq!(
+        store.get(&id("a")).await.unwrap_err().code,
+        Code::StoreCorrupt,
+        "two records with one id"
+    );
 }
 
 #[tokio::test]
@@ -137,7 +174,10 @@ async fn what_a_newer_version_wrote_survives_our_writes() {
     fs::write(&file, text.replace(r#""hash":"00""#, r#""hash":"00","signed":true"#)).unwrap();
     store.update(&id("a"), Some(1), by(|a| a.message = Some("x".into()))).await.unwrap();
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.contains(r#"{ "id":"b", "later":{"n":[1,2.50]},"#), "untouched to the byte: {text}");
+    assert!(
+        text.contains(r#"{ "id":"b", "later":{"n":[1,2.50]},"#),
+        "untouched to the byte: {text}"
+    );
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["written_by"]["version"], "9");
     assert_eq!(value["records"][0]["later"]["n"][1], 2.5);
@@ -153,7 +193,8 @@ async fn what_another_version_wrote_is_listed_as_this_one_knows_it() {
     for text in ["a", "b", "c"] {
         stores(dir.path()).sandboxes.insert(record(text, 1)).await.unwrap();
     }
-    let mut document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut document: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     document["records"][0].as_object_mut().unwrap().remove("labels");
     document["records"][1]["later"] = 1.into();
     document["records"][2]["telemetry"] = facts.clone();
@@ -171,9 +212,11 @@ async fn what_another_version_wrote_is_listed_as_this_one_knows_it() {
 async fn the_other_files_are_as_careful() {
     let dir = tempfile::tempdir().unwrap();
     let all = stores(dir.path());
-    for (bytes, code) in
-        [("{", Code::StoreCorrupt), (r#"{"schema":7}"#, Code::StoreForeign), ("[]", Code::StoreForeign)]
-    {
+    for (bytes, code) in [
+        ("{", Code::StoreCorrupt),
+        (r#"{"schema":7}"#, Code::StoreForeign),
+        ("[]", Code::StoreForeign),
+    ] {
         for name in ["operations.json", "owner"] {
             fs::write(dir.path().join(name), bytes).unwrap();
         }

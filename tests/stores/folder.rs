@@ -16,7 +16,11 @@ fn says(fault: &Fault, hint: &str) {
     // What was chosen wrong, against what befell it.
     let code = if hint == "nothing was lost" { Code::Internal } else { Code::InvalidConfig };
     assert_eq!(fault.code, code, "{fault}");
-    assert!(fault.hint.as_ref().is_some_and(|text| text.contains(hint)), "{fault}: {:?}", fault.hint);
+    assert!(
+        fault.hint.as_ref().is_some_and(|text| text.contains(hint)),
+        "{fault}: {:?}",
+        fault.hint
+    );
 }
 
 #[tokio::test]
@@ -44,20 +48,33 @@ fn everything_is_private_whatever_the_umask_is() {
         let mut seen = Vec::new();
         let mut folders = vec![dir.path().join("new")];
         while let Some(folder) = folders.pop() {
-            assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o700, "{folder:?}");
+            assert_eq!(
+                fs::metadata(&folder).unwrap().permissions().mode() & 0o7777,
+                0o700,
+                "{folder:?}"
+            );
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     folders.push(path);
                 } else {
-                    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600, "{path:?}");
+                    assert_eq!(
+                        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+                        0o600,
+                        "{path:?}"
+                    );
                     seen.push(path.file_name().unwrap().to_string_lossy().into_owned());
                 }
             }
         }
-        for name in
-            ["sandboxes.json", "sandboxes.json.bak", "history.jsonl", "events.jsonl", "operations.json", "owner"]
-        {
+        for name in [
+            "sandboxes.json",
+            "sandboxes.json.bak",
+            "history.jsonl",
+            "events.jsonl",
+            "operations.json",
+            "owner",
+        ] {
             assert!(seen.iter().any(|file| file == name), "{name} in {seen:?}");
         }
         assert!(!seen.iter().any(|file| file.contains(".tmp")), "{seen:?}");
@@ -67,7 +84,9 @@ fn everything_is_private_whatever_the_umask_is() {
 #[tokio::test]
 async fn one_that_was_open_to_others_is_closed_by_the_first_write() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    let set = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let set = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+    };
     for other in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
@@ -160,7 +179,8 @@ async fn what_a_killed_writer_left_is_removed_by_the_next() {
     assert!(!left.exists() && !step.exists());
     // Killed between the backup and the rename: both names are one file.
     fs::remove_file(dir.path().join("sandboxes.json.bak")).ok();
-    fs::hard_link(dir.path().join("sandboxes.json"), dir.path().join("sandboxes.json.bak")).unwrap();
+    fs::hard_link(dir.path().join("sandboxes.json"), dir.path().join("sandboxes.json.bak"))
+        .unwrap();
     stores(dir.path()).sandboxes.insert(record("b", 1)).await.unwrap();
     assert!(!step.exists());
     assert_eq!(stores(dir.path()).sandboxes.list().await.unwrap().len(), 2);
@@ -177,7 +197,10 @@ impl Small {
     fn mount_of(size: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let options = ["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"];
-        assert!(Command::new("mount").args(options).arg(dir.path()).status().unwrap().success(), "mount");
+        assert!(
+            Command::new("mount").args(options).arg(dir.path()).status().unwrap().success(),
+            "mount"
+        );
         Self(dir)
     }
 }
@@ -199,7 +222,8 @@ async fn a_full_disk_loses_nothing() {
     assert_eq!(all.events.append(vec![event(1)]).await.unwrap()[0].seq, 1);
     fs::write(small.0.path().join("ballast"), vec![0; 60 * 1024]).unwrap_err();
     let before = fs::read(small.0.path().join("sandboxes.json")).unwrap();
-    let fault = store.update(&id("a"), None, by(|a| a.message = Some("x".repeat(8192)))).await.unwrap_err();
+    let fault =
+        store.update(&id("a"), None, by(|a| a.message = Some("x".repeat(8192)))).await.unwrap_err();
     says(&fault, "nothing was lost");
     assert!(fault.causes()[0].contains("No space left"), "{:?}", fault.causes());
     assert_eq!(fs::read(small.0.path().join("sandboxes.json")).unwrap(), before);
@@ -225,7 +249,9 @@ async fn what_ends_something_is_written_on_a_full_disk() {
     let size = fs::metadata(&reserve).unwrap().len();
     assert!(size >= 64 * 1024, "{size}");
     fs::write(small.0.path().join("ballast"), vec![0; 2 << 20]).unwrap_err();
-    let grow = |n: usize| by(move |a: &mut sandboxer::domain::SandboxRecord| a.message = Some("x".repeat(n)));
+    let grow = |n: usize| {
+        by(move |a: &mut sandboxer::domain::SandboxRecord| a.message = Some("x".repeat(n)))
+    };
     // Whoever begins something new takes none of it.
     says(&store.insert(record("b", 1)).await.unwrap_err(), "nothing was lost");
     says(&store.update(&id("a"), None, grow(8192)).await.unwrap_err(), "nothing was lost");
@@ -251,7 +277,8 @@ async fn what_ends_something_is_written_on_a_full_disk() {
 async fn a_read_only_directory_can_be_looked_at() {
     let small = Small::mount();
     stores(small.0.path()).sandboxes.insert(record("a", 1)).await.unwrap();
-    let remount = || Command::new("mount").args(["-o", "remount,ro"]).arg(small.0.path()).status().unwrap();
+    let remount =
+        || Command::new("mount").args(["-o", "remount,ro"]).arg(small.0.path()).status().unwrap();
     // Busy while another test starts a child: it has our open files until it runs its program.
     while !remount().success() {
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -20,7 +20,9 @@ pub(crate) fn child(verb: &str, dir: &Path, count: u64, umask: Option<&str>) -> 
     let mut command = match umask {
         Some(umask) => {
             let mut shell = Command::new("sh");
-            shell.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
+            shell
+                .args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")])
+                .arg(std::env::current_exe().unwrap());
             shell
         }
         None => Command::new(std::env::current_exe().unwrap()),
@@ -58,7 +60,10 @@ async fn the_other_process() {
         }
         "append" => {
             for n in 0..count {
-                all.events.append(vec![event(u64::from(std::process::id()) << 32 | n)]).await.unwrap();
+                all.events
+                    .append(vec![event(u64::from(std::process::id()) << 32 | n)])
+                    .await
+                    .unwrap();
             }
         }
         "stamp" => {
@@ -112,7 +117,8 @@ fn valid_at_every_moment(dir: &Path, mut done: impl FnMut() -> bool) {
     let mut reads = 0;
     while !done() {
         let text = fs::read(dir.join("sandboxes.json")).expect("there at every moment");
-        let value: serde_json::Value = serde_json::from_slice(&text).expect("whole at every moment");
+        let value: serde_json::Value =
+            serde_json::from_slice(&text).expect("whole at every moment");
         let revision = value["revision"].as_u64().unwrap();
         assert!(revision >= last, "{revision} after {last}");
         last = revision;
@@ -129,7 +135,9 @@ async fn eight_processes_lose_no_update() {
         store.insert(record("a", 1)).await.unwrap();
         store.insert(record("b", 1)).await.unwrap();
         let mut children: Vec<_> = (0..8).map(|_| started(verb, dir.path(), 100)).collect();
-        valid_at_every_moment(dir.path(), || children.iter_mut().all(|child| child.try_wait().unwrap().is_some()));
+        valid_at_every_moment(dir.path(), || {
+            children.iter_mut().all(|child| child.try_wait().unwrap().is_some())
+        });
         assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
         let end = store.get(&id("a")).await.unwrap().unwrap();
         assert_eq!((end.last_patch_sequence, end.revision), (800, 801));
@@ -143,7 +151,14 @@ async fn numbers_and_counters_are_given_once() {
     let mut children: Vec<_> = verbs.iter().map(|verb| started(verb, dir.path(), 50)).collect();
     assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
     let all = stores(dir.path());
-    let seqs: Vec<_> = all.events.read(&EventFilter::default()).await.unwrap().iter().map(|event| event.seq).collect();
+    let seqs: Vec<_> = all
+        .events
+        .read(&EventFilter::default())
+        .await
+        .unwrap()
+        .iter()
+        .map(|event| event.seq)
+        .collect();
     assert_eq!(seqs, (1..=200).collect::<Vec<_>>());
     assert_eq!(all.installation.next_stamp().await.unwrap().counter, 151);
 }
@@ -157,7 +172,8 @@ async fn a_killed_writer_leaves_whole_files() {
     let file = dir.path().join("sandboxes.json");
     for round in 0..25 {
         let before = fs::read(&file).unwrap();
-        let mut writers = [started("update", dir.path(), 100_000), started("append", dir.path(), 100_000)];
+        let mut writers =
+            [started("update", dir.path(), 100_000), started("append", dir.path(), 100_000)];
         // In the middle of its writing: to start takes it a while, and a busy machine a long one.
         while fs::read(&file).unwrap() == before {
             assert!(writers[0].try_wait().unwrap().is_none(), "it ended before it wrote");
@@ -165,7 +181,10 @@ async fn a_killed_writer_leaves_whole_files() {
         }
         tokio::time::sleep(Duration::from_millis(round * 7)).await;
         for writer in &mut writers {
-            assert!(writer.try_wait().unwrap().is_none(), "it was to be killed, and ended by itself");
+            assert!(
+                writer.try_wait().unwrap().is_none(),
+                "it was to be killed, and ended by itself"
+            );
             // SIGKILL: nothing of it runs any more.
             writer.kill().unwrap();
             writer.wait().unwrap();
@@ -174,14 +193,27 @@ async fn a_killed_writer_leaves_whole_files() {
         let record = all.sandboxes.get(&id("a")).await.unwrap().unwrap();
         assert!(record.revision >= revision);
         assert_eq!(record.last_patch_sequence + round + 1, record.revision);
-        revision = all.sandboxes.update(&id("a"), Some(record.revision), by(|_| ())).await.unwrap().revision;
+        revision = all
+            .sandboxes
+            .update(&id("a"), Some(record.revision), by(|_| ()))
+            .await
+            .unwrap()
+            .revision;
         all.events.append(vec![event(round)]).await.unwrap();
     }
-    let seqs: Vec<_> = all.events.read(&EventFilter::default()).await.unwrap().iter().map(|event| event.seq).collect();
+    let seqs: Vec<_> = all
+        .events
+        .read(&EventFilter::default())
+        .await
+        .unwrap()
+        .iter()
+        .map(|event| event.seq)
+        .collect();
     assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "each number once");
     assert!(revision > 50, "the writers were killed before they wrote: {revision}");
-    let litter =
-        fs::read_dir(dir.path()).unwrap().filter(|e| e.as_ref().unwrap().path().extension() == Some("tmp".as_ref()));
+    let litter = fs::read_dir(dir.path())
+        .unwrap()
+        .filter(|e| e.as_ref().unwrap().path().extension() == Some("tmp".as_ref()));
     assert!(litter.count() <= 1, "each first write tidies up");
 }
 

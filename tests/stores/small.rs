@@ -33,10 +33,15 @@ async fn operations_are_kept_while_they_run_and_a_day_after() {
     store.put(operation("op-2", 5)).await.unwrap();
     store.put(ended("op-2", 15)).await.unwrap();
     store.put(ended("op-3", 20)).await.unwrap();
-    let ids = async || store.list().await.unwrap().iter().map(|op| op.id.to_string()).collect::<Vec<_>>();
+    let ids =
+        async || store.list().await.unwrap().iter().map(|op| op.id.to_string()).collect::<Vec<_>>();
     assert_eq!(ids().await, ["op-1", "op-2", "op-3"]);
     let kept = store.get(&OperationId::new("op-2")).await.unwrap().unwrap();
-    assert_eq!((kept.state, kept.stage, kept.done), (OperationState::Succeeded, None, None), "no progress");
+    assert_eq!(
+        (kept.state, kept.stage, kept.done),
+        (OperationState::Succeeded, None, None),
+        "no progress"
+    );
     store.put(ended("op-4", 24 * 3600 + 16)).await.unwrap();
     assert_eq!(ids().await, ["op-1", "op-3", "op-4"]);
     assert_eq!(store.get(&OperationId::new("op-2")).await.unwrap(), None);
@@ -54,7 +59,9 @@ async fn an_operation_lock_has_one_holder_and_no_heir() {
     drop(held);
     assert!(others.try_lock(&id("a")).await.unwrap().is_some());
     // Nor must one that is just being started while it is freed.
-    let starting = std::thread::spawn(|| (0..100).for_each(|_| drop(std::process::Command::new("true").status())));
+    let starting = std::thread::spawn(|| {
+        (0..100).for_each(|_| drop(std::process::Command::new("true").status()))
+    });
     for _ in 0..300 {
         drop(locks.try_lock(&id("a")).await.unwrap().expect("nobody holds it"));
     }
@@ -107,7 +114,11 @@ async fn a_host_that_saw_more_than_we_know_makes_us_an_old_copy_until_we_are_cla
     open().next_stamp().await.unwrap();
     open().next_stamp().await.unwrap();
     let host = HostName::new("coulombcore");
-    assert_eq!(open().seen_on(&host, 2).await.unwrap(), Standing::Own, "a host may have the newest of our counters");
+    assert_eq!(
+        open().seen_on(&host, 2).await.unwrap(),
+        Standing::Own,
+        "a host may have the newest of our counters"
+    );
     let behind = Standing::Behind { host: host.clone(), counter: 9 };
     assert_eq!(open().seen_on(&host, 9).await.unwrap(), behind);
     // Counting on past the host does not make the copy any younger.
@@ -134,7 +145,9 @@ async fn the_installation_keeps_its_id_and_counts() {
     // Fields of a newer version, and a second owner id.
     let file = dir.path().join("owner");
     let text = fs::read_to_string(&file).unwrap();
-    let more = text.replace(r#""owners":["#, r#""later":[1],"owners":["#).replace("],\"mach", ",\"other\"],\"mach");
+    let more = text
+        .replace(r#""owners":["#, r#""later":[1],"owners":["#)
+        .replace("],\"mach", ",\"other\"],\"mach");
     fs::write(&file, more).unwrap();
     assert_eq!(open("m1").standing().await.unwrap(), Standing::Own);
     let moved = open("m2");
@@ -146,7 +159,10 @@ async fn the_installation_keeps_its_id_and_counts() {
     assert_eq!(open("m1").standing().await.unwrap(), Standing::Copied);
     assert_eq!(moved.owners().await.unwrap().len(), 2);
     let value: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    assert_eq!((&value["later"][0], &value["schema"], &value["counter"]), (&1.into(), &1.into(), &4.into()));
+    assert_eq!(
+        (&value["later"][0], &value["schema"], &value["counter"]),
+        (&1.into(), &1.into(), &4.into())
+    );
 }
 
 #[tokio::test]
@@ -178,10 +194,14 @@ async fn a_record_in_both_places_is_counted_once() {
     }
     // As if the process had died after the history's line, and another one within a line.
     let line = serde_json::to_string(&store.get(&id("a")).await.unwrap()).unwrap();
-    fs::write(dir.path().join("history.jsonl"), format!("{line}\n{line}\n{}", &line[..30])).unwrap();
+    fs::write(dir.path().join("history.jsonl"), format!("{line}\n{line}\n{}", &line[..30]))
+        .unwrap();
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (1, 0));
     let passed_over = store.passed_over().await.unwrap();
-    assert!(passed_over[0].file.ends_with("history.jsonl") && passed_over[0].lines == [3], "{passed_over:?}");
+    assert!(
+        passed_over[0].file.ends_with("history.jsonl") && passed_over[0].lines == [3],
+        "{passed_over:?}"
+    );
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (0, 1));
     // The next one's line is whole although the last one was not.

@@ -4,8 +4,19 @@
 use std::path::Path;
 
 /// Whatever has to do with containers, and what is nice to have.
-const NOT_IN_BASE: [&str; 11] =
-    ["docker", "podman", "buildah", "crun", "runc", "ctr", "containerd", "rsync", "zstd", "unzstd", "compose"];
+const NOT_IN_BASE: [&str; 11] = [
+    "docker",
+    "podman",
+    "buildah",
+    "crun",
+    "runc",
+    "ctr",
+    "containerd",
+    "rsync",
+    "zstd",
+    "unzstd",
+    "compose",
+];
 
 /// Makes a folder of links to the programs that are left.
 pub(crate) fn make(bin: &Path) {

@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
-    ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView,
-    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, Problem, ProfileView, PruneItem, PruneRequest,
-    Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SleepRequest,
-    SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
-    SnapshotQuery, SnapshotRequest, SnapshotStarted, Started, Update,
+    ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
+    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, Problem,
+    ProfileView, PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
+    RolloutRequest, ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
+    SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest,
+    SnapshotStarted, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
@@ -19,7 +20,8 @@ use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{
-    Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord, SnapshotId, State, Time,
+    Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord,
+    SnapshotId, State, Time,
 };
 use tokio::sync::{Notify, broadcast};
 
@@ -161,17 +163,24 @@ impl FakeClient {
 
     fn find(&self, reference: &str) -> Result<SandboxRecord, Problem> {
         let inner = self.lock();
-        let exact =
-            |record: &&SandboxRecord| record.id.as_str() == reference || record.name.as_deref() == Some(reference);
+        let exact = |record: &&SandboxRecord| {
+            record.id.as_str() == reference || record.name.as_deref() == Some(reference)
+        };
         if let Some(record) = inner.records.iter().find(exact) {
             return Ok(record.clone());
         }
-        let prefixed = |record: &&SandboxRecord| reference.len() >= 4 && record.id.as_str().starts_with(reference);
+        let prefixed = |record: &&SandboxRecord| {
+            reference.len() >= 4 && record.id.as_str().starts_with(reference)
+        };
         let found: Vec<_> = inner.records.iter().filter(prefixed).collect();
         match found.as_slice() {
             [one] => Ok((*one).clone()),
-            [] => Err(Problem::new(Code::NotFound, format!("no sandbox '{reference}'")).hint("sandboxer list")),
-            _ => Err(Problem::new(Code::Conflict, format!("'{reference}' is the beginning of several ids"))),
+            [] => Err(Problem::new(Code::NotFound, format!("no sandbox '{reference}'"))
+                .hint("sandboxer list")),
+            _ => Err(Problem::new(
+                Code::Conflict,
+                format!("'{reference}' is the beginning of several ids"),
+            )),
         }
     }
 }
@@ -185,7 +194,8 @@ impl Client for FakeClient {
         let id = request.id.clone().unwrap_or_else(|| "a1b2c3d4".to_owned());
         let mut record = super::record(&id, State::Requested);
         record.name.clone_from(&request.name);
-        let mut started = self.start(format!("create {}", serde_json::to_string(&request).unwrap()), record);
+        let mut started =
+            self.start(format!("create {}", serde_json::to_string(&request).unwrap()), record);
         if request.idempotency_key.is_some() {
             started.operation = None;
         }
@@ -193,13 +203,18 @@ impl Client for FakeClient {
     }
 
     async fn plan_create(&self, _: CreateRequest) -> Result<Decision, Problem> {
-        self.lock().decision.clone().ok_or_else(|| Problem::new(Code::NotFound, "no profile 'profile.x'"))
+        self.lock()
+            .decision
+            .clone()
+            .ok_or_else(|| Problem::new(Code::NotFound, "no profile 'profile.x'"))
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem> {
         let mut inner = self.lock();
         inner.calls.push(format!("list {}", serde_json::to_string(&query).unwrap()));
-        let wanted = |record: &&SandboxRecord| query.states.is_empty() || query.states.contains(&record.state);
+        let wanted = |record: &&SandboxRecord| {
+            query.states.is_empty() || query.states.contains(&record.state)
+        };
         Ok(inner.records.iter().filter(wanted).cloned().map(Arc::new).collect())
     }
 
@@ -270,21 +285,34 @@ impl Client for FakeClient {
         self.called("verify", &id).shelf.start(record)
     }
 
-    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
+    async fn delete_snapshot(
+        &self,
+        request: SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         let mut inner = self.called("delete", &request);
         let records = inner.records.clone();
         inner.shelf.delete(&request, &records)
     }
 
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
+    async fn copy_snapshot(
+        &self,
+        request: SnapshotCopyRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         let record = self.snapshot_view(&request.id).await?.record;
         self.called("copy", &request).shelf.start(record)
     }
 
-    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
+    async fn export_snapshot(
+        &self,
+        id: &str,
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
         let inner = self.called("export", &id);
         let told = stream::iter(inner.shelf.exported.clone());
-        Ok(if inner.shelf.exports_for_ever { told.chain(stream::pending()).boxed() } else { told.boxed() })
+        Ok(if inner.shelf.exports_for_ever {
+            told.chain(stream::pending()).boxed()
+        } else {
+            told.boxed()
+        })
     }
 
     async fn import_snapshot(
@@ -296,12 +324,20 @@ impl Client for FakeClient {
         while let Some(piece) = source.next().await {
             self.lock().shelf.imported.extend(piece?);
         }
-        self.lock().shelf.start(super::cli_shelf::snapshot("snap-0000000e", request.name.as_deref(), "a1b2c3d4"))
+        self.lock().shelf.start(super::cli_shelf::snapshot(
+            "snap-0000000e",
+            request.name.as_deref(),
+            "a1b2c3d4",
+        ))
     }
 
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
         let inner = self.called("diff", &request);
-        inner.shelf.diff.clone().ok_or_else(|| Problem::new(Code::Conflict, "there is nothing to compare it with"))
+        inner
+            .shelf
+            .diff
+            .clone()
+            .ok_or_else(|| Problem::new(Code::Conflict, "there is nothing to compare it with"))
     }
 
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
@@ -360,7 +396,11 @@ impl Client for FakeClient {
                 }
                 None => {
                     let mut record = self.find(&id)?;
-                    record.state = if record.state == State::Destroying { State::Destroyed } else { State::Ready };
+                    record.state = if record.state == State::Destroying {
+                        State::Destroyed
+                    } else {
+                        State::Ready
+                    };
                     end = Some(End::Well(Box::new(record)));
                 }
             }
@@ -387,8 +427,15 @@ impl Client for FakeClient {
     }
 
     async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
-        let found = self.lock().operations.iter().find(|one| one.id.as_str().starts_with(reference)).cloned();
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no operation {reference}")))
+        let found = self
+            .lock()
+            .operations
+            .iter()
+            .find(|one| one.id.as_str().starts_with(reference))
+            .cloned();
+        found.ok_or_else(|| {
+            Problem::new(Code::NotFound, format!("there is no operation {reference}"))
+        })
     }
 
     async fn exec(
@@ -396,7 +443,9 @@ impl Client for FakeClient {
         request: ExecRequest,
         input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
-        let read = futures_util::future::OptionFuture::from(input.map(TryStreamExt::try_concat)).await.transpose()?;
+        let read = futures_util::future::OptionFuture::from(input.map(TryStreamExt::try_concat))
+            .await
+            .transpose()?;
         let mut inner = self.lock();
         inner.read = read;
         inner.calls.push(format!("exec {}", serde_json::to_string(&request).unwrap()));
@@ -406,7 +455,10 @@ impl Client for FakeClient {
         Ok(if ended { told.boxed() } else { told.chain(stream::pending()).boxed() })
     }
 
-    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+    async fn logs(
+        &self,
+        request: LogsRequest,
+    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
         let mut inner = self.lock();
         inner.calls.push(format!("logs {}", serde_json::to_string(&request).unwrap()));
         let told = stream::iter(inner.logs.clone());
@@ -496,7 +548,9 @@ impl Client for FakeClient {
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem> {
         let first = stream::iter(self.lock().updates.clone());
         let live = self.live.subscribe();
-        let live = stream::unfold(live, |mut live| async { live.recv().await.ok().map(|update| (update, live)) });
+        let live = stream::unfold(live, |mut live| async {
+            live.recv().await.ok().map(|update| (update, live))
+        });
         Ok(first.chain(live).boxed())
     }
 

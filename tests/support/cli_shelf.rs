@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use sandboxer::client::{
-    PatchRequest, PatchStatus, Problem, PruneItem, RolloutItem, SnapshotDeleteRequest, SnapshotDiff, SnapshotRequest,
-    SnapshotStarted,
+    PatchRequest, PatchStatus, Problem, PruneItem, RolloutItem, SnapshotDeleteRequest,
+    SnapshotDiff, SnapshotRequest, SnapshotStarted,
 };
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::PatchState;
@@ -50,13 +50,19 @@ impl Shelf {
         self.snapshots.iter().map(|record| self.view(record, sandboxes)).collect()
     }
 
-    pub fn find(&self, reference: &str, sandboxes: &[SandboxRecord]) -> Result<SnapshotView, Problem> {
+    pub fn find(
+        &self,
+        reference: &str,
+        sandboxes: &[SandboxRecord],
+    ) -> Result<SnapshotView, Problem> {
         let known = |record: &&SnapshotRecord| {
             let name = record.name.as_deref() == Some(reference);
             name || reference.len() >= 9 && record.id.as_str().starts_with(reference)
         };
         let found = self.snapshots.iter().find(known).map(|record| self.view(record, sandboxes));
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no snapshot {reference:?}")))
+        found.ok_or_else(|| {
+            Problem::new(Code::NotFound, format!("there is no snapshot {reference:?}"))
+        })
     }
 
     fn put(&mut self, record: SnapshotRecord) {
@@ -69,7 +75,10 @@ impl Shelf {
             return Err(problem);
         }
         self.put(record.clone());
-        Ok(SnapshotStarted { operation: Some(OperationId::new(format!("op-{}", record.id))), snapshot: record })
+        Ok(SnapshotStarted {
+            operation: Some(OperationId::new(format!("op-{}", record.id))),
+            snapshot: record,
+        })
     }
 
     pub fn snapshot(&mut self, request: &SnapshotRequest) -> Result<SnapshotStarted, Problem> {
@@ -86,7 +95,8 @@ impl Shelf {
         let view = self.find(&request.id, sandboxes)?;
         let depends = view.dependants();
         if !depends.is_empty() && !request.force {
-            let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
+            let message =
+                format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
             return Err(Problem::new(Code::InUse, message).hint("destroy or remove those first"));
         }
         self.start(SnapshotRecord { state: SnapshotState::Deleting, ..view.record })
@@ -98,7 +108,8 @@ impl Shelf {
             self.put(record);
             return Err(problem);
         }
-        let mut record = self.becomes.clone().map_or_else(|| self.find(&id, &[]).map(|view| view.record), Ok)?;
+        let mut record =
+            self.becomes.clone().map_or_else(|| self.find(&id, &[]).map(|view| view.record), Ok)?;
         match record.state {
             SnapshotState::Deleting => self.snapshots.retain(|known| known.id != record.id),
             _ => record.state = SnapshotState::Ready,
@@ -108,14 +119,17 @@ impl Shelf {
 
     pub fn add(&mut self, request: &PatchRequest) -> Patch {
         let sequence = self.patches.len() as u64 + 1;
-        let added = patch(sequence, &request.snapshot, &request.script, request.description.as_deref());
+        let added =
+            patch(sequence, &request.snapshot, &request.script, request.description.as_deref());
         self.patches.push(added.clone());
         added
     }
 
     pub fn remove(&mut self, reference: &str) -> Result<Patch, Problem> {
         let found = sandboxer::domain::patch::find(&self.patches, reference).cloned();
-        let gone = found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no patch {reference}")))?;
+        let gone = found.ok_or_else(|| {
+            Problem::new(Code::NotFound, format!("there is no patch {reference}"))
+        })?;
         self.patches.retain(|known| known.id != gone.id);
         Ok(gone)
     }
@@ -156,19 +170,26 @@ pub fn based(id: &str, name: &str, on: &str) -> SandboxRecord {
 pub fn family() -> FakeClient {
     let mut one = based("b1b1b1b1", "one", A);
     one.applied_patches = vec![
-        serde_json::from_value(json!({"id": "pat-00000001", "sequence": 1, "state": "applied", "started_at": now(),
-            "took_ms": 75_000, "exit_status": 0, "output": ""}))
+        serde_json::from_value(
+            json!({"id": "pat-00000001", "sequence": 1, "state": "applied", "started_at": now(),
+            "took_ms": 75_000, "exit_status": 0, "output": ""}),
+        )
         .unwrap(),
     ];
     one.last_patch_sequence = 1;
     one.patch_state = PatchState::Pending;
-    let records = vec![ready("a1b2c3d4"), one, based("b2b2b2b2", "two", A), based("b3b3b3b3", "three", B)];
+    let records =
+        vec![ready("a1b2c3d4"), one, based("b2b2b2b2", "two", A), based("b3b3b3b3", "three", B)];
     let fake = FakeClient::with(records);
     let mut shelf = fake.lock();
     let mut b = snapshot(B, None, "b1b1b1b1");
-    (b.sandbox_name, b.parent_snapshot, b.patch_level) = (Some("one".into()), Some(SnapshotId::new(A)), 1);
+    (b.sandbox_name, b.parent_snapshot, b.patch_level) =
+        (Some("one".into()), Some(SnapshotId::new(A)), 1);
     shelf.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4"), b];
-    shelf.shelf.patches = vec![patch(1, A, "true", Some("newer certificates\u{1b}[2J")), patch(2, A, "make fix", None)];
+    shelf.shelf.patches = vec![
+        patch(1, A, "true", Some("newer certificates\u{1b}[2J")),
+        patch(2, A, "make fix", None),
+    ];
     drop(shelf);
     fake
 }

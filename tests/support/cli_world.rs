@@ -13,7 +13,8 @@ use sandboxer::domain::fault::Fault;
 use sandboxer::domain::output::Source;
 use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};
 use sandboxer::domain::{
-    Actor, Code, Event, EventId, EventKind, HostName, OperationId, OperationKind, Progress, SandboxRecord, State,
+    Actor, Code, Event, EventId, EventKind, HostName, OperationId, OperationKind, Progress,
+    SandboxRecord, State,
 };
 use serde_json::{Value, json};
 
@@ -42,8 +43,13 @@ pub(crate) fn named(text: &str, name: &str, state: State) -> SandboxRecord {
 pub(crate) fn ready(text: &str) -> SandboxRecord {
     let mut record = named(text, "my-env", State::Ready);
     record.workdir = Some(format!("/home/ops/sandboxes/sbx-{text}"));
-    record.services =
-        vec![Service { name: "web".into(), state: "running".into(), exit_code: None, restarts: None, health: None }];
+    record.services = vec![Service {
+        name: "web".into(),
+        state: "running".into(),
+        exit_code: None,
+        restarts: None,
+        health: None,
+    }];
     record.reachability = Some(Reachability {
         host: HostName::new("coulombcore"),
         ssh: format!("ssh -t ops@coulombcore 'cd sandboxes/sbx-{text}/workspace && exec $SHELL'"),
@@ -130,18 +136,28 @@ pub(crate) fn extension() -> ExtensionView {
 }
 
 pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
-    let verdict = Verdict { host: HostName::new("coulombcore"), ok: placed, reason: "load is 0.4 per core".into() };
+    let verdict = Verdict {
+        host: HostName::new("coulombcore"),
+        ok: placed,
+        reason: "load is 0.4 per core".into(),
+    };
     let refusal = |n: usize| Refusal {
         path: format!("services.web{n}.privileged"),
         message: "a privileged container leaves the sandbox".into(),
         allow: Some("privileged".into()),
     };
-    let error = if refusals > 0 {
-        let fault = Fault::new(Code::InvalidInput, format!("{refusals} things are refused"));
-        Some(fault.hint("change the compose file, or use a profile whose compose.allow names privileged"))
-    } else {
-        (!placed).then(|| Fault::new(Code::HostUnreachable, "no host can take the sandbox").hint("try --host local"))
-    };
+    let error =
+        if refusals > 0 {
+            let fault = Fault::new(Code::InvalidInput, format!("{refusals} things are refused"));
+            Some(fault.hint(
+                "change the compose file, or use a profile whose compose.allow names privileged",
+            ))
+        } else {
+            (!placed).then(|| {
+                Fault::new(Code::HostUnreachable, "no host can take the sandbox")
+                    .hint("try --host local")
+            })
+        };
     Decision {
         error: error.map(Into::into),
         profile: "profile.compose-e2e".into(),
@@ -268,19 +284,25 @@ pub(crate) struct Ran {
 
 impl Ran {
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {:?}", self.stdout))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {:?}", self.stdout))
     }
 
     pub(crate) fn error(&self) -> Value {
         let last = self.stderr.lines().last().unwrap_or_default();
-        serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {:?}", self.stderr))["error"]
+        serde_json::from_str::<Value>(last)
+            .unwrap_or_else(|error| panic!("{error}: {:?}", self.stderr))["error"]
             .clone()
     }
 }
 
 impl std::fmt::Display for Ran {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "status {}\n--- stdout\n{}--- stderr\n{}", self.status, self.stdout, self.stderr)?;
+        write!(
+            f,
+            "status {}\n--- stdout\n{}--- stderr\n{}",
+            self.status, self.stdout, self.stderr
+        )?;
         if self.tty.is_empty() { Ok(()) } else { write!(f, "--- /dev/tty\n{}", self.tty) }
     }
 }
@@ -330,7 +352,8 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
         if path.to_str() == Some("good.yaml") {
             return Ok(());
         }
-        let mut problem = Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
+        let mut problem =
+            Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
         problem.causes = vec!["3:1: unknown key 'tll', did you mean 'ttl'?".into()];
         Err(problem)
     };
@@ -346,7 +369,8 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
 
 /// So many Ctrl-C, each after a while in which all that is there already has been heard of.
 pub(crate) fn presses(count: usize) -> futures_util::stream::BoxStream<'static, ()> {
-    let pressed = stream::iter(0..count).then(|_| tokio::time::sleep(std::time::Duration::from_millis(300)));
+    let pressed =
+        stream::iter(0..count).then(|_| tokio::time::sleep(std::time::Duration::from_millis(300)));
     pressed.chain(stream::pending()).boxed()
 }
 
@@ -360,8 +384,13 @@ pub(crate) fn on_terminal(types: &'static str) -> World {
 
 pub(crate) fn fleet() -> FakeClient {
     let mut degraded = named("b0000001", "web-canary", State::Ready);
-    degraded.services =
-        vec![Service { name: "db".into(), state: "exited".into(), exit_code: Some(137), restarts: None, health: None }];
+    degraded.services = vec![Service {
+        name: "db".into(),
+        state: "exited".into(),
+        exit_code: Some(137),
+        restarts: None,
+        health: None,
+    }];
     let mut silent = record("c0000001", State::Ready);
     silent.observed_at = Some(now().minus_seconds(9000));
     silent.expires_at = None;
@@ -381,8 +410,18 @@ pub(crate) fn checks(claim: bool) -> Vec<Check> {
     let mut checks = vec![check("ssh", CheckState::Ok, "OpenSSH_9.2p1", None)];
     if !claim {
         let host = "host coulombcore\u{1b}[2J";
-        checks.push(check("terminal", CheckState::Warning, "the locale is not UTF-8", Some("--ascii")));
-        checks.push(check(host, CheckState::Failed, "refuses the connection\nssh: port 22: refused", Some("look")));
+        checks.push(check(
+            "terminal",
+            CheckState::Warning,
+            "the locale is not UTF-8",
+            Some("--ascii"),
+        ));
+        checks.push(check(
+            host,
+            CheckState::Failed,
+            "refuses the connection\nssh: port 22: refused",
+            Some("look"),
+        ));
     }
     checks
 }

@@ -45,7 +45,8 @@ pub(crate) fn model_of(world: Scenario) -> Model {
     let client = FakeClient::new(world.clone());
     let snapshots = client.snapshots(SnapshotQuery::default()).now_or_never().unwrap();
     list(&mut model, world.records);
-    let unseen = world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
+    let unseen =
+        world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
     update(&mut model, Msg::Hosts(Ok(unseen)));
     for mut view in world.hosts {
         view.checked_at = Some(now());
@@ -159,10 +160,12 @@ impl Drive {
 
     /// With operations whose steps take so long.
     pub(crate) async fn paced(scenario: Scenario, pace: Duration) -> Self {
-        let client = FakeClient::new(Scenario { pace, host_delay: Duration::from_millis(1), ..scenario });
+        let client =
+            FakeClient::new(Scenario { pace, host_delay: Duration::from_millis(1), ..scenario });
         let (queue, inbox) = mpsc::channel(1024);
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
-        let mut model = Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
+        let mut model =
+            Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
         update(&mut model, Msg::Resize(120, 36));
         (model.reading, model.reading_snapshots) = ((true, false), (true, false));
         let mut drive = Self { model, client, effects, inbox, terminal: Vec::new() };
@@ -171,7 +174,9 @@ impl Drive {
         }
         drive
             .until("the list and the snapshots", |model| {
-                model.sandboxes.load == Load::Ready && model.snapshots.load != Load::Loading && model.listening
+                model.sandboxes.load == Load::Ready
+                    && model.snapshots.load != Load::Loading
+                    && model.listening
             })
             .await;
         drive
@@ -179,7 +184,10 @@ impl Drive {
 
     pub(crate) fn take(&mut self, msg: Msg) {
         for effect in update(&mut self.model, msg) {
-            if matches!(effect, Effect::Shell(..) | Effect::Write(_) | Effect::Quit | Effect::Copy(_)) {
+            if matches!(
+                effect,
+                Effect::Shell(..) | Effect::Write(_) | Effect::Quit | Effect::Copy(_)
+            ) {
                 self.terminal.push(effect);
             } else {
                 self.effects.run(effect);
@@ -204,7 +212,9 @@ impl Drive {
         let limit = tokio::time::Instant::now() + Duration::from_secs(30);
         while !done(&self.model) {
             let msg = tokio::time::timeout_at(limit, self.inbox.recv()).await;
-            let Ok(Some(msg)) = msg else { panic!("waited in vain for {what}: {:#?}", self.model.toast) };
+            let Ok(Some(msg)) = msg else {
+                panic!("waited in vain for {what}: {:#?}", self.model.toast)
+            };
             self.take(msg);
         }
     }
@@ -232,6 +242,13 @@ impl Drive {
 
     /// What the client was asked that begins so.
     pub(crate) fn asked(&self, begins: &str) -> Vec<String> {
-        self.client.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(begins)).cloned().collect()
+        self.client
+            .asked
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|asked| asked.starts_with(begins))
+            .cloned()
+            .collect()
     }
 }

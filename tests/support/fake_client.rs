@@ -20,13 +20,14 @@ use futures_util::stream::BoxStream;
 use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
-    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem, RolloutRequest,
-    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
-    SnapshotQuery, SnapshotRequest, SnapshotStarted,
+    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem,
+    RolloutRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff,
+    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
 };
 use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest, ListQuery,
-    LogsRequest, Problem, ProfileView, Recovered, RecreateRequest, ShellRequest, Started, Update,
+    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView,
+    LabelRequest, ListQuery, LogsRequest, Problem, ProfileView, Recovered, RecreateRequest,
+    ShellRequest, Started, Update,
 };
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
@@ -34,14 +35,16 @@ use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::fault::Code;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
-    EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId, check_name,
+    EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId,
+    check_name,
 };
 use sandboxer::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
 use sandboxer::domain::sandbox::{
-    Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service, State, Verdict,
+    Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
+    State, Verdict,
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::verbatim::Kept;
@@ -125,7 +128,10 @@ impl Default for Scenario {
             snapshots: Vec::new(),
             patches: Vec::new(),
             snapshots_error: None,
-            diff: Err(Problem::new(Code::NotFound, "the sandbox it was taken of is gone, and it has no parent")),
+            diff: Err(Problem::new(
+                Code::NotFound,
+                "the sandbox it was taken of is gone, and it has no parent",
+            )),
             extensions: Vec::new(),
             clock: || Time::new(jiff::Timestamp::now()),
         }
@@ -161,9 +167,17 @@ pub struct FakeClient {
 impl FakeClient {
     pub fn new(scenario: Scenario) -> Self {
         let inner = Inner {
-            records: scenario.records.iter().map(|record| (record.id.clone(), record.clone())).collect(),
+            records: scenario
+                .records
+                .iter()
+                .map(|record| (record.id.clone(), record.clone()))
+                .collect(),
             events: scenario.events.clone(),
-            snapshots: scenario.snapshots.iter().map(|record| (record.id.clone(), record.clone())).collect(),
+            snapshots: scenario
+                .snapshots
+                .iter()
+                .map(|record| (record.id.clone(), record.clone()))
+                .collect(),
             patches: scenario.patches.clone(),
             operations: BTreeMap::new(),
             next: 1,
@@ -225,7 +239,9 @@ impl FakeClient {
         let id = id.clone();
         self.spawn(id.as_str().to_owned(), move |client, operation, cancelled| async move {
             match kind {
-                OperationKind::Sleep | OperationKind::Wake | OperationKind::Patch => client.rest(kind, &id).await,
+                OperationKind::Sleep | OperationKind::Wake | OperationKind::Patch => {
+                    client.rest(kind, &id).await
+                }
                 _ => client.work(kind, &id, &operation, cancelled).await,
             }
         })
@@ -264,12 +280,18 @@ impl FakeClient {
             let (_, ended, on) = inner.operations.get(operation).expect("a known operation");
             (ended.clone(), on.clone())
         };
-        let outcome = ended.wait_for(Option::is_some).await.expect("the work tells its end").clone();
+        let outcome =
+            ended.wait_for(Option::is_some).await.expect("the work tells its end").clone();
         outcome.expect("it was waited for")?;
         Ok(on)
     }
 
-    fn begin(&self, kind: OperationKind, id: &str, revision: Option<u64>) -> Result<Started, Problem> {
+    fn begin(
+        &self,
+        kind: OperationKind,
+        id: &str,
+        revision: Option<u64>,
+    ) -> Result<Started, Problem> {
         self.asked.lock().unwrap().push(format!("{kind} {id} {revision:?}"));
         let record = self.checked(id, revision)?;
         let operation = self.start(kind, &record.id);
@@ -284,8 +306,11 @@ impl FakeClient {
         cancelled: watch::Receiver<bool>,
     ) -> Result<(), Problem> {
         let making = kind != OperationKind::Destroy;
-        let stages: &[&str] =
-            if making { &["prepare", "transfer", "render", "start", "wait"] } else { &["stop", "remove", "verify"] };
+        let stages: &[&str] = if making {
+            &["prepare", "transfer", "render", "start", "wait"]
+        } else {
+            &["stop", "remove", "verify"]
+        };
         let (kind_event, state) = if making {
             (EventKind::SandboxProvisioning, State::Provisioning)
         } else {
@@ -301,7 +326,9 @@ impl FakeClient {
                         record.reason = Some(Reason::Cancelled);
                         record.message = Some("cancelled; nothing is left on the host".to_owned());
                     });
-                    return Err(CancelOutcome::Undone.fault("cancelled; nothing is left on the host").into());
+                    return Err(CancelOutcome::Undone
+                        .fault("cancelled; nothing is left on the host")
+                        .into());
                 }
                 let moved = (*stage == "transfer").then_some(part * 1_600_000);
                 let _ = self.updates.send(Update::Progress(Progress {
@@ -348,9 +375,12 @@ impl FakeClient {
     fn checked(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Problem> {
         let inner = self.inner.lock().unwrap();
         let record = inner.records.get(&SandboxId::new(id)).cloned();
-        let record = record.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no sandbox {id}")))?;
+        let record = record
+            .ok_or_else(|| Problem::new(Code::NotFound, format!("there is no sandbox {id}")))?;
         match revision {
-            Some(seen) if seen != record.revision => Err(Problem::new(Code::Conflict, format!("{id} changed"))),
+            Some(seen) if seen != record.revision => {
+                Err(Problem::new(Code::Conflict, format!("{id} changed")))
+            }
             _ => Ok(record),
         }
     }
@@ -359,7 +389,10 @@ impl FakeClient {
 #[async_trait]
 impl Client for FakeClient {
     async fn create(&self, request: CreateRequest) -> Result<Started, Problem> {
-        self.asked.lock().unwrap().push(format!("create {}", request.profile.as_deref().unwrap_or_default()));
+        self.asked
+            .lock()
+            .unwrap()
+            .push(format!("create {}", request.profile.as_deref().unwrap_or_default()));
         assert!(!self.scenario.create_panics, "the fake was told to panic");
         tokio::time::sleep(self.scenario.pace / 4).await;
         if let Some(problem) = &self.scenario.create_error {
@@ -367,8 +400,16 @@ impl Client for FakeClient {
         }
         if let Some(name) = &request.name {
             check_name(name)?;
-            if self.inner.lock().unwrap().records.values().any(|record| record.name.as_ref() == Some(name)) {
-                let mut problem = Problem::new(Code::Conflict, format!("the name '{name}' is taken"));
+            if self
+                .inner
+                .lock()
+                .unwrap()
+                .records
+                .values()
+                .any(|record| record.name.as_ref() == Some(name))
+            {
+                let mut problem =
+                    Problem::new(Code::Conflict, format!("the name '{name}' is taken"));
                 problem.details = serde_json::json!({"field": "name"});
                 return Err(problem);
             }
@@ -399,7 +440,8 @@ impl Client for FakeClient {
         tokio::time::sleep(self.scenario.host_delay).await;
         let repo = request.inputs.get("repo").cloned().unwrap_or_default();
         if repo.starts_with("/nowhere") {
-            let mut problem = Problem::new(Code::InvalidInput, format!("input 'repo': {repo} is not there"));
+            let mut problem =
+                Problem::new(Code::InvalidInput, format!("input 'repo': {repo} is not there"));
             problem.details = serde_json::json!({"field": "repo"});
             return Err(problem);
         }
@@ -414,7 +456,10 @@ impl Client for FakeClient {
                 reason: host.message.clone().unwrap_or_else(|| "has room for 18 more".to_owned()),
             })
             .collect();
-        let chosen = request.host.map(HostName::new).or_else(|| verdicts.iter().find(|v| v.ok).map(|v| v.host.clone()));
+        let chosen = request
+            .host
+            .map(HostName::new)
+            .or_else(|| verdicts.iter().find(|v| v.ok).map(|v| v.host.clone()));
         Ok(Decision {
             error: None,
             profile: request.profile.unwrap_or_default(),
@@ -443,7 +488,11 @@ impl Client for FakeClient {
                 } else {
                     Vec::new()
                 },
-                services: if repo.is_empty() { Vec::new() } else { vec!["web".to_owned(), "db".to_owned()] },
+                services: if repo.is_empty() {
+                    Vec::new()
+                } else {
+                    vec!["web".to_owned(), "db".to_owned()]
+                },
             },
             ok: !refused,
         })
@@ -502,15 +551,24 @@ impl Client for FakeClient {
         Err(Problem::new(Code::Unsupported, format!("verify_snapshot {id:?}: the fake cannot")))
     }
 
-    async fn delete_snapshot(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
+    async fn delete_snapshot(
+        &self,
+        request: SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         self.begin_deletion(request)
     }
 
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Problem> {
+    async fn copy_snapshot(
+        &self,
+        request: SnapshotCopyRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         Err(Problem::new(Code::Unsupported, format!("copy_snapshot {request:?}: the fake cannot")))
     }
 
-    async fn export_snapshot(&self, id: &str) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
+    async fn export_snapshot(
+        &self,
+        id: &str,
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
         Err(Problem::new(Code::Unsupported, format!("export_snapshot {id:?}: the fake cannot")))
     }
 
@@ -519,7 +577,10 @@ impl Client for FakeClient {
         request: SnapshotImportRequest,
         _source: BoxStream<'static, Result<Vec<u8>, Problem>>,
     ) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("import_snapshot {request:?}: the fake cannot")))
+        Err(Problem::new(
+            Code::Unsupported,
+            format!("import_snapshot {request:?}: the fake cannot"),
+        ))
     }
 
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
@@ -529,7 +590,10 @@ impl Client for FakeClient {
     }
 
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("prune_snapshots {request:?}: the fake cannot")))
+        Err(Problem::new(
+            Code::Unsupported,
+            format!("prune_snapshots {request:?}: the fake cannot"),
+        ))
     }
 
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
@@ -569,7 +633,10 @@ impl Client for FakeClient {
         match inner.operations.get(operation) {
             Some((cancel, _, _)) => drop(cancel.send(true)),
             // Another process's: it hears of it some time.
-            None => assert!(self.scenario.operations.iter().any(|known| known.id == *operation), "a known operation"),
+            None => assert!(
+                self.scenario.operations.iter().any(|known| known.id == *operation),
+                "a known operation"
+            ),
         }
         Ok(())
     }
@@ -584,7 +651,10 @@ impl Client for FakeClient {
         if self.inner.lock().unwrap().operations.contains_key(&id) {
             let began = Time::from_unix(1_795_788_202);
             let over = Time::new(began.timestamp() + jiff::SignedDuration::from_millis(3140));
-            return Ok(Operation { finished_at: Some(over), ..ended(&id, OperationState::Succeeded, began) });
+            return Ok(Operation {
+                finished_at: Some(over),
+                ..ended(&id, OperationState::Succeeded, began)
+            });
         }
         Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
     }
@@ -597,18 +667,28 @@ impl Client for FakeClient {
         Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
     }
 
-    async fn logs(&self, request: LogsRequest) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+    async fn logs(
+        &self,
+        request: LogsRequest,
+    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
         let wanted = request.service.clone();
-        self.asked.lock().unwrap().push(format!("logs {} {}", request.id, wanted.as_deref().unwrap_or("all")));
+        self.asked.lock().unwrap().push(format!(
+            "logs {} {}",
+            request.id,
+            wanted.as_deref().unwrap_or("all")
+        ));
         let (open, count) = (Arc::clone(&self.open_logs), Arc::clone(&self.log_lines));
-        let passes = move |line: &LogLine| wanted.as_ref().is_none_or(|service| line.service == *service);
-        let some = |lines: &[LogLine]| lines.iter().filter(|line| passes(line)).cloned().map(Ok).collect::<Vec<_>>();
+        let passes =
+            move |line: &LogLine| wanted.as_ref().is_none_or(|service| line.service == *service);
+        let some = |lines: &[LogLine]| {
+            lines.iter().filter(|line| passes(line)).cloned().map(Ok).collect::<Vec<_>>()
+        };
         let stream = match &self.scenario.log {
             LogScript::Refused(problem) => return Err(problem.clone()),
             LogScript::Ended(lines) => futures_util::stream::iter(some(lines)).boxed(),
-            LogScript::Open(lines) => {
-                futures_util::stream::iter(some(lines)).chain(futures_util::stream::pending()).boxed()
-            }
+            LogScript::Open(lines) => futures_util::stream::iter(some(lines))
+                .chain(futures_util::stream::pending())
+                .boxed(),
             LogScript::Broken(lines, problem) => {
                 let end = futures_util::stream::iter([Err(problem.clone())]);
                 futures_util::stream::iter(some(lines)).chain(end).boxed()
@@ -632,7 +712,10 @@ impl Client for FakeClient {
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
-        self.asked.lock().unwrap().push(format!("label {} {:?} {:?}", request.id, request.set, request.remove));
+        self.asked
+            .lock()
+            .unwrap()
+            .push(format!("label {} {:?} {:?}", request.id, request.set, request.remove));
         let record = self.checked(&request.id, request.revision)?;
         self.change(&record.id, EventKind::SandboxLabelled, |record| {
             record.labels.extend(request.set);
@@ -674,7 +757,11 @@ impl Client for FakeClient {
 
     async fn hosts(&self) -> Result<Vec<HostView>, Problem> {
         let unseen = |host: &HostView| HostView {
-            state: if host.state == HostState::Forbidden { HostState::Forbidden } else { HostState::Unknown },
+            state: if host.state == HostState::Forbidden {
+                HostState::Forbidden
+            } else {
+                HostState::Unknown
+            },
             latency_ms: None,
             checked_at: None,
             facts: None,
@@ -687,7 +774,8 @@ impl Client for FakeClient {
     async fn check_host(&self, name: &str) -> Result<HostView, Problem> {
         tokio::time::sleep(self.scenario.host_delay).await;
         let found = self.scenario.hosts.iter().find(|host| host.name.same(name)).cloned();
-        let mut view = found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no host {name}")))?;
+        let mut view = found
+            .ok_or_else(|| Problem::new(Code::NotFound, format!("there is no host {name}")))?;
         view.checked_at = Some(self.now());
         Ok(view)
     }
@@ -740,9 +828,17 @@ pub fn log_lines() -> Vec<LogLine> {
         log_line("web", Source::Stdout, "\u{1b}[32mlistening\u{1b}[0m on 0.0.0.0:80"),
     ];
     for number in 0..60 {
-        lines.push(log_line("web", Source::Stdout, &format!("10.0.0.{number} GET /items/{number} 200")));
+        lines.push(log_line(
+            "web",
+            Source::Stdout,
+            &format!("10.0.0.{number} GET /items/{number} 200"),
+        ));
         if number % 20 == 7 {
-            lines.push(log_line("web", Source::Stderr, &format!("Error: item {number} has no price")));
+            lines.push(log_line(
+                "web",
+                Source::Stderr,
+                &format!("Error: item {number} has no price"),
+            ));
             lines.push(log_line("db", Source::Stdout, "日本語のログ\tcheckpoint complete\u{7}"));
         }
     }
@@ -773,13 +869,28 @@ pub fn host(name: &str, state: HostState, latency_ms: Option<u64>) -> HostView {
 }
 
 /// A record that was created ten minutes ago.
-pub fn record(id: &str, name: Option<&str>, profile: &str, host: &str, state: State, now: Time) -> SandboxRecord {
-    let profile = if profile.starts_with("profile.") { profile.to_owned() } else { format!("profile.{profile}") };
+pub fn record(
+    id: &str,
+    name: Option<&str>,
+    profile: &str,
+    host: &str,
+    state: State,
+    now: Time,
+) -> SandboxRecord {
+    let profile = if profile.starts_with("profile.") {
+        profile.to_owned()
+    } else {
+        format!("profile.{profile}")
+    };
     SandboxRecord {
         id: SandboxId::new(id),
         name: name.map(str::to_owned),
         labels: BTreeMap::new(),
-        profile: ProfileRef { id: ProfileId::new(profile), version: "1.0.0".to_owned(), hash: "0".repeat(64) },
+        profile: ProfileRef {
+            id: ProfileId::new(profile),
+            version: "1.0.0".to_owned(),
+            hash: "0".repeat(64),
+        },
         extension: ExtensionId::new("ext.compose-ssh"),
         host: HostName::new(host),
         host_identity: None,
@@ -838,8 +949,11 @@ pub fn ready(mut record: SandboxRecord, now: Time) -> SandboxRecord {
     record.ready_at = Some(now);
     record.expires_at = Some(now.plus_seconds(14_400));
     record.max_expires_at = Some(now.plus_seconds(86_400));
-    let ssh =
-        if local { format!("cd {workdir}") } else { format!("ssh -t ops@{host} 'cd {workdir} && exec $SHELL -l'") };
+    let ssh = if local {
+        format!("cd {workdir}")
+    } else {
+        format!("ssh -t ops@{host} 'cd {workdir} && exec $SHELL -l'")
+    };
     record.reachability = Some(Reachability {
         host: host.clone(),
         ssh,
@@ -859,7 +973,13 @@ pub fn ready(mut record: SandboxRecord, now: Time) -> SandboxRecord {
 }
 
 pub fn service(name: &str, state: &str, exit_code: Option<i32>) -> Service {
-    Service { name: name.to_owned(), state: state.to_owned(), exit_code, restarts: Some(0), health: None }
+    Service {
+        name: name.to_owned(),
+        state: state.to_owned(),
+        exit_code,
+        restarts: Some(0),
+        health: None,
+    }
 }
 
 /// A failed record with its evidence.
@@ -870,22 +990,31 @@ pub fn failed(mut record: SandboxRecord) -> SandboxRecord {
     record.failure = Some(Failure {
         step: "start".to_owned(),
         exit_status: Some(1),
-        output: "Creating sbx network\nweb: Error: image localhost/app:1 not known\nexit status 1".to_owned(),
+        output: "Creating sbx network\nweb: Error: image localhost/app:1 not known\nexit status 1"
+            .to_owned(),
     });
     record.teardown = vec![
         TeardownLine {
-            resource: Resource { kind: "network".to_owned(), id: format!("sbx-{}_default", record.id) },
+            resource: Resource {
+                kind: "network".to_owned(),
+                id: format!("sbx-{}_default", record.id),
+            },
             outcome: TeardownOutcome::Removed,
             reason: None,
         },
         TeardownLine {
-            resource: Resource { kind: "directory".to_owned(), id: format!("/home/ops/sandboxes/sbx-{}", record.id) },
+            resource: Resource {
+                kind: "directory".to_owned(),
+                id: format!("/home/ops/sandboxes/sbx-{}", record.id),
+            },
             outcome: TeardownOutcome::Failed,
             reason: Some("rm: cannot remove 'data': Permission denied".to_owned()),
         },
     ];
-    record.leftovers =
-        vec![Resource { kind: "directory".to_owned(), id: format!("/home/ops/sandboxes/sbx-{}", record.id) }];
+    record.leftovers = vec![Resource {
+        kind: "directory".to_owned(),
+        id: format!("/home/ops/sandboxes/sbx-{}", record.id),
+    }];
     record
 }
 
@@ -965,11 +1094,23 @@ pub fn profiles() -> Vec<ProfileView> {
         ("repo".to_owned(), spec(true, InputKind::Directory, None, "Repository to deploy", &[])),
         (
             "compose_file".to_owned(),
-            spec(false, InputKind::String, Some("docker-compose.yml"), "Relative to the repository", &[]),
+            spec(
+                false,
+                InputKind::String,
+                Some("docker-compose.yml"),
+                "Relative to the repository",
+                &[],
+            ),
         ),
         (
             "seed".to_owned(),
-            spec(false, InputKind::Choice, Some("small"), "How much test data", &["none", "small", "large"]),
+            spec(
+                false,
+                InputKind::Choice,
+                Some("small"),
+                "How much test data",
+                &["none", "small", "large"],
+            ),
         ),
     ]);
     vec![
@@ -987,7 +1128,13 @@ pub fn profiles() -> Vec<ProfileView> {
             true,
             compose.clone(),
         ),
-        view("profile.compose-checkpoint", "A compose stack with snapshots and undo", "ext.compose-ssh", true, compose),
+        view(
+            "profile.compose-checkpoint",
+            "A compose stack with snapshots and undo",
+            "ext.compose-ssh",
+            true,
+            compose,
+        ),
         view("profile.saas-stub", "A metered stand-in", "ext.saas-stub", false, Inputs::default()),
         ProfileView {
             version: None,
@@ -995,7 +1142,9 @@ pub fn profiles() -> Vec<ProfileView> {
             extension: None,
             source: "operator".to_owned(),
             path: Some("~/.config/sandboxer/profiles/mine.yaml".to_owned()),
-            error: Some("mine.yaml line 4 column 3: unknown key 'tll', did you mean 'ttl'?".to_owned()),
+            error: Some(
+                "mine.yaml line 4 column 3: unknown key 'tll', did you mean 'ttl'?".to_owned(),
+            ),
             hash: None,
             profile: None,
             ..view("profile.mine", "", "", false, Inputs::default())
@@ -1048,14 +1197,20 @@ pub fn world(now: Time) -> Scenario {
         record.since = now.minus_seconds(ago.saturating_sub(8));
         record
     };
-    let mut core =
-        ready(made("a1b2c3d4", Some("e2e-core"), "compose-e2e", "coulombcore", 7380), now.minus_seconds(7380));
+    let mut core = ready(
+        made("a1b2c3d4", Some("e2e-core"), "compose-e2e", "coulombcore", 7380),
+        now.minus_seconds(7380),
+    );
     core.labels.insert("team".to_owned(), "core".to_owned());
-    let mut sick =
-        ready(made("5d20aa17", Some("checkout"), "compose-e2e", "coulombcore", 3000), now.minus_seconds(3000));
+    let mut sick = ready(
+        made("5d20aa17", Some("checkout"), "compose-e2e", "coulombcore", 3000),
+        now.minus_seconds(3000),
+    );
     sick.services[1] = service("db", "exited", Some(137));
-    let mut far =
-        ready(made("9c0d11ee", Some("hs-build"), "vm-haskell-build", "vm-haskell", 90_000), now.minus_seconds(9000));
+    let mut far = ready(
+        made("9c0d11ee", Some("hs-build"), "vm-haskell-build", "vm-haskell", 90_000),
+        now.minus_seconds(9000),
+    );
     far.observed_at = Some(now.minus_seconds(140));
     let mut kept = ready(
         made("0f00ba12", Some("reference"), "compose-checkpoint", "sandboxer01", 400_000),
@@ -1064,11 +1219,16 @@ pub fn world(now: Time) -> Scenario {
     kept.labels.insert("protect".to_owned(), "true".to_owned());
     kept.expires_at = None;
     let broken = failed(made("0b1c2d3e", Some("nightly"), "compose-e2e", "coulombcore", 2460));
-    let busy =
-        held(ready(made("77fe01aa", None, "compose-e2e", "sandboxer01", 300), now), OperationKind::Recreate, now);
+    let busy = held(
+        ready(made("77fe01aa", None, "compose-e2e", "sandboxer01", 300), now),
+        OperationKind::Recreate,
+        now,
+    );
     let soon = {
-        let mut record =
-            ready(made("c0ffee00", Some("demo"), "sandbox-canary", "local", 14_200), now.minus_seconds(14_200));
+        let mut record = ready(
+            made("c0ffee00", Some("demo"), "sandbox-canary", "local", 14_200),
+            now.minus_seconds(14_200),
+        );
         record.telemetry = Some(Kept::new(&facts("desk-1", now.minus_seconds(14_200))).unwrap());
         record.services.clear();
         record

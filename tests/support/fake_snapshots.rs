@@ -1,12 +1,16 @@
 //! Snapshots and patches of the fake client: in memory, by the domain's own rules about who owes what.
 
-#![allow(clippy::needless_pass_by_value, clippy::assigning_clones, reason = "as the trait hands them over")]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::assigning_clones,
+    reason = "as the trait hands them over"
+)]
 
 use std::sync::Arc;
 
 use sandboxer::client::{
-    ExtensionView, PatchRequest, PatchStanding, PatchStatus, Problem, RestoreRequest, RolloutItem, RolloutRequest,
-    SnapshotDeleteRequest, SnapshotRequest, SnapshotStarted, Started, Update,
+    ExtensionView, PatchRequest, PatchStanding, PatchStatus, Problem, RestoreRequest, RolloutItem,
+    RolloutRequest, SnapshotDeleteRequest, SnapshotRequest, SnapshotStarted, Started, Update,
 };
 use sandboxer::domain::event::Progress;
 use sandboxer::domain::extension::Capability;
@@ -54,13 +58,21 @@ impl FakeClient {
         let _ = self.updates.send(Update::Snapshots);
     }
 
-    pub(super) fn take_snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
-        let asked = format!("snapshot {} {:?} {:?} {:?}", request.id, request.revision, request.name, request.mode);
+    pub(super) fn take_snapshot(
+        &self,
+        request: SnapshotRequest,
+    ) -> Result<SnapshotStarted, Problem> {
+        let asked = format!(
+            "snapshot {} {:?} {:?} {:?}",
+            request.id, request.revision, request.name, request.mode
+        );
         self.asked.lock().unwrap().push(asked);
         let source = self.checked(&request.id, request.revision)?;
         let next = {
             let mut inner = self.inner.lock().unwrap();
-            if request.name.is_some() && inner.snapshots.values().any(|record| record.name == request.name) {
+            if request.name.is_some()
+                && inner.snapshots.values().any(|record| record.name == request.name)
+            {
                 let mut problem = Problem::new(Code::Conflict, "the name is taken");
                 problem.details = serde_json::json!({"field": "name"});
                 return Err(problem);
@@ -68,16 +80,18 @@ impl FakeClient {
             inner.next += 1;
             inner.next
         };
-        let mut record = snapshot_of(&source, &format!("snap-{next:08x}"), request.name.as_deref(), self.now());
+        let mut record =
+            snapshot_of(&source, &format!("snap-{next:08x}"), request.name.as_deref(), self.now());
         record.state = SnapshotState::Creating;
         let facts = std::mem::take(&mut record.archive);
         let id = record.id.clone();
         self.inner.lock().unwrap().snapshots.insert(id.clone(), record.clone());
         let _ = self.updates.send(Update::Snapshots);
         let source = source.id;
-        let operation = self.spawn(id.to_string(), move |client, operation, cancelled| async move {
-            client.capture(&id, &source, facts, &operation, cancelled).await
-        });
+        let operation =
+            self.spawn(id.to_string(), move |client, operation, cancelled| async move {
+                client.capture(&id, &source, facts, &operation, cancelled).await
+            });
         Ok(SnapshotStarted { operation: Some(operation), snapshot: record })
     }
 
@@ -120,7 +134,10 @@ impl FakeClient {
         Ok(())
     }
 
-    pub(super) async fn ended_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
+    pub(super) async fn ended_snapshot(
+        &self,
+        operation: &OperationId,
+    ) -> Result<SnapshotRecord, Problem> {
         let id = self.ended(operation).await?;
         if let Ok(view) = self.one_snapshot(&id) {
             return Ok(view.record);
@@ -129,12 +146,18 @@ impl FakeClient {
         gone.ok_or_else(|| Problem::new(Code::NotFound, format!("snapshot {id} is deleted")))
     }
 
-    pub(super) fn begin_deletion(&self, request: SnapshotDeleteRequest) -> Result<SnapshotStarted, Problem> {
+    pub(super) fn begin_deletion(
+        &self,
+        request: SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Problem> {
         self.asked.lock().unwrap().push(format!("delete {} force={}", request.id, request.force));
         let view = self.one_snapshot(&request.id)?;
         let dependants = view.dependants();
         if !request.force && !dependants.is_empty() {
-            return Err(Problem::new(Code::InUse, format!("{} is in use: {}", request.id, dependants.join(", "))));
+            return Err(Problem::new(
+                Code::InUse,
+                format!("{} is in use: {}", request.id, dependants.join(", ")),
+            ));
         }
         let id = view.record.id.clone();
         let operation = self.spawn(request.id, move |client, _, _| async move {
@@ -150,12 +173,19 @@ impl FakeClient {
     pub(super) fn begin_restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
         self.asked.lock().unwrap().push(format!(
             "restore {} host={:?} ttl={:?} name={:?} strict={} patches={}",
-            request.snapshot, request.host, request.ttl, request.name, request.strict, request.require_patches
+            request.snapshot,
+            request.host,
+            request.ttl,
+            request.name,
+            request.strict,
+            request.require_patches
         ));
         let view = self.one_snapshot(&request.snapshot)?;
         let next = {
             let mut inner = self.inner.lock().unwrap();
-            if request.name.is_some() && inner.records.values().any(|record| record.name == request.name) {
+            if request.name.is_some()
+                && inner.records.values().any(|record| record.name == request.name)
+            {
                 let mut problem = Problem::new(Code::Conflict, "the name is taken");
                 problem.details = serde_json::json!({"field": "name"});
                 return Err(problem);
@@ -181,7 +211,9 @@ impl FakeClient {
         }
         match kind {
             OperationKind::Sleep => {
-                self.change(id, EventKind::SandboxSleeping, |record| record.state = State::Sleeping);
+                self.change(id, EventKind::SandboxSleeping, |record| {
+                    record.state = State::Sleeping
+                });
             }
             OperationKind::Wake => {
                 self.apply_owed(id);
@@ -198,7 +230,8 @@ impl FakeClient {
         self.change(id, EventKind::PatchApplied, |record| {
             let owes = owed(record, &patches, false);
             let blocked = owes.blocked.is_some();
-            let run: Vec<Patch> = if blocked { Vec::new() } else { owes.run.into_iter().cloned().collect() };
+            let run: Vec<Patch> =
+                if blocked { Vec::new() } else { owes.run.into_iter().cloned().collect() };
             record.patch_error = record.patch_error.take().filter(|_| blocked);
             for patch in run {
                 let fails = patch.script.contains("exit 1");
@@ -214,16 +247,17 @@ impl FakeClient {
     }
 
     pub(super) fn attach(&self, request: PatchRequest) -> Result<Patch, Problem> {
-        self.asked
-            .lock()
-            .unwrap()
-            .push(format!("patch {} {:?} {:?}", request.snapshot, request.description, request.run_in));
+        self.asked.lock().unwrap().push(format!(
+            "patch {} {:?} {:?}",
+            request.snapshot, request.description, request.run_in
+        ));
         let run_in = request.run_in.as_deref().unwrap_or("workspace");
         sandboxer::domain::patch::check(&request.script, run_in, request.description.as_deref())?;
         let added = {
             let mut inner = self.inner.lock().unwrap();
             let record = inner.snapshots.get_mut(&SnapshotId::new(request.snapshot.as_str()));
-            let record = record.ok_or_else(|| Problem::new(Code::NotFound, "there is no such snapshot"))?;
+            let record =
+                record.ok_or_else(|| Problem::new(Code::NotFound, "there is no such snapshot"))?;
             let sequence = record.next_patch_sequence;
             record.next_patch_sequence += 1;
             record.revision += 1;
@@ -244,7 +278,8 @@ impl FakeClient {
         let removed = at.map(|at| inner.patches.remove(at));
         drop(inner);
         let _ = self.updates.send(Update::Snapshots);
-        removed.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no patch {reference}")))
+        removed
+            .ok_or_else(|| Problem::new(Code::NotFound, format!("there is no patch {reference}")))
     }
 
     pub(super) fn how_patches_stand(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
@@ -260,20 +295,31 @@ impl FakeClient {
         };
         let status = |patch: &Patch| PatchStatus {
             patch: patch.clone(),
-            sandboxes: view.sandboxes.iter().filter_map(|based| standing(patch, &based.id)).collect(),
+            sandboxes: view
+                .sandboxes
+                .iter()
+                .filter_map(|based| standing(patch, &based.id))
+                .collect(),
         };
         Ok(view.patches.iter().map(status).collect())
     }
 
-    pub(super) async fn roll_out_to_all(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
-        self.asked.lock().unwrap().push(format!("roll out {} canary={:?}", request.snapshot, request.canary));
+    pub(super) async fn roll_out_to_all(
+        &self,
+        request: RolloutRequest,
+    ) -> Result<Vec<RolloutItem>, Problem> {
+        self.asked
+            .lock()
+            .unwrap()
+            .push(format!("roll out {} canary={:?}", request.snapshot, request.canary));
         let view = self.one_snapshot(&request.snapshot)?;
         let mut items = Vec::new();
         for (at, based) in view.sandboxes.iter().enumerate() {
             tokio::time::sleep(self.scenario.pace).await;
             self.apply_owed(&based.id);
             let record = self.checked(based.id.as_str(), None)?;
-            let failed = record.patch_error.clone().map(|error| Problem::new(Code::OperationFailed, error));
+            let failed =
+                record.patch_error.clone().map(|error| Problem::new(Code::OperationFailed, error));
             let canary = request.canary.is_some_and(|count| at < count as usize);
             let stop = failed.is_some();
             let error = failed.map(|problem| sandboxer::domain::operation::OperationError {
@@ -301,7 +347,12 @@ impl FakeClient {
 }
 
 /// A snapshot of a sandbox, whole.
-pub fn snapshot_of(source: &SandboxRecord, id: &str, name: Option<&str>, now: Time) -> SnapshotRecord {
+pub fn snapshot_of(
+    source: &SandboxRecord,
+    id: &str,
+    name: Option<&str>,
+    now: Time,
+) -> SnapshotRecord {
     SnapshotRecord {
         id: SnapshotId::new(id),
         name: name.map(str::to_owned),
@@ -349,7 +400,12 @@ pub fn snapshot_of(source: &SandboxRecord, id: &str, name: Option<&str>, now: Ti
 }
 
 /// A patch on a snapshot.
-pub fn patch(snapshot: &SnapshotId, sequence: u64, description: Option<&str>, script: &str) -> Patch {
+pub fn patch(
+    snapshot: &SnapshotId,
+    sequence: u64,
+    description: Option<&str>,
+    script: &str,
+) -> Patch {
     Patch {
         id: PatchId::new(format!("pat-{:08x}", 0xa000 + sequence)),
         snapshot_id: snapshot.clone(),
@@ -374,13 +430,23 @@ fn ran(patch: &Patch, well: bool) -> AppliedPatch {
         started_at: Some(patch.created_at),
         took_ms: Some(4000),
         exit_status: Some(i32::from(!well)),
-        output: Some(if well { "done".to_owned() } else { "migrating\nERROR: relation \"orders\" exists".to_owned() }),
+        output: Some(if well {
+            "done".to_owned()
+        } else {
+            "migrating\nERROR: relation \"orders\" exists".to_owned()
+        }),
     }
 }
 
 /// Two backends: one that can do all of it, one that can do none of it.
 pub fn backends() -> Vec<ExtensionView> {
-    let all = [Capability::Snapshots, Capability::Patches, Capability::Sleep, Capability::Exec, Capability::Logs];
+    let all = [
+        Capability::Snapshots,
+        Capability::Patches,
+        Capability::Sleep,
+        Capability::Exec,
+        Capability::Logs,
+    ];
     let view = |id: &str, capabilities: Vec<Capability>| ExtensionView {
         id: id.to_owned(),
         version: Some("1.0.0".to_owned()),
@@ -426,18 +492,22 @@ pub fn lineage_world(now: Time) -> Scenario {
     ];
     let mut one = made("00000001", "one", 7000);
     one.based_on_snapshot = Some(a.id.clone());
-    one.applied_patches = vec![ran(&patches[0], true), ran(&patches[1], true), ran(&patches[2], false)];
+    one.applied_patches =
+        vec![ran(&patches[0], true), ran(&patches[1], true), ran(&patches[2], false)];
     (one.last_patch_sequence, one.patch_state) = (2, PatchState::Failed);
-    one.patch_error = Some("patch 3 failed (exit 1); remove it and wake, or apply with retry".to_owned());
+    one.patch_error =
+        Some("patch 3 failed (exit 1); remove it and wake, or apply with retry".to_owned());
     let mut two = made("00000002", "two", 6000);
     two.based_on_snapshot = Some(a.id.clone());
     two.applied_patches = vec![ran(&patches[0], true)];
-    (two.last_patch_sequence, two.patch_state, two.state) = (1, PatchState::Applied, State::Sleeping);
+    (two.last_patch_sequence, two.patch_state, two.state) =
+        (1, PatchState::Applied, State::Sleeping);
     two.services.clear();
     let b = snapshot_of(&one, "snap-0000000b", Some("my-env-2"), now.minus_seconds(3000));
     let mut three = made("00000003", "three", 2000);
     three.based_on_snapshot = Some(b.id.clone());
-    let mut broken = snapshot_of(&source, "snap-0000000c", Some("nightly"), now.minus_seconds(1800));
+    let mut broken =
+        snapshot_of(&source, "snap-0000000c", Some("nightly"), now.minus_seconds(1800));
     (broken.state, broken.unremoved) = (SnapshotState::Failed, true);
     broken.archive = ArchiveFacts::default();
     broken.message = Some("no space left on coulombcore".to_owned());

@@ -25,7 +25,8 @@ pub(crate) fn go_to(model: &mut Model, name: &str) {
     press(model, "2 g");
     for _ in 0..model.snapshots.rows().len() {
         let row = model.snapshots.selected().unwrap();
-        let title = row.sandbox().map_or(row.view.record.title(), |based| based.name.as_deref().unwrap());
+        let title =
+            row.sandbox().map_or(row.view.record.title(), |based| based.name.as_deref().unwrap());
         if title == name {
             return;
         }

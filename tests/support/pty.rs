@@ -31,7 +31,11 @@ struct Seen {
 
 impl Seen {
     /// A screen of this size, with whatever comes from a reader.
-    fn through(mut reader: impl Read + Send + 'static, columns: u16, rows: u16) -> Arc<Mutex<Self>> {
+    fn through(
+        mut reader: impl Read + Send + 'static,
+        columns: u16,
+        rows: u16,
+    ) -> Arc<Mutex<Self>> {
         let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
         let screen = vt100::Parser::new(rows, columns, 0);
         let seen = Arc::new(Mutex::new(Self { screen, raw: Vec::new(), last: Instant::now() }));
@@ -55,10 +59,13 @@ impl Seen {
     /// hidden, or shown and then put in its place.
     fn is_whole(&self) -> bool {
         let tail = &self.raw[self.raw.len().saturating_sub(20)..];
-        let shown = tail.windows(6).rposition(|bytes| bytes == b"\x1b[?25h").map(|at| &tail[at + 6..]);
+        let shown =
+            tail.windows(6).rposition(|bytes| bytes == b"\x1b[?25h").map(|at| &tail[at + 6..]);
         let placed = |rest: &[u8]| {
             let place = rest.strip_prefix(b"\x1b[").and_then(|rest| rest.strip_suffix(b"H"));
-            place.is_some_and(|place| place.iter().all(|byte| byte.is_ascii_digit() || *byte == b';'))
+            place.is_some_and(|place| {
+                place.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+            })
         };
         tail.ends_with(b"\x1b[?25l") || shown.is_some_and(placed) || self.last.elapsed() > QUIET
     }
@@ -72,8 +79,16 @@ impl Console {
     }
 
     /// Starts another program, such as a shell.
-    pub(crate) fn start_program(program: &str, args: &[&str], env: &[(&str, &Path)], columns: u16, rows: u16) -> Self {
-        let pair = native_pty_system().openpty(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
+    pub(crate) fn start_program(
+        program: &str,
+        args: &[&str],
+        env: &[(&str, &Path)],
+        columns: u16,
+        rows: u16,
+    ) -> Self {
+        let pair = native_pty_system()
+            .openpty(PtySize { rows, cols: columns, ..PtySize::default() })
+            .unwrap();
         let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
@@ -174,7 +189,11 @@ impl Owned {
     /// Starts the binary with these arguments and this environment, and waits until it has the screen.
     pub(crate) fn start(args: &[&str], env: &[(&str, &Path)]) -> Self {
         let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
-        let line = format!("stty cols 140 rows 44; exec '{}' {}", env!("CARGO_BIN_EXE_sandboxer"), words.join(" "));
+        let line = format!(
+            "stty cols 140 rows 44; exec '{}' {}",
+            env!("CARGO_BIN_EXE_sandboxer"),
+            words.join(" ")
+        );
         let mut command = Command::new("script");
         command
             .args(["-qfc", &line, "/dev/null"])
@@ -217,7 +236,11 @@ impl Owned {
     pub(crate) fn wait_for_end(&self) {
         let until = Instant::now() + PATIENCE;
         while self.is_there() {
-            assert!(Instant::now() < until, "process {} outlived its terminal", self.dashboard.display());
+            assert!(
+                Instant::now() < until,
+                "process {} outlived its terminal",
+                self.dashboard.display()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -45,7 +45,11 @@ pub fn tracked(root: &Path) -> Vec<PathBuf> {
         && output.status.success()
     {
         let names = String::from_utf8_lossy(&output.stdout).into_owned();
-        return names.split('\0').filter(|name| !name.is_empty()).map(|name| root.join(name)).collect();
+        return names
+            .split('\0')
+            .filter(|name| !name.is_empty())
+            .map(|name| root.join(name))
+            .collect();
     }
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -53,7 +57,10 @@ pub fn tracked(root: &Path) -> Vec<PathBuf> {
         for entry in std::fs::read_dir(&folder).into_iter().flatten() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && (name == "target" || (name.starts_with('.') && name != ".ci" && name != ".config")) {
+            if path.is_dir()
+                && (name == "target"
+                    || (name.starts_with('.') && name != ".ci" && name != ".config"))
+            {
                 continue;
             }
             if path.is_dir() { folders.push(path) } else { found.push(path) }
@@ -95,8 +102,10 @@ impl House {
             .filter(|path| !path.ends_with("src/lib.rs"))
             .map(|path| {
                 let inside = path.strip_prefix(&folder).unwrap().with_extension("");
-                let mut parts: Vec<String> =
-                    inside.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+                let mut parts: Vec<String> = inside
+                    .components()
+                    .map(|part| part.as_os_str().to_string_lossy().into_owned())
+                    .collect();
                 if parts.last().is_some_and(|last| last == "mod") {
                     parts.pop();
                 }
@@ -110,7 +119,10 @@ impl House {
 
     /// The module that a path from the crate's root reaches; none for what `lib.rs` itself has.
     pub fn reached(&self, path: &[String]) -> Option<String> {
-        (1..=path.len()).rev().map(|length| path[..length].join("::")).find(|module| self.modules.contains(module))
+        (1..=path.len())
+            .rev()
+            .map(|length| path[..length].join("::"))
+            .find(|module| self.modules.contains(module))
     }
 }
 
@@ -166,9 +178,11 @@ impl SourceFile {
         while at < tokens.len() {
             if tokens[at].text == "#" && tokens.get(at + 1).is_some_and(|token| token.text == "[") {
                 let end = closing(tokens, at + 1);
-                let attribute: Vec<&str> = tokens[at + 2..end].iter().map(|token| token.text.as_str()).collect();
-                let of_tests =
-                    attribute.first() == Some(&"cfg") && attribute.contains(&"test") && !attribute.contains(&"not");
+                let attribute: Vec<&str> =
+                    tokens[at + 2..end].iter().map(|token| token.text.as_str()).collect();
+                let of_tests = attribute.first() == Some(&"cfg")
+                    && attribute.contains(&"test")
+                    && !attribute.contains(&"not");
                 if of_tests || attribute == ["test"] {
                     at = item_end(tokens, end + 1);
                     continue;
@@ -182,7 +196,12 @@ impl SourceFile {
 }
 
 /// Reads a path or a `use` tree behind its first `::`, adds what it names, and says where it ends.
-fn tree(tokens: &[Token], mut at: usize, base: &[String], found: &mut Vec<(usize, Vec<String>)>) -> usize {
+fn tree(
+    tokens: &[Token],
+    mut at: usize,
+    base: &[String],
+    found: &mut Vec<(usize, Vec<String>)>,
+) -> usize {
     let mut path = base.to_vec();
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
     let line = tokens.get(at).map_or(0, |token| token.line);
@@ -255,7 +274,9 @@ fn tokens(source: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut line = 1;
     let bytes: Vec<char> = source.chars().collect();
-    let at_is = |at: usize, text: &str| text.chars().enumerate().all(|(n, c)| bytes.get(at + n) == Some(&c));
+    let at_is = |at: usize, text: &str| {
+        text.chars().enumerate().all(|(n, c)| bytes.get(at + n) == Some(&c))
+    };
     let mut at = 0;
     while at < bytes.len() {
         let c = bytes[at];
@@ -373,5 +394,8 @@ mod tests { use super::*; use super::super::cousin::Thing; }
         ("store::Held", 8),
         ("transport::Output::default", 8),
     ];
-    assert_eq!(found.into_iter().collect::<Vec<_>>(), expected.map(|(path, line)| (path.to_owned(), line)));
+    assert_eq!(
+        found.into_iter().collect::<Vec<_>>(),
+        expected.map(|(path, line)| (path.to_owned(), line))
+    );
 }

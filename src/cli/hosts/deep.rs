@@ -28,7 +28,8 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
     for (name, ended) in checked {
         let (name, error) = match ended {
             Ok(view) => {
-                let error = view.deep.as_ref().and_then(|deep| deep.error()).cloned().map(Problem::from);
+                let error =
+                    view.deep.as_ref().and_then(|deep| deep.error()).cloned().map(Problem::from);
                 let name = view.name.to_string();
                 views.push(view);
                 (name, error)
@@ -39,7 +40,10 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
     }
     let printed = show(face, &views, &items);
     let outcome = bulk::end(face, &items, printed);
-    match items.iter().find_map(|item| item.error.as_ref().filter(|problem| problem.code == Code::Cancelled)) {
+    match items
+        .iter()
+        .find_map(|item| item.error.as_ref().filter(|problem| problem.code == Code::Cancelled))
+    {
         // Whatever became of the others: it was called off.
         Some(problem) if face.look.json => Err(problem.clone().into()),
         Some(problem) => Ok(problem.exit_status()),
@@ -49,7 +53,11 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
 
 type Checked = (String, Result<HostView, Problem>);
 
-async fn try_all(client: &dyn Client, running: &Running<'_>, names: &[String]) -> Result<Vec<Checked>, Problem> {
+async fn try_all(
+    client: &dyn Client,
+    running: &Running<'_>,
+    names: &[String],
+) -> Result<Vec<Checked>, Problem> {
     let names = wanted(client, names).await?;
     let one = async |name: String| {
         let ended = async {
@@ -68,9 +76,12 @@ fn show(face: &mut Face<'_>, views: &[HostView], items: &[BulkItem]) -> Result<(
     if face.look.json {
         return face.document(views);
     }
-    let steps = |view: &HostView| view.deep.as_ref().map(|deep| deep.steps.clone()).unwrap_or_default();
-    let rows: Vec<Line> =
-        views.iter().flat_map(|view| steps(view).into_iter().map(|step| row(&view.name, &step))).collect();
+    let steps =
+        |view: &HostView| view.deep.as_ref().map(|deep| deep.steps.clone()).unwrap_or_default();
+    let rows: Vec<Line> = views
+        .iter()
+        .flat_map(|view| steps(view).into_iter().map(|step| row(&view.name, &step)))
+        .collect();
     if !rows.is_empty() {
         table::print(face, &["HOST", "STEP!", "OUTCOME!", "TOOK", "REMARK"], &rows)?;
     }
@@ -94,14 +105,25 @@ fn row(host: &HostName, step: &DeepStep) -> Line {
     };
     let why = step.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
     let remark = why.or_else(|| step.message.clone()).unwrap_or_default();
-    Line { tone, cells: vec![host.to_string(), step.stage.to_string(), step.outcome.to_string(), took, remark] }
+    Line {
+        tone,
+        cells: vec![
+            host.to_string(),
+            step.stage.to_string(),
+            step.outcome.to_string(),
+            took,
+            remark,
+        ],
+    }
 }
 
 /// What the program wrote that failed: part of the error, shown with --quiet too.
 fn evidence(face: &mut Face<'_>, item: &BulkItem) {
     let problem = item.error.as_ref().filter(|problem| problem.code != Code::Cancelled);
     let failure = problem.map(|problem| problem.details["failure"].clone());
-    let Some(failure) = failure.and_then(|failure| serde_json::from_value(failure).ok()) else { return };
+    let Some(failure) = failure.and_then(|failure| serde_json::from_value(failure).ok()) else {
+        return;
+    };
     for line in record::failure(&failure, face.look) {
         let _ = writeln!(face.io.stderr, "{line}");
     }

@@ -38,11 +38,17 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
     };
     if matches!(patched.patch_state, PatchState::Failed | PatchState::Unknown) {
         // They were asked for: that one is not in is the verb's failure.
-        let message = patched.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
-        return Err(failed(face, Problem::new(Code::OperationFailed, message), &before, &patched).await);
+        let message =
+            patched.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
+        return Err(
+            failed(face, Problem::new(Code::OperationFailed, message), &before, &patched).await
+        );
     }
     if patched.applied_patches == before.applied_patches {
-        face.remark(&format!("{} owes no patch: nothing to do", face.look.clean(patched.title(), 200)));
+        face.remark(&format!(
+            "{} owes no patch: nothing to do",
+            face.look.clean(patched.title(), 200)
+        ));
     }
     sandboxes::show(face, &patched)?;
     Ok(0)
@@ -50,7 +56,12 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
 
 /// Shows what the patch wrote that failed now, or that stands in the way since an earlier pass, and returns the problem to
 /// end with. With `--json` that is in the problem's `details`.
-async fn failed(face: &mut Face<'_>, mut problem: Problem, before: &SandboxRecord, left: &SandboxRecord) -> Stop {
+async fn failed(
+    face: &mut Face<'_>,
+    mut problem: Problem,
+    before: &SandboxRecord,
+    left: &SandboxRecord,
+) -> Stop {
     // Nothing ran where it was refused; what the record has is of another time.
     if problem.code != Code::OperationFailed {
         return problem.into();
@@ -61,10 +72,13 @@ async fn failed(face: &mut Face<'_>, mut problem: Problem, before: &SandboxRecor
         }
         problem.details["sandbox_id"] = left.id.as_str().into();
         problem.details["patch_state"] = left.patch_state.as_str().into();
-        problem.details["applied_patches"] = serde_json::to_value(&left.applied_patches).unwrap_or_default();
+        problem.details["applied_patches"] =
+            serde_json::to_value(&left.applied_patches).unwrap_or_default();
     } else {
         let mut shown = record::standing_in_the_way(face.client, left).await;
-        let ran = |applied: &&AppliedPatch| applied.stopped() && !before.applied_patches.contains(applied);
+        let ran = |applied: &&AppliedPatch| {
+            applied.stopped() && !before.applied_patches.contains(applied)
+        };
         // One that was removed while it ran stands in nobody's way.
         for applied in left.applied_patches.iter().filter(ran) {
             if !shown.contains(applied) {
@@ -83,14 +97,26 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
     let client = face.client;
     let snapshot = client.snapshot_view(snapshot).await?.record.id.to_string();
     let running = Running::new(client);
-    let work = running.several(client.roll_out(RolloutRequest { snapshot, canary, ..RolloutRequest::default() }));
+    let work = running.several(client.roll_out(RolloutRequest {
+        snapshot,
+        canary,
+        ..RolloutRequest::default()
+    }));
     let items = Box::pin(attend(face, &running, work)).await??;
     // What was not begun has not failed; where somebody called the rollout off, it says nothing of its end either.
-    let called_off = items.iter().filter_map(|item| item.error.as_ref()).all(|error| error.code == Code::Cancelled);
+    let called_off = items
+        .iter()
+        .filter_map(|item| item.error.as_ref())
+        .all(|error| error.code == Code::Cancelled);
     let ends: Vec<_> = items
         .iter()
         .filter(|item| !(called_off && !item.ok && item.error.is_none()))
-        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), |error| Err(error.into()))))
+        .map(|item| {
+            BulkItem::new(
+                item.id.as_str(),
+                item.error.clone().map_or(Ok(()), |error| Err(error.into())),
+            )
+        })
         .collect();
     let printed = if face.look.json { face.document(&items) } else { print(face, &items) };
     if !face.look.json {

@@ -15,7 +15,11 @@ pub(super) async fn status(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
         face.remark(&format!("snapshot {} has no patches", face.look.clean(record.title(), 200)));
     } else {
         let rows: Vec<_> = found.iter().flat_map(rows).collect();
-        table::print(face, &["PATCH", "SANDBOX!", "NAME", "HOST", "STATE!", "TOOK!", "REMARK"], &rows)?;
+        table::print(
+            face,
+            &["PATCH", "SANDBOX!", "NAME", "HOST", "STATE!", "TOOK!", "REMARK"],
+            &rows,
+        )?;
     }
     Ok(0)
 }
@@ -44,7 +48,8 @@ fn row(sequence: &str, standing: &PatchStanding) -> Line {
         standing.name.clone().unwrap_or_else(|| "-".to_owned()),
         standing.host.to_string(),
         standing.state.to_string(),
-        run.and_then(|run| run.took_ms).map_or_else(|| "-".to_owned(), |took| short(took.div_ceil(1000))),
+        run.and_then(|run| run.took_ms)
+            .map_or_else(|| "-".to_owned(), |took| short(took.div_ceil(1000))),
         remark(standing),
     ];
     Line { tone, cells }
@@ -53,10 +58,14 @@ fn row(sequence: &str, standing: &PatchStanding) -> Line {
 fn remark(standing: &PatchStanding) -> String {
     let exit = standing.run.as_ref().and_then(|run| run.exit_status);
     match (&standing.state, exit) {
-        (PatchState::Failed, Some(status)) => format!("exit status {status}; sandboxer get {}", standing.id),
+        (PatchState::Failed, Some(status)) => {
+            format!("exit status {status}; sandboxer get {}", standing.id)
+        }
         (PatchState::Failed, None) => format!("sandboxer get {}", standing.id),
         (PatchState::Unknown, _) => format!("patches apply {} --retry runs it again", standing.id),
-        (PatchState::Pending, _) if standing.blocked => "an earlier one stands in the way".to_owned(),
+        (PatchState::Pending, _) if standing.blocked => {
+            "an earlier one stands in the way".to_owned()
+        }
         (PatchState::Pending, _) => "on its next wake".to_owned(),
         _ => String::new(),
     }

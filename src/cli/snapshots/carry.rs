@@ -25,7 +25,11 @@ use crate::domain::snapshot::SnapshotRecord;
 pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
     let to_stdout = args.file.as_os_str() == "-";
     if to_stdout && face.look.json {
-        return Err(Problem::new(Code::Usage, "standard output has the archive: there is no --json").into());
+        return Err(Problem::new(
+            Code::Usage,
+            "standard output has the archive: there is no --json",
+        )
+        .into());
     }
     if to_stdout && face.io.terminals.stdout {
         return Err(Problem::new(Code::Usage, "an archive is not for a terminal")
@@ -60,7 +64,8 @@ pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
     if face.look.json {
         face.document(&record)?;
     } else {
-        let text = format!("{} is in {}, {}", view::titled(&record), args.file.display(), size(written));
+        let text =
+            format!("{} is in {}, {}", view::titled(&record), args.file.display(), size(written));
         face.line(&face.look.clean(&text, 2000))?;
     }
     Ok(0)
@@ -88,7 +93,8 @@ fn exists(file: &Path) -> Problem {
 }
 
 fn begun(partial: &Path) -> Problem {
-    let message = format!("{} exists: another export is writing it, or was killed", partial.display());
+    let message =
+        format!("{} exists: another export is writing it, or was killed", partial.display());
     Problem::new(Code::Conflict, message).hint("if it was killed, remove that file")
 }
 
@@ -127,7 +133,12 @@ fn cut_off() -> Problem {
 }
 
 /// Writes the bytes to the file and to its disk; how many there were.
-async fn to_file(face: &mut Face<'_>, record: &SnapshotRecord, mut file: File, path: &Path) -> Result<u64, Stop> {
+async fn to_file(
+    face: &mut Face<'_>,
+    record: &SnapshotRecord,
+    mut file: File,
+    path: &Path,
+) -> Result<u64, Stop> {
     let failed = |error: io::Error| unwritable(path, &error);
     let mut pieces = face.client.export_snapshot(record.id.as_str()).await?;
     let mut meter = Meter::new(face);
@@ -159,7 +170,9 @@ async fn name(partial: &Path, file: &Path) -> Result<(), Problem> {
     let named = match renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE) {
         Err(Errno::EXIST) => return Err(exists(file)),
         // Not every file system can refuse; there another look must do.
-        Err(Errno::INVAL | Errno::NOSYS) if file.symlink_metadata().is_ok() => return Err(exists(file)),
+        Err(Errno::INVAL | Errno::NOSYS) if file.symlink_metadata().is_ok() => {
+            return Err(exists(file));
+        }
         Err(Errno::INVAL | Errno::NOSYS) => tokio::fs::rename(partial, file).await,
         named => named.map_err(io::Error::from),
     };
@@ -168,7 +181,8 @@ async fn name(partial: &Path, file: &Path) -> Result<(), Problem> {
 
 /// Writes down on the disk that it has its name.
 async fn settle(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).await?.sync_all().await
 }
 
@@ -198,7 +212,8 @@ pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
     let client = face.client;
     let running = Running::new(client);
     let request = SnapshotImportRequest { host: args.host.clone(), name: args.name.clone() };
-    let work = async { running.finish_snapshot(client.import_snapshot(request, source).await?).await };
+    let work =
+        async { running.finish_snapshot(client.import_snapshot(request, source).await?).await };
     let taken = Box::pin(attend(face, &running, work)).await??;
     show(face, &taken)?;
     Ok(0)

@@ -31,7 +31,9 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
             async move {
                 let view = match target {
                     Ok(view) => view,
-                    Err(problem) => return (BulkItem::new(typed.as_str(), Err(problem.clone())), None),
+                    Err(problem) => {
+                        return (BulkItem::new(typed.as_str(), Err(problem.clone())), None);
+                    }
                 };
                 let record = &view.record;
                 let request = SnapshotDeleteRequest {
@@ -52,7 +54,8 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
         })
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
-    let (items, notes): (Vec<_>, Vec<_>) = Box::pin(attend(face, &running, work)).await?.into_iter().unzip();
+    let (items, notes): (Vec<_>, Vec<_>) =
+        Box::pin(attend(face, &running, work)).await?.into_iter().unzip();
     for (item, note) in items.iter().zip(notes) {
         if let Some(note) = note {
             face.remark(&format!("warning: {}: {}", item.id, face.look.clean(&note, 1000)));
@@ -91,7 +94,8 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
 }
 
 async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Result<bool, Stop> {
-    let known = targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|view| (typed, view)));
+    let known =
+        targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|view| (typed, view)));
     let mut beginnings = known.clone().map(|(typed, view)| {
         let record = &view.record;
         beginning(typed, record.id.as_str(), record.name.as_deref())
@@ -105,7 +109,9 @@ async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Re
     };
     let views: Vec<_> = known.map(|(_, view)| view).collect();
     let in_use = args.force && views.iter().any(|view| !view.dependants().is_empty());
-    let note = in_use.then(|| "Patches go with their snapshot; sandboxes based on it cannot be recreated.".to_owned());
+    let note = in_use.then(|| {
+        "Patches go with their snapshot; sandboxes based on it cannot be recreated.".to_owned()
+    });
     let about = confirm::snapshots(&views, face.now());
     allow(face, &Question { verb: "delete", note, about, yes: args.yes, needs_yes }).await
 }

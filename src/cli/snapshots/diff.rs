@@ -36,14 +36,18 @@ async fn other(client: &dyn Client, reference: &str) -> Result<String, Problem> 
         // There is nothing to compare with in one that is over.
         (Ok(snapshot), Ok(sandbox)) if sandbox.state.is_over() => Ok(snapshot),
         (Ok(snapshot), Ok(sandbox)) => {
-            let message = format!("{reference} is a snapshot, {snapshot}, and a sandbox, {}", sandbox.id);
+            let message =
+                format!("{reference} is a snapshot, {snapshot}, and a sandbox, {}", sandbox.id);
             Err(Problem::new(Code::Conflict, message).hint("write the id of the one that is meant"))
         }
         (Ok(snapshot), Err(problem)) if missing(&problem) => Ok(snapshot),
         (Err(problem), Ok(sandbox)) if missing(&problem) => Ok(sandbox.id.to_string()),
         (Err(problem), _) | (_, Err(problem)) if !missing(&problem) => Err(problem),
-        _ => Err(Problem::new(Code::NotFound, format!("there is no snapshot and no sandbox {reference:?}"))
-            .hint("sandboxer snapshots list; sandboxer list")),
+        _ => Err(Problem::new(
+            Code::NotFound,
+            format!("there is no snapshot and no sandbox {reference:?}"),
+        )
+        .hint("sandboxer snapshots list; sandboxer list")),
     }
 }
 
@@ -76,7 +80,10 @@ fn totals(found: &SnapshotDiff) -> String {
         less => format!("{} less", size(less.unsigned_abs())),
     };
     let (added, removed, changed) = (found.added, found.removed, found.changed);
-    format!("from {} to {}: {added} added, {removed} removed, {changed} changed, {bytes}", found.a, found.b)
+    format!(
+        "from {} to {}: {added} added, {removed} removed, {changed} changed, {bytes}",
+        found.a, found.b
+    )
 }
 
 /// The size of what came or went; what differs of what changed.

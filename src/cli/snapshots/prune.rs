@@ -18,7 +18,9 @@ use crate::domain::{Code, Fault, SnapshotId};
 pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
     let client = face.client;
     let older_than_s = args.older_than.map(crate::domain::profile::Seconds::get);
-    let mut items = client.prune_snapshots(PruneRequest { keep: args.keep, older_than_s, dry_run: true }).await?;
+    let mut items = client
+        .prune_snapshots(PruneRequest { keep: args.keep, older_than_s, dry_run: true })
+        .await?;
     if !args.dry_run {
         let seen = agree(face, args, &mut items).await?;
         let rule = OldRule { keep: args.keep, older_than_s, taken_here: false };
@@ -57,8 +59,11 @@ async fn agree(
     }
     let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), face.now());
     let needs_yes = Some("snapshots prune".to_owned());
-    let asked = allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes }).await?;
-    let shown = views.into_iter().filter(|_| asked).map(|view| (view.record.id, view.record.revision));
+    let asked =
+        allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes })
+            .await?;
+    let shown =
+        views.into_iter().filter(|_| asked).map(|view| (view.record.id, view.record.revision));
     Ok(shown.collect())
 }
 
@@ -68,7 +73,10 @@ fn finish(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome
     let tried = items.iter().filter(|item| item.ok || item.error.is_some());
     let ends: Vec<_> = tried
         .map(|item| {
-            BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), |error| Err(Problem::from(error))))
+            BulkItem::new(
+                item.id.as_str(),
+                item.error.clone().map_or(Ok(()), |error| Err(Problem::from(error))),
+            )
         })
         .collect();
     if !face.look.json {
@@ -83,7 +91,11 @@ fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(
     let gone = if args.dry_run { "would delete" } else { "deleted" };
     for item in items.iter().filter(|item| item.error.is_none()) {
         let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-        let bytes = item.bytes.filter(|_| item.ok).map(|bytes| format!(" {}", size(bytes))).unwrap_or_default();
+        let bytes = item
+            .bytes
+            .filter(|_| item.ok)
+            .map(|bytes| format!(" {}", size(bytes)))
+            .unwrap_or_default();
         let kept = item.reason.strip_prefix("kept, ");
         let verb = match kept {
             _ if item.ok => gone,
@@ -98,7 +110,11 @@ fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(
     match items.iter().filter(|item| item.ok).count() {
         0 if items.is_empty() => face.remark("no snapshot is that old: nothing to do"),
         0 => {}
-        count => face.remark(&format!("{gone} {}, {}", plural(count as u64, "snapshot", "snapshots"), size(freed))),
+        count => face.remark(&format!(
+            "{gone} {}, {}",
+            plural(count as u64, "snapshot", "snapshots"),
+            size(freed)
+        )),
     }
     Ok(())
 }

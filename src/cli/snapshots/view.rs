@@ -76,7 +76,8 @@ fn state(record: &SnapshotRecord) -> String {
 pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, String)> {
     let archive = &record.archive;
     let mut fields = vec![("id", record.id.to_string())];
-    let mut add = |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    let mut add =
+        |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
     let when = |time: Time| format!("{time} ({} ago)", age(time, now));
     add("name", record.name.clone());
     add("state", Some(state(record)));
@@ -90,7 +91,10 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     );
     add(
         "parent",
-        record.parent_snapshot.as_ref().map(|id| format!("{id}, with its patches up to {}", record.patch_level)),
+        record
+            .parent_snapshot
+            .as_ref()
+            .map(|id| format!("{id}, with its patches up to {}", record.patch_level)),
     );
     add("profile", Some(format!("{} {}", record.profile.id, record.profile.version)));
     add("host", Some(record.host.to_string()));
@@ -104,9 +108,14 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     add(
         "size",
         archive.bytes.map(|bytes| {
-            let content = archive.content_bytes.map(|bytes| format!(", {} inside", size(bytes))).unwrap_or_default();
-            let files =
-                archive.files.map(|files| format!(", {}", plural(files, "entry", "entries"))).unwrap_or_default();
+            let content = archive
+                .content_bytes
+                .map(|bytes| format!(", {} inside", size(bytes)))
+                .unwrap_or_default();
+            let files = archive
+                .files
+                .map(|files| format!(", {}", plural(files, "entry", "entries")))
+                .unwrap_or_default();
             format!("{}{content}{files}", size(bytes))
         }),
     );
@@ -119,7 +128,8 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
             None => mode.to_string(),
         }),
     );
-    let captured: Vec<_> = archive.captured_volumes.iter().map(|volume| volume.name.as_str()).collect();
+    let captured: Vec<_> =
+        archive.captured_volumes.iter().map(|volume| volume.name.as_str()).collect();
     add("volumes", (!captured.is_empty()).then(|| captured.join(", ")));
     for volume in &archive.not_captured {
         add("not in it", Some(format!("volume {}: {}", volume.name, volume.reason)));
@@ -134,7 +144,10 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     add("left out", (more > 0).then(|| format!("{more} more sockets and devices")));
     add("not kept", (!archive.not_preserved.is_empty()).then(|| counted(&archive.not_preserved)));
     for copy in &record.replicas {
-        add("copy", Some(format!("{}, {}, {} old", copy.host, size(copy.bytes), age(copy.created_at, now))));
+        add(
+            "copy",
+            Some(format!("{}, {}, {} old", copy.host, size(copy.bytes), age(copy.created_at, now))),
+        );
     }
     add("copying to", record.copying_to.as_ref().map(ToString::to_string));
     for (key, value) in &record.labels {
@@ -144,7 +157,11 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
 }
 
 /// Prints one snapshot, its patches, and the tree of what hangs on it.
-pub(super) fn print(face: &mut Face<'_>, view: &SnapshotView, all: &[Arc<SnapshotView>]) -> Result<(), Stop> {
+pub(super) fn print(
+    face: &mut Face<'_>,
+    view: &SnapshotView,
+    all: &[Arc<SnapshotView>],
+) -> Result<(), Stop> {
     super::show(face, &view.record)?;
     if view.patches.is_empty() && view.sandboxes.is_empty() && view.children.is_empty() {
         return Ok(());
@@ -185,8 +202,15 @@ impl Tree<'_> {
             .patches
             .iter()
             .map(|patch| {
-                let what = patch.description.as_deref().map(|text| format!("  {text}")).unwrap_or_default();
-                Branch::Text(format!("patch {}  {}  in {}{what}", patch.sequence, patch.id, patch.run_in))
+                let what = patch
+                    .description
+                    .as_deref()
+                    .map(|text| format!("  {text}"))
+                    .unwrap_or_default();
+                Branch::Text(format!(
+                    "patch {}  {}  in {}{what}",
+                    patch.sequence, patch.id, patch.run_in
+                ))
             })
             .collect();
         let children: Vec<&SnapshotView> = view
@@ -196,17 +220,24 @@ impl Tree<'_> {
             .map(|one| &**one)
             .collect();
         for sandbox in &view.sandboxes {
-            let taken = children.iter().copied().filter(|child| child.record.sandbox_id == sandbox.id).collect();
+            let taken = children
+                .iter()
+                .copied()
+                .filter(|child| child.record.sandbox_id == sandbox.id)
+                .collect();
             branches.push(Branch::Sandbox(sandbox_line(sandbox), taken));
         }
         // Taken of sandboxes that are over.
-        let alone = |child: &&&SnapshotView| view.sandboxes.iter().all(|one| one.id != child.record.sandbox_id);
+        let alone = |child: &&&SnapshotView| {
+            view.sandboxes.iter().all(|one| one.id != child.record.sandbox_id)
+        };
         branches.extend(children.iter().filter(alone).map(|child| Branch::Snapshot(child)));
         self.branches(branches, indent);
     }
 
     fn branches(&mut self, branches: Vec<Branch<'_>>, indent: &str) {
-        let (fork, last, bar) = if self.look.ascii { ("|- ", "`- ", "|  ") } else { ("├─ ", "└─ ", "│  ") };
+        let (fork, last, bar) =
+            if self.look.ascii { ("|- ", "`- ", "|  ") } else { ("├─ ", "└─ ", "│  ") };
         let count = branches.len();
         for (at, branch) in branches.into_iter().enumerate() {
             let ends = at + 1 == count;
@@ -219,7 +250,11 @@ impl Tree<'_> {
                     self.branches(taken.into_iter().map(Branch::Snapshot).collect(), &deeper);
                 }
                 Branch::Snapshot(view) => {
-                    self.lines.push(format!("{stem}snapshot {}  {}", titled(&view.record), state(&view.record)));
+                    self.lines.push(format!(
+                        "{stem}snapshot {}  {}",
+                        titled(&view.record),
+                        state(&view.record)
+                    ));
                     self.below(view, &deeper);
                 }
             }

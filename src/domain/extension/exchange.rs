@@ -103,7 +103,8 @@ pub struct TeardownReport {
 impl TeardownReport {
     /// Whether nothing is left.
     pub fn is_clean(&self) -> bool {
-        self.leftovers.is_empty() && self.lines.iter().all(|line| line.outcome != TeardownOutcome::Failed)
+        self.leftovers.is_empty()
+            && self.lines.iter().all(|line| line.outcome != TeardownOutcome::Failed)
     }
 }
 

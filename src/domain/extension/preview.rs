@@ -50,7 +50,9 @@ impl Preview {
             return Err(fault);
         }
         let words = words.join(", ");
-        Err(fault.hint(format!("change the compose file, or use a profile whose compose.allow names {words}")))
+        Err(fault.hint(format!(
+            "change the compose file, or use a profile whose compose.allow names {words}"
+        )))
     }
 }
 
@@ -62,7 +64,8 @@ impl Refusal {
             return Fault::invalid_input(field, sentence(one));
         }
         let sentences = refusals.iter().map(sentence);
-        let causes = sentences.rev().fold(None, |next, sentence| Some(Box::new(Listed { sentence, next })));
+        let causes =
+            sentences.rev().fold(None, |next, sentence| Some(Box::new(Listed { sentence, next })));
         let fault = Fault::invalid_input(field, format!("{} things are refused", refusals.len()));
         match causes {
             Some(causes) => fault.because(causes),

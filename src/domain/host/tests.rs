@@ -7,7 +7,19 @@ fn names_cannot_be_options_or_hold_anything_odd() {
     for good in ["local", "CoulombCore", "a.b-c_d", "10.0.0.1", "9"] {
         assert!(check_host_name(good).is_ok(), "{good}");
     }
-    for bad in ["", "-oProxyCommand=x", ".a", "a b", "a;b", "a\n", "a@b", "ä", "a/b", "a:1", &"h".repeat(10_000)] {
+    for bad in [
+        "",
+        "-oProxyCommand=x",
+        ".a",
+        "a b",
+        "a;b",
+        "a\n",
+        "a@b",
+        "ä",
+        "a/b",
+        "a:1",
+        &"h".repeat(10_000),
+    ] {
         assert!(check_host_name(bad).is_err(), "{bad}");
     }
 }
@@ -17,8 +29,21 @@ fn roots_are_below_something() {
     for good in ["~/sandboxes", "/build", "/srv/sandboxes/", "~/a b", "/srv/a, \"b\""] {
         assert!(check_root(good).is_ok(), "{good}");
     }
-    for bad in ["", "/", "//", "~", "~/", "~/.", "sandboxes", "~ops/x", "/a/../..", "/a\nb", "$HOME/x", "/a:b", "~/a:b"]
-    {
+    for bad in [
+        "",
+        "/",
+        "//",
+        "~",
+        "~/",
+        "~/.",
+        "sandboxes",
+        "~ops/x",
+        "/a/../..",
+        "/a\nb",
+        "$HOME/x",
+        "/a:b",
+        "~/a:b",
+    ] {
         assert!(check_root(bad).is_err(), "{bad}");
     }
 }

@@ -32,7 +32,17 @@ impl ExtensionManifest {
 }
 
 /// The keys of a manifest.
-const KEYS: &[&str] = &["id", "version", "summary", "kind", "command", "capabilities", "config_schema", "env", "rates"];
+const KEYS: &[&str] = &[
+    "id",
+    "version",
+    "summary",
+    "kind",
+    "command",
+    "capabilities",
+    "config_schema",
+    "env",
+    "rates",
+];
 
 impl FromYaml for ExtensionManifest {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
@@ -47,13 +57,20 @@ impl FromYaml for ExtensionManifest {
             summary: fields.or(r, "summary", String::new()),
             kind: kind.clone().unwrap_or(ExtensionKind::Builtin),
             command: fields.or(r, "command", Vec::new()),
-            capabilities: fields.or(r, "capabilities", Vec::new()).into_iter().collect::<BTreeSet<Capability>>(),
+            capabilities: fields
+                .or(r, "capabilities", Vec::new())
+                .into_iter()
+                .collect::<BTreeSet<Capability>>(),
             config_schema: fields.or(r, "config_schema", any_config()),
             env: fields.or(r, "env", Vec::new()),
             rates: fields.or(r, "rates", Rates::default()),
         };
         // What a command or a variable means depends on the kind.
-        Some(if kind.is_some() { manifest } else { Self { command: Vec::new(), env: Vec::new(), ..manifest } })
+        Some(if kind.is_some() {
+            manifest
+        } else {
+            Self { command: Vec::new(), env: Vec::new(), ..manifest }
+        })
     }
 }
 

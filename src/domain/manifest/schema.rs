@@ -15,14 +15,20 @@ impl ExtensionManifest {
         }
         let error = jsonschema::validator_for(&self.config_schema).err()?;
         let path = dotted("config_schema", error.instance_path().as_str());
-        Some(FieldProblem::new(path, format!("not a JSON Schema: {}", one_line(&error.to_string()))))
+        Some(FieldProblem::new(
+            path,
+            format!("not a JSON Schema: {}", one_line(&error.to_string())),
+        ))
     }
 
     /// Checks a profile's `config`; `path` is where it stands in the profile, such as `config`. Every problem has its
     /// own path within it.
     pub fn check_config(&self, path: &str, config: &Value) -> Vec<FieldProblem> {
         let Ok(validator) = jsonschema::validator_for(&self.config_schema) else {
-            return vec![FieldProblem::new(path, format!("the schema of {} is not a JSON Schema", self.id))];
+            return vec![FieldProblem::new(
+                path,
+                format!("the schema of {} is not a JSON Schema", self.id),
+            )];
         };
         let mut found = Vec::new();
         for error in validator.iter_errors(config) {
@@ -33,12 +39,16 @@ impl ExtensionManifest {
                     found.extend(unexpected.iter().map(|key| FieldProblem {
                         path: join(&at, key),
                         message: format!("{} has no setting {}", self.id, shown(key)),
-                        suggestion: nearest(key, valid.iter().map(String::as_str)).map(str::to_owned),
+                        suggestion:
+                            nearest(key, valid.iter().map(String::as_str)).map(str::to_owned),
                     }));
                 }
                 ValidationErrorKind::Required { property } => {
                     let key = property.as_str().unwrap_or_default();
-                    found.push(FieldProblem::new(at, format!("{} needs the setting '{key}'", self.id)));
+                    found.push(FieldProblem::new(
+                        at,
+                        format!("{} needs the setting '{key}'", self.id),
+                    ));
                 }
                 _ => found.push(FieldProblem::new(at, one_line(&error.to_string()))),
             }
@@ -57,13 +67,17 @@ fn dotted(root: &str, pointer: &str) -> String {
 
 /// The settings that a schema names at a place, as far as plain `properties` lead there.
 fn properties(schema: &Value, pointer: &str) -> Vec<String> {
-    let place = pointer.split('/').skip(1).try_fold(schema, |schema, part| schema.get("properties")?.get(part));
+    let place = pointer
+        .split('/')
+        .skip(1)
+        .try_fold(schema, |schema, part| schema.get("properties")?.get(part));
     let map = place.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     map.map(|map| map.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// The library's sentence quotes the value, which may be long or hold control characters.
 fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    let text: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
     text.trim_end_matches('.').to_owned()
 }

@@ -13,7 +13,10 @@ fn refusal(source: &str) -> String {
 #[test]
 fn mistakes_have_their_place() {
     for (rest, wanted) in [
-        ("capabilites: []\n", "ext.yaml:4:1: unknown key 'capabilites', did you mean 'capabilities'?"),
+        (
+            "capabilites: []\n",
+            "ext.yaml:4:1: unknown key 'capabilites', did you mean 'capabilities'?",
+        ),
         (
             "capabilities: [snapshot]\n",
             "ext.yaml:4:16: 'snapshot' is not one of snapshots, patches, sleep, exec, logs, adopt, metered, did you mean 'snapshots'?",
@@ -22,7 +25,10 @@ fn mistakes_have_their_place() {
         ("command: [x]\n", "ext.yaml:4:10: 'command' is for extensions of kind process"),
         ("env: [HOME]\n", "ext.yaml:4:6: 'env' is for extensions of kind process"),
         ("rates: {per_second_usd: 1}\n", "ext.yaml:4:8: 'rates' needs the capability 'metered'"),
-        ("rates: {per_secnd_usd: 1}\n", "ext.yaml:4:9: unknown key 'per_secnd_usd', did you mean 'per_second_usd'?"),
+        (
+            "rates: {per_secnd_usd: 1}\n",
+            "ext.yaml:4:9: unknown key 'per_secnd_usd', did you mean 'per_second_usd'?",
+        ),
         ("config_schema: 5\n", "ext.yaml:4:16: 'config_schema' must be a mapping"),
     ] {
         assert_eq!(refusal(&format!("{HEAD}{rest}")), wanted, "{rest}");
@@ -45,7 +51,8 @@ fn mistakes_have_their_place() {
 #[test]
 fn a_schema_reaches_for_nothing_outside() {
     for target in ["http://127.0.0.1:1/s.json", "file:///etc/passwd"] {
-        let text = refusal(&format!("{HEAD}config_schema: {{properties: {{a: {{$ref: '{target}'}}}}}}\n"));
+        let text =
+            refusal(&format!("{HEAD}config_schema: {{properties: {{a: {{$ref: '{target}'}}}}}}\n"));
         assert!(text.contains("not a JSON Schema"), "{text}");
     }
 }
@@ -61,7 +68,8 @@ fn config_is_checked_with_paths_and_nearest_names() {
     list: {type: array, items: {type: object, properties: {k: {type: integer}}}}
     inner: {type: object, additionalProperties: false, properties: {speed: {type: integer}}}
 ";
-    let manifest = ExtensionManifest::from_yaml_text("ext.yaml", &format!("{HEAD}{schema}")).unwrap();
+    let manifest =
+        ExtensionManifest::from_yaml_text("ext.yaml", &format!("{HEAD}{schema}")).unwrap();
     assert!(manifest.check_config("config", &serde_json::json!({"root": "/build"})).is_empty());
     let config = serde_json::json!({"rot": 1, "list": [{}, {"k": "x"}], "inner": {"sped": 1}});
     let mut found: Vec<String> = manifest

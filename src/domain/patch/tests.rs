@@ -57,7 +57,13 @@ fn what_a_sandbox_owes() {
         (&[2, 1], vec![], vec![1, 2], None, vec![1, 2]),
         (&[1, 2], vec![(1, Applied)], vec![2], None, vec![2]),
         (&[1, 2], vec![(1, Applied), (2, Applied)], vec![], None, vec![]),
-        (&[1, 2, 3, 4], vec![(1, Applied), (2, Applied), (3, Failed)], vec![4], Some(3), vec![3, 4]),
+        (
+            &[1, 2, 3, 4],
+            vec![(1, Applied), (2, Applied), (3, Failed)],
+            vec![4],
+            Some(3),
+            vec![3, 4],
+        ),
         (&[1, 2, 4], vec![(1, Applied), (2, Applied), (3, Failed)], vec![4], None, vec![4]),
         (&[1, 2], vec![(1, Unknown)], vec![2], Some(-1), vec![1, 2]),
         (&[1, 2], vec![(1, Applying)], vec![2], Some(-1), vec![1, 2]),
@@ -76,7 +82,11 @@ fn only_the_patches_of_its_own_snapshot_count() {
     let mut record = sandbox(&[]);
     assert_eq!(seen(&record, &all, false).0, [1]);
     record.based_on_snapshot = None;
-    assert_eq!(seen(&record, &all, true), (vec![], None), "what was made from its inputs owes nothing");
+    assert_eq!(
+        seen(&record, &all, true),
+        (vec![], None),
+        "what was made from its inputs owes nothing"
+    );
     assert_eq!(settled_state(&record, &all), PatchState::None);
 }
 
@@ -113,14 +123,23 @@ fn what_a_record_says_between_passes() {
 #[test]
 fn the_acceptance_list() {
     use PatchState::{Applied, Failed};
-    let owes = |there: &[u64], runs: &[(u64, PatchState)]| seen(&sandbox(runs), &patches(there), false);
+    let owes =
+        |there: &[u64], runs: &[(u64, PatchState)]| seen(&sandbox(runs), &patches(there), false);
     assert_eq!(owes(&[1], &[]), (vec![1], None));
     assert_eq!(owes(&[1, 2], &[(1, Applied)]), (vec![2], None));
     let with_third = [(1, Applied), (2, Applied), (3, Failed)];
-    assert_eq!(owes(&[1, 2, 3, 4], &with_third), (vec![4], Some(3)), "the fourth waits behind the third");
+    assert_eq!(
+        owes(&[1, 2, 3, 4], &with_third),
+        (vec![4], Some(3)),
+        "the fourth waits behind the third"
+    );
     assert_eq!(owes(&[1, 2, 4], &with_third), (vec![4], None), "and no more once that is removed");
     let with_fourth = [(1, Applied), (2, Applied), (3, Failed), (4, Applied)];
-    assert_eq!(owes(&[1, 2, 5], &with_fourth), (vec![5], None), "a new one has a number of its own");
+    assert_eq!(
+        owes(&[1, 2, 5], &with_fourth),
+        (vec![5], None),
+        "a new one has a number of its own"
+    );
 }
 
 #[test]
@@ -144,7 +163,11 @@ fn a_patch_is_found_by_its_id_or_its_number() {
 
 #[test]
 fn what_is_no_patch_is_refused_with_the_field() {
-    let field = |script: &str, run_in: &str, description: Option<&str>| match check(script, run_in, description) {
+    let field = |script: &str, run_in: &str, description: Option<&str>| match check(
+        script,
+        run_in,
+        description,
+    ) {
         Ok(()) => String::new(),
         Err(fault) => {
             assert_eq!(fault.code, Code::InvalidInput);
@@ -174,5 +197,9 @@ fn what_is_no_patch_is_refused_with_the_field() {
         assert_eq!(field(script, run_in, description), refused, "{shown:?}");
     }
     let windows = check("#!/bin/sh\necho hi\r\necho ho\r\n", "workspace", None).unwrap_err();
-    assert!(windows.message.starts_with("line 2 of the script ends in CR and LF"), "{}", windows.message);
+    assert!(
+        windows.message.starts_with("line 2 of the script ends in CR and LF"),
+        "{}",
+        windows.message
+    );
 }

@@ -9,7 +9,9 @@ use crate::domain::host::check_root;
 use crate::domain::recipe_yaml::{nearest, shown};
 
 /// A value that is well formed and still refused.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct FieldProblem {
     /// The key's path, such as `inputs.repo.kind`.
     pub path: String,
@@ -39,7 +41,10 @@ impl Profile {
         let mut found = Vec::new();
         let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
         if !is_recipe_id(self.id.as_str(), "profile.") {
-            let message = format!("{} is not 'profile.' and a name of a-z, 0-9 and '-'", shown(self.id.as_str()));
+            let message = format!(
+                "{} is not 'profile.' and a name of a-z, 0-9 and '-'",
+                shown(self.id.as_str())
+            );
             refuse("id", message);
         }
         if self.summary.chars().any(char::is_control) || self.summary.len() > 200 {
@@ -48,16 +53,24 @@ impl Profile {
         self.check_times(&mut refuse);
         for (index, host) in self.placement.hosts.iter().enumerate() {
             if self.placement.hosts[..index].iter().any(|earlier| earlier.same(host.as_str())) {
-                refuse(&format!("placement.hosts[{index}]"), format!("host {} is named twice", shown(host.as_str())));
+                refuse(
+                    &format!("placement.hosts[{index}]"),
+                    format!("host {} is named twice", shown(host.as_str())),
+                );
             }
         }
         if self.snapshot.keep == Some(0) {
             refuse("snapshot.keep", "'keep' is at least 1, or null to keep all".to_owned());
         }
-        for (prefix, patterns) in [("sync", &self.sync.exclude), ("snapshot", &self.snapshot.exclude)] {
+        for (prefix, patterns) in
+            [("sync", &self.sync.exclude), ("snapshot", &self.snapshot.exclude)]
+        {
             for (index, pattern) in patterns.iter().enumerate() {
                 if pattern.trim().is_empty() || pattern.chars().any(char::is_control) {
-                    refuse(&format!("{prefix}.exclude[{index}]"), "a pattern is one line and not empty".to_owned());
+                    refuse(
+                        &format!("{prefix}.exclude[{index}]"),
+                        "a pattern is one line and not empty".to_owned(),
+                    );
                 }
             }
         }
@@ -81,8 +94,12 @@ impl Profile {
         }
         match (self.ttl, self.max_ttl) {
             (_, Some(Seconds(0))) => refuse("max_ttl", "'max_ttl' must be above 0".to_owned()),
-            (Some(ttl), Some(max)) if ttl > max => refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})")),
-            (None, Some(max)) => refuse("ttl", format!("'ttl' cannot be none where 'max_ttl' ({max}) is set")),
+            (Some(ttl), Some(max)) if ttl > max => {
+                refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})"))
+            }
+            (None, Some(max)) => {
+                refuse("ttl", format!("'ttl' cannot be none where 'max_ttl' ({max}) is set"))
+            }
             _ => {}
         }
         if !(1..=86_400).contains(&self.ready_timeout.get()) {
@@ -101,7 +118,10 @@ impl Profile {
         if !(1..=86_400).contains(&patches.pass_timeout.get()) {
             refuse("patches.pass_timeout", "'pass_timeout' is 1s to 24h".to_owned());
         } else if patches.pass_timeout < patches.timeout {
-            let message = format!("'pass_timeout' ({}) is below 'timeout' ({})", patches.pass_timeout, patches.timeout);
+            let message = format!(
+                "'pass_timeout' ({}) is below 'timeout' ({})",
+                patches.pass_timeout, patches.timeout
+            );
             refuse("patches.pass_timeout", message);
         }
     }
@@ -110,15 +130,23 @@ impl Profile {
         let mut found = Vec::new();
         let known: Vec<&str> = self.routing.conditions.keys().map(String::as_str).collect();
         for (index, candidate) in self.routing.candidates.iter().enumerate() {
-            for (at, name) in candidate.when.iter().enumerate().filter(|(_, name)| !known.contains(&name.as_str())) {
+            for (at, name) in candidate
+                .when
+                .iter()
+                .enumerate()
+                .filter(|(_, name)| !known.contains(&name.as_str()))
+            {
                 let path = format!("routing.candidates[{index}].when[{at}]");
-                let mut problem = FieldProblem::new(path, format!("unknown condition {}", shown(name)));
+                let mut problem =
+                    FieldProblem::new(path, format!("unknown condition {}", shown(name)));
                 problem.suggestion = nearest(name, known.iter().copied()).map(str::to_owned);
                 found.push(problem);
             }
             if let Some(config) = &candidate.config {
                 let path = format!("routing.candidates[{index}].config");
-                check_config(&path, config, &mut |path, message| found.push(FieldProblem::new(path, message)));
+                check_config(&path, config, &mut |path, message| {
+                    found.push(FieldProblem::new(path, message))
+                });
             }
         }
         found
@@ -132,24 +160,27 @@ impl Profile {
         let Some(asked) = asked else { return Ok(self.ttl) };
         if asked.trim() == "none" {
             return match self.max_ttl {
-                Some(max) => {
-                    Err(Fault::invalid_input("ttl", format!("{} allows at most {max}, so 'none' is refused", self.id))
-                        .hint(format!("--ttl {max}")))
-                }
+                Some(max) => Err(Fault::invalid_input(
+                    "ttl",
+                    format!("{} allows at most {max}, so 'none' is refused", self.id),
+                )
+                .hint(format!("--ttl {max}"))),
                 None => Ok(None),
             };
         }
-        let ttl: Seconds =
-            asked.parse().map_err(|error: super::QuantityError| Fault::invalid_input("ttl", error.to_string()))?;
+        let ttl: Seconds = asked.parse().map_err(|error: super::QuantityError| {
+            Fault::invalid_input("ttl", error.to_string())
+        })?;
         if ttl == Seconds(0) {
             return Err(Fault::invalid_input("ttl", "a sandbox cannot live for 0 seconds")
                 .hint("--ttl none is without end, where the profile allows it"));
         }
         match self.max_ttl {
-            Some(max) if ttl > max => {
-                Err(Fault::invalid_input("ttl", format!("{ttl} is above the {max} that {} allows", self.id))
-                    .hint(format!("--ttl {max}")))
-            }
+            Some(max) if ttl > max => Err(Fault::invalid_input(
+                "ttl",
+                format!("{ttl} is above the {max} that {} allows", self.id),
+            )
+            .hint(format!("--ttl {max}"))),
             _ => Ok(Some(ttl)),
         }
     }
@@ -170,12 +201,23 @@ fn check_input(name: &str, spec: &InputSpec, refuse: &mut impl FnMut(&str, Strin
     let head = name.starts_with(|c: char| c.is_ascii_lowercase());
     let body = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if name == SANDBOX_ID {
-        refuse(&path, format!("the input '{SANDBOX_ID}' exists in every profile and cannot be declared"));
+        refuse(
+            &path,
+            format!("the input '{SANDBOX_ID}' exists in every profile and cannot be declared"),
+        );
     } else if !(head && body && name.len() <= 63) {
-        refuse(&path, format!("the input name {} is not a-z, 0-9 and '_', beginning with a letter", shown(name)));
+        refuse(
+            &path,
+            format!(
+                "the input name {} is not a-z, 0-9 and '_', beginning with a letter",
+                shown(name)
+            ),
+        );
     }
     match (&spec.kind, spec.choices.is_empty()) {
-        (InputKind::Choice, true) => refuse(&path, format!("input '{name}' of kind choice needs 'choices'")),
+        (InputKind::Choice, true) => {
+            refuse(&path, format!("input '{name}' of kind choice needs 'choices'"))
+        }
         (InputKind::Choice, false) => {
             let distinct: BTreeSet<_> = spec.choices.iter().collect();
             if distinct.len() != spec.choices.len() {
@@ -183,16 +225,25 @@ fn check_input(name: &str, spec: &InputSpec, refuse: &mut impl FnMut(&str, Strin
             }
         }
         (_, false) => {
-            refuse(&format!("{path}.choices"), format!("input '{name}' has 'choices' but is not of kind choice"));
+            refuse(
+                &format!("{path}.choices"),
+                format!("input '{name}' has 'choices' but is not of kind choice"),
+            );
         }
         _ => {}
     }
     if let Some(default) = &spec.default {
         if spec.required {
-            refuse(&format!("{path}.default"), format!("input '{name}' is required, so its default never applies"));
+            refuse(
+                &format!("{path}.default"),
+                format!("input '{name}' is required, so its default never applies"),
+            );
         }
         if let Err(message) = spec.check(name, default) {
-            refuse(&format!("{path}.default"), message.replacen("input", "the default of input", 1));
+            refuse(
+                &format!("{path}.default"),
+                message.replacen("input", "the default of input", 1),
+            );
         }
     }
 }

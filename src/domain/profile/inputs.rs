@@ -138,7 +138,9 @@ impl JsonSchema for Inputs {
 }
 
 /// One input that is refused.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema, thiserror::Error)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema, thiserror::Error,
+)]
 #[error("{message}")]
 pub struct InputProblem {
     /// The input's name as given.
@@ -154,10 +156,15 @@ impl InputSpec {
             return Err(format!("input '{name}' holds a NUL character"));
         }
         if value.len() > MAX_INPUT_BYTES {
-            return Err(format!("input '{name}' is {} bytes long, at most {MAX_INPUT_BYTES} are allowed", value.len()));
+            return Err(format!(
+                "input '{name}' is {} bytes long, at most {MAX_INPUT_BYTES} are allowed",
+                value.len()
+            ));
         }
         match &self.kind {
-            InputKind::Directory if value.is_empty() => Err(format!("input '{name}' must name a directory")),
+            InputKind::Directory if value.is_empty() => {
+                Err(format!("input '{name}' must name a directory"))
+            }
             InputKind::Integer if value.parse::<i64>().is_err() => {
                 Err(format!("input '{name}' must be a whole number, not {}", shown(value)))
             }
@@ -167,7 +174,11 @@ impl InputSpec {
             InputKind::Choice if !self.choices.iter().any(|choice| choice == value) => {
                 let near = nearest(value, self.choices.iter().map(String::as_str));
                 let near = near.map(|near| format!(", did you mean '{near}'?")).unwrap_or_default();
-                Err(format!("input '{name}' must be one of {}, not {}{near}", self.choices.join(", "), shown(value)))
+                Err(format!(
+                    "input '{name}' must be one of {}, not {}{near}",
+                    self.choices.join(", "),
+                    shown(value)
+                ))
             }
             _ => Ok(()),
         }
@@ -187,7 +198,8 @@ impl Profile {
                 Some(spec) => spec.check(name, value),
                 None => Err(self.unknown_input(name)),
             };
-            problems.extend(verdict.err().map(|message| InputProblem { field: name.clone(), message }));
+            problems
+                .extend(verdict.err().map(|message| InputProblem { field: name.clone(), message }));
         }
         let mut resolved = BTreeMap::new();
         for (name, spec) in self.inputs.iter() {
@@ -196,7 +208,8 @@ impl Profile {
                     resolved.insert(name.to_owned(), value.clone());
                 }
                 None if spec.required => {
-                    let help = spec.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+                    let help =
+                        spec.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
                     let message = format!("input '{name}' is required by {}{help}", self.id);
                     problems.push(InputProblem { field: name.to_owned(), message });
                 }
@@ -210,7 +223,11 @@ impl Profile {
         let end = match nearest(name, self.inputs.names().chain([SANDBOX_ID])) {
             Some(near) => format!(", did you mean '{near}'?"),
             None if self.inputs.is_empty() => format!("; {} takes no inputs", self.id),
-            None => format!("; {} takes {}", self.id, self.inputs.names().collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "; {} takes {}",
+                self.id,
+                self.inputs.names().collect::<Vec<_>>().join(", ")
+            ),
         };
         format!("unknown input {}{end}", shown(name))
     }

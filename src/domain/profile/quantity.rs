@@ -86,16 +86,22 @@ impl FromStr for Seconds {
         let form = "write for example 90s, 30m, 1h30m or 2d";
         let text = text.trim();
         if !text.is_empty() && text.len() <= 20 && text.chars().all(|c| c.is_ascii_digit()) {
-            return Err(QuantityError(format!("'{text}' has no unit: write for example {text}s, {text}m or {text}h")));
+            return Err(QuantityError(format!(
+                "'{text}' has no unit: write for example {text}s, {text}m or {text}h"
+            )));
         }
         let refused = || QuantityError(format!("{} is not a duration: {form}", shown(text)));
         // A long text cannot be one; the parser need not see it.
         if text.len() > 64 || !text.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(refused());
         }
-        let span = jiff::fmt::friendly::SpanParser::new().parse_span(text).map_err(|_| refused())?;
+        let span =
+            jiff::fmt::friendly::SpanParser::new().parse_span(text).map_err(|_| refused())?;
         if span.get_years() != 0 || span.get_months() != 0 {
-            return Err(QuantityError(format!("{}: months and years have no fixed length: {form}", shown(text))));
+            return Err(QuantityError(format!(
+                "{}: months and years have no fixed length: {form}",
+                shown(text)
+            )));
         }
         let parts = [
             i64::from(span.get_weeks()).checked_mul(7 * 86_400),
@@ -105,7 +111,10 @@ impl FromStr for Seconds {
             Some(span.get_seconds()),
         ];
         let total = parts.into_iter().try_fold(0_i64, |sum, part| sum.checked_add(part?));
-        if span.get_milliseconds() != 0 || span.get_microseconds() != 0 || span.get_nanoseconds() != 0 {
+        if span.get_milliseconds() != 0
+            || span.get_microseconds() != 0
+            || span.get_nanoseconds() != 0
+        {
             return Err(QuantityError(format!("{}: a duration is whole seconds", shown(text))));
         }
         match total.and_then(|total| u64::try_from(total).ok()) {
@@ -121,7 +130,12 @@ impl FromStr for Bytes {
 
     /// Reads `1GiB`, `500 MB`, `1.5GiB`, `1024`: a number and B, kB, KiB, MB, MiB, GB, GiB, TB or TiB.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let refused = || QuantityError(format!("{} is not a size: write for example 512MiB or 2GiB", shown(text)));
+        let refused = || {
+            QuantityError(format!(
+                "{} is not a size: write for example 512MiB or 2GiB",
+                shown(text)
+            ))
+        };
         let text = text.trim();
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
@@ -151,7 +165,12 @@ impl FromStr for Bytes {
 impl fmt::Display for Seconds {
     /// `1h30m`, `2d`, `0s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [(self.0 / 86_400, "d"), (self.0 / 3600 % 24, "h"), (self.0 / 60 % 60, "m"), (self.0 % 60, "s")];
+        let parts = [
+            (self.0 / 86_400, "d"),
+            (self.0 / 3600 % 24, "h"),
+            (self.0 / 60 % 60, "m"),
+            (self.0 % 60, "s"),
+        ];
         let shown = parts.iter().filter(|(n, _)| *n > 0);
         let mut text: Vec<String> = shown.map(|(n, unit)| format!("{n}{unit}")).collect();
         if text.is_empty() {
@@ -167,10 +186,13 @@ impl fmt::Display for Bytes {
         let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
         // What rounds to 1024.0 of a unit is 1.0 of the next.
         let reaches = |shift: u32| {
-            self.0 as f64 / (1_u64 << shift) as f64 >= if self.0 >> shift > 0 { 1.0 } else { 1023.95 / 1024.0 }
+            self.0 as f64 / (1_u64 << shift) as f64
+                >= if self.0 >> shift > 0 { 1.0 } else { 1023.95 / 1024.0 }
         };
         let text = match units.iter().find(|(shift, _)| reaches(*shift)) {
-            Some((shift, unit)) if self.0.trailing_zeros() >= *shift => format!("{}{unit}", self.0 >> shift),
+            Some((shift, unit)) if self.0.trailing_zeros() >= *shift => {
+                format!("{}{unit}", self.0 >> shift)
+            }
             Some((shift, unit)) => format!("{:.1}{unit}", self.0 as f64 / (1_u64 << shift) as f64),
             None => format!("{}B", self.0),
         };
@@ -184,11 +206,16 @@ impl FromYaml for Seconds {
             Kind::Text(text) => text.clone(),
             Kind::Int(number) if *number >= 0 => number.to_string(),
             _ => {
-                let message = format!("{} must be a duration such as 90s or 4h, not {}", shown(path), node.noun());
+                let message = format!(
+                    "{} must be a duration such as 90s or 4h, not {}",
+                    shown(path),
+                    node.noun()
+                );
                 return reader.refuse(node, path, message);
             }
         };
-        text.parse().map_or_else(|error: QuantityError| reader.refuse(node, path, error.to_string()), Some)
+        text.parse()
+            .map_or_else(|error: QuantityError| reader.refuse(node, path, error.to_string()), Some)
     }
 }
 
@@ -198,10 +225,12 @@ impl FromYaml for Bytes {
             Kind::Text(text) => text.clone(),
             Kind::Int(number) if *number >= 0 => number.to_string(),
             _ => {
-                let message = format!("{} must be a size such as 512MiB, not {}", shown(path), node.noun());
+                let message =
+                    format!("{} must be a size such as 512MiB, not {}", shown(path), node.noun());
                 return reader.refuse(node, path, message);
             }
         };
-        text.parse().map_or_else(|error: QuantityError| reader.refuse(node, path, error.to_string()), Some)
+        text.parse()
+            .map_or_else(|error: QuantityError| reader.refuse(node, path, error.to_string()), Some)
     }
 }

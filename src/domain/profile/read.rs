@@ -1,11 +1,14 @@
 //! A profile from YAML.
 
 use super::{
-    Allowance, Candidate, Compose, InputKind, InputSpec, Inputs, PatchLimits, Placement, PortPolicy, Profile,
-    READY_TIMEOUT, Routing, SETTLE, STOP_GRACE, Seconds, SnapshotMode, SnapshotPolicy, Strategy, Sync, empty_object,
+    Allowance, Candidate, Compose, InputKind, InputSpec, Inputs, PatchLimits, Placement,
+    PortPolicy, Profile, READY_TIMEOUT, Routing, SETTLE, STOP_GRACE, Seconds, SnapshotMode,
+    SnapshotPolicy, Strategy, Sync, empty_object,
 };
 use crate::domain::name::{ExtensionId, HostName, ProfileId};
-use crate::domain::recipe_yaml::{Document, FromYaml, Kind, Node, ParseProblem, Reader, join, shown, words_from_yaml};
+use crate::domain::recipe_yaml::{
+    Document, FromYaml, Kind, Node, ParseProblem, Reader, join, shown, words_from_yaml,
+};
 
 words_from_yaml!(Strategy);
 words_from_yaml!(PortPolicy);
@@ -70,7 +73,9 @@ impl FromYaml for Profile {
         let usual = max_ttl.map_or(DEFAULT_TTL, |max| max.min(DEFAULT_TTL));
         let ttl = match node.get("ttl") {
             // Nothing at all might be meant as none, which is too different from the default to guess.
-            Some(ttl) if ttl.kind == Kind::Null => r.refuse(ttl, "ttl", "'ttl' needs a value: a duration, or none"),
+            Some(ttl) if ttl.kind == Kind::Null => {
+                r.refuse(ttl, "ttl", "'ttl' needs a value: a duration, or none")
+            }
             _ => fields.optional::<Lifetime>(r, "ttl").map_or(Some(usual), |ttl| ttl.0),
         };
         let profile = Self {
@@ -134,14 +139,21 @@ impl FromYaml for HostName {
 impl FromYaml for Placement {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
         let fields = r.fields(node, path, &["hosts", "strategy"])?;
-        Some(Self { hosts: fields.or(r, "hosts", Vec::new()), strategy: fields.or(r, "strategy", Strategy::default()) })
+        Some(Self {
+            hosts: fields.or(r, "hosts", Vec::new()),
+            strategy: fields.or(r, "strategy", Strategy::default()),
+        })
     }
 }
 
 impl FromYaml for Inputs {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
-            return r.refuse(node, path, format!("{} must be a mapping, not {}", shown(path), node.noun()));
+            return r.refuse(
+                node,
+                path,
+                format!("{} must be a mapping, not {}", shown(path), node.noun()),
+            );
         };
         let mut list = Vec::new();
         for entry in entries {
@@ -202,7 +214,10 @@ impl FromYaml for Sync {
 impl FromYaml for Compose {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
         let fields = r.fields(node, path, &["ports", "allow"])?;
-        Some(Self { ports: fields.or(r, "ports", PortPolicy::default()), allow: fields.or(r, "allow", Vec::new()) })
+        Some(Self {
+            ports: fields.or(r, "ports", PortPolicy::default()),
+            allow: fields.or(r, "allow", Vec::new()),
+        })
     }
 }
 

@@ -36,7 +36,10 @@ fn durations_read_and_print() {
         assert_eq!((read.get(), read.to_string().as_str()), (seconds, shown), "{text}");
         assert_eq!(read.to_string().parse::<Seconds>().unwrap(), read);
     }
-    for bad in ["", "4", "h", "-1h", "4x", "1y", "1mo", "1.5s", "4h ago", "PT4H", "none", "1:30", "4H\n5", "١h"] {
+    for bad in [
+        "", "4", "h", "-1h", "4x", "1y", "1mo", "1.5s", "4h ago", "PT4H", "none", "1:30", "4H\n5",
+        "١h",
+    ] {
         assert!(bad.parse::<Seconds>().is_err(), "{bad}");
     }
     assert!("9".repeat(10_000).parse::<Seconds>().is_err());
@@ -67,9 +70,15 @@ fn sizes_read_and_print() {
 fn defaults_are_the_contracts() {
     let profile = profile("");
     assert_eq!(profile.ttl, Some(Seconds::hours(4)));
-    assert_eq!((profile.max_ttl, profile.ready_timeout, profile.stop_grace), (None, Seconds(180), Seconds(2)));
+    assert_eq!(
+        (profile.max_ttl, profile.ready_timeout, profile.stop_grace),
+        (None, Seconds(180), Seconds(2))
+    );
     assert_eq!(profile.settle, Seconds(2));
-    assert_eq!((profile.patches.timeout, profile.patches.pass_timeout), (Seconds(300), Seconds(600)));
+    assert_eq!(
+        (profile.patches.timeout, profile.patches.pass_timeout),
+        (Seconds(300), Seconds(600))
+    );
     assert!(!profile.undo);
     assert_eq!(self::profile("ttl: none\n").ttl, None);
     assert_eq!(self::profile("max_ttl: 1h\n").ttl, Some(Seconds::hours(1)));
@@ -79,7 +88,10 @@ fn defaults_are_the_contracts() {
 fn meaning_is_checked_with_its_place() {
     for (rest, wanted) in [
         ("ttl: 2d\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' (2d) is above 'max_ttl' (1d)"),
-        ("ttl: none\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set"),
+        (
+            "ttl: none\nmax_ttl: 1d\n",
+            "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set",
+        ),
         ("ttl: 0s\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
         ("settle: 11m\n", "x.yaml:4:9: 'settle' is at most 10m"),
         ("stop_grace: 11m\n", "x.yaml:4:13: 'stop_grace' is at most 10m"),
@@ -91,7 +103,10 @@ fn meaning_is_checked_with_its_place() {
             "placement: {hosts: ['-oProxyCommand=x']}\n",
             "x.yaml:4:21: '-oProxyCommand=x' is not a host's name: letters, digits, '.', '_' and '-', beginning with a letter or digit",
         ),
-        ("placement: {strategy: first}\n", "x.yaml:4:23: 'first' is not one of first-available, least-loaded"),
+        (
+            "placement: {strategy: first}\n",
+            "x.yaml:4:23: 'first' is not one of first-available, least-loaded",
+        ),
         (
             "compose: {ports: publik}\n",
             "x.yaml:4:18: 'publik' is not one of ephemeral, public, keep, did you mean 'public'?",
@@ -100,7 +115,10 @@ fn meaning_is_checked_with_its_place() {
             "compose: {allow: [privilegd]}\n",
             "x.yaml:4:19: 'privilegd' is not one of privileged, host-network, bind-mounts, external, devices, builds, did you mean 'privileged'?",
         ),
-        ("inputs: {a-b: {}}\n", "x.yaml:4:15: the input name 'a-b' is not a-z, 0-9 and '_', beginning with a letter"),
+        (
+            "inputs: {a-b: {}}\n",
+            "x.yaml:4:15: the input name 'a-b' is not a-z, 0-9 and '_', beginning with a letter",
+        ),
         (
             "inputs: {sandbox_id: {}}\n",
             "x.yaml:4:22: the input 'sandbox_id' exists in every profile and cannot be declared",
@@ -110,7 +128,10 @@ fn meaning_is_checked_with_its_place() {
             "x.yaml:4:20: 'dirctory' is not one of string, directory, integer, boolean, choice, did you mean 'directory'?",
         ),
         ("inputs: {a: {kind: choice}}\n", "x.yaml:4:13: input 'a' of kind choice needs 'choices'"),
-        ("inputs: {a: {choices: [x]}}\n", "x.yaml:4:23: input 'a' has 'choices' but is not of kind choice"),
+        (
+            "inputs: {a: {choices: [x]}}\n",
+            "x.yaml:4:23: input 'a' has 'choices' but is not of kind choice",
+        ),
         (
             "inputs: {a: {kind: choice, choices: [eu, us], default: ue}}\n",
             "x.yaml:4:56: the default of input 'a' must be one of eu, us, not 'ue', did you mean 'eu'?",
@@ -136,17 +157,30 @@ fn meaning_is_checked_with_its_place() {
             "routing: {candidates: [{extension: ext.a, when: [ful]}], conditions: {full: 1}}\n",
             "x.yaml:4:50: unknown condition 'ful', did you mean 'full'?",
         ),
-        ("routing: {candidates: [{when: []}]}\n", "x.yaml:4:24: missing key 'extension' in 'routing.candidates[0]'"),
+        (
+            "routing: {candidates: [{when: []}]}\n",
+            "x.yaml:4:24: missing key 'extension' in 'routing.candidates[0]'",
+        ),
     ] {
         assert_eq!(refusal(rest), wanted, "{rest}");
     }
-    let ids = ["x", "profile.", "profile.-x", "profile.X", "profile.a b", "profile.a/../b", "prof\u{fc}l.x"];
-    for id in ids.map(str::to_owned).into_iter().chain([format!("profile.{}", "x".repeat(10_000))]) {
+    let ids = [
+        "x",
+        "profile.",
+        "profile.-x",
+        "profile.X",
+        "profile.a b",
+        "profile.a/../b",
+        "prof\u{fc}l.x",
+    ];
+    for id in ids.map(str::to_owned).into_iter().chain([format!("profile.{}", "x".repeat(10_000))])
+    {
         let source = format!("id: '{id}'\nversion: 1.0.0\nextension: ext.x\n");
         let problems = Profile::from_yaml_text("x.yaml", &source).unwrap_err();
         let text = problems[0].to_string();
         assert!(
-            text.starts_with("x.yaml:1:5: ") && text.ends_with("is not 'profile.' and a name of a-z, 0-9 and '-'"),
+            text.starts_with("x.yaml:1:5: ")
+                && text.ends_with("is not 'profile.' and a name of a-z, 0-9 and '-'"),
             "{text}"
         );
         assert!(text.len() < 300);
@@ -155,15 +189,18 @@ fn meaning_is_checked_with_its_place() {
 
 #[test]
 fn numbers_and_truth_are_defaults_of_their_kinds() {
-    let profile = profile("inputs: {port: {kind: integer, default: 8080}, fast: {kind: boolean, default: true}}\n");
+    let profile = profile(
+        "inputs: {port: {kind: integer, default: 8080}, fast: {kind: boolean, default: true}}\n",
+    );
     assert_eq!(profile.inputs.get("port").unwrap().default.as_deref(), Some("8080"));
     assert_eq!(profile.inputs.get("fast").unwrap().default.as_deref(), Some("true"));
 }
 
 #[test]
 fn json_has_integer_seconds_the_files_order_and_reads_back() {
-    let profile =
-        profile("ttl: 1h\nmax_ttl: 2h\ninputs: {zeta: {}, alpha: {kind: boolean}}\nrouting: {max_cost_usd: 0.1}\n");
+    let profile = profile(
+        "ttl: 1h\nmax_ttl: 2h\ninputs: {zeta: {}, alpha: {kind: boolean}}\nrouting: {max_cost_usd: 0.1}\n",
+    );
     let json = serde_json::to_value(&profile).unwrap();
     assert_eq!((json["ttl_s"].as_u64(), json["max_ttl_s"].as_u64()), (Some(3600), Some(7200)));
     assert_eq!(json["ready_timeout_s"], 180);
@@ -181,7 +218,10 @@ fn json_has_integer_seconds_the_files_order_and_reads_back() {
     let mut newer = json;
     newer["new_field"] = 1.into();
     newer["placement"]["strategy"] = "by-moon".into();
-    assert_eq!(serde_json::from_value::<Profile>(newer).unwrap().placement.strategy.as_str(), "by-moon");
+    assert_eq!(
+        serde_json::from_value::<Profile>(newer).unwrap().placement.strategy.as_str(),
+        "by-moon"
+    );
 }
 
 #[test]
@@ -222,8 +262,13 @@ const INPUTS: &str = "inputs:
 #[test]
 fn inputs_are_checked_and_filled_in() {
     let profile = profile(INPUTS);
-    let resolved = profile.check_inputs(&given(&[("repo", "."), ("sandbox_id", "e2e-1"), ("fast", "true")])).unwrap();
-    assert_eq!(resolved, given(&[("compose_file", "docker-compose.yml"), ("fast", "true"), ("repo", ".")]));
+    let resolved = profile
+        .check_inputs(&given(&[("repo", "."), ("sandbox_id", "e2e-1"), ("fast", "true")]))
+        .unwrap();
+    assert_eq!(
+        resolved,
+        given(&[("compose_file", "docker-compose.yml"), ("fast", "true"), ("repo", ".")])
+    );
     let value = "v".repeat(4096);
     assert!(profile.check_inputs(&given(&[("repo", "."), ("compose_file", &value)])).is_ok());
     assert_eq!(profile.inputs.get("port").unwrap().kind, InputKind::Integer);
@@ -243,7 +288,8 @@ fn every_refused_input_is_named_at_once() {
             ("zzzzzz", "1"),
         ]))
         .unwrap_err();
-    let shown: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.field, problem.message)).collect();
+    let shown: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.field, problem.message)).collect();
     assert_eq!(
         shown,
         [
@@ -256,7 +302,8 @@ fn every_refused_input_is_named_at_once() {
             "repo: input 'repo' is required by profile.x (Repository to deploy)",
         ]
     );
-    let problems = profile.check_inputs(&given(&[("repo", ""), ("compose_file", "a\0b")])).unwrap_err();
+    let problems =
+        profile.check_inputs(&given(&[("repo", ""), ("compose_file", "a\0b")])).unwrap_err();
     assert_eq!(problems[0].message, "input 'compose_file' holds a NUL character");
     assert_eq!(problems[1].message, "input 'repo' must name a directory");
     let none = self::profile("").check_inputs(&given(&[("repo", ".")])).unwrap_err();
@@ -313,23 +360,35 @@ fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
     assert_eq!(with(&|recipe| recipe.ready_timeout = Seconds(7200)), ["has the ready_timeout 2h"]);
     assert_eq!(with(&|recipe| recipe.settle = Seconds(600)), ["has the settle 10m"]);
     assert_eq!(with(&|recipe| recipe.stop_grace = Seconds(600)), ["has the stop_grace 10m"]);
-    assert_eq!(with(&|recipe| recipe.patches.timeout = Seconds(600)), ["has the patches.timeout 10m"]);
-    assert_eq!(with(&|recipe| recipe.patches.pass_timeout = Seconds(3600)), ["has the patches.pass_timeout 1h"]);
+    assert_eq!(
+        with(&|recipe| recipe.patches.timeout = Seconds(600)),
+        ["has the patches.timeout 10m"]
+    );
+    assert_eq!(
+        with(&|recipe| recipe.patches.pass_timeout = Seconds(3600)),
+        ["has the patches.pass_timeout 1h"]
+    );
     assert_eq!(with(&|recipe| recipe.undo = false), ["has undo: false"]);
     assert_eq!(with(&|recipe| recipe.snapshot.keep = Some(1)), ["keeps 1 snapshot"]);
     assert_eq!(with(&|recipe| recipe.snapshot.keep = None), ["keeps all snapshots"]);
     assert_eq!(with(&|recipe| recipe.snapshot.exclude.clear()), ["leaves 'secrets' in snapshots"]);
-    assert_eq!(with(&|recipe| recipe.extension = "ext.other".into()), ["is for the extension 'ext.other'"]);
+    assert_eq!(
+        with(&|recipe| recipe.extension = "ext.other".into()),
+        ["is for the extension 'ext.other'"]
+    );
     let root = serde_json::json!({"root": "/x"});
     assert_eq!(with(&|recipe| recipe.config = root.clone()), ["has the config {\"root\":\"/x\"}"]);
     assert_eq!(
-        with(&|recipe| recipe.routing.max_cost_usd = serde_json::from_value(serde_json::json!(9)).unwrap()),
+        with(&|recipe| recipe.routing.max_cost_usd =
+            serde_json::from_value(serde_json::json!(9)).unwrap()),
         ["has other routes"]
     );
 
     // Of a name that nobody here knows: nothing that must be asked for.
     assert_eq!(profile("ttl: 30d\nsnapshot: {keep: 2}\n").widens(None), Vec::<String>::new());
-    let wide = profile("ttl: none\ncompose: {ports: public, allow: [privileged]}\nconfig: {root: /build}\n");
+    let wide = profile(
+        "ttl: none\ncompose: {ports: public, allow: [privileged]}\nconfig: {root: /build}\n",
+    );
     let told = wide.widens(None);
     let all = ["allows privileged", "has the ports public", "has the config {\"root\":\"/build\"}"];
     assert_eq!(told[..3], all);
@@ -340,7 +399,8 @@ fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
 fn a_time_that_no_text_can_say_is_refused() {
     let longer = Seconds(Seconds::MAX.get() + 1);
     let recipe = Profile { ttl: Some(longer), max_ttl: Some(longer), ..profile("") };
-    let problems: Vec<String> = recipe.validate().into_iter().map(|problem| problem.message).collect();
+    let problems: Vec<String> =
+        recipe.validate().into_iter().map(|problem| problem.message).collect();
     assert_eq!(problems, ["'ttl' is longer than ten years", "'max_ttl' is longer than ten years"]);
     assert!(Profile { ttl: Some(Seconds::MAX), ..profile("") }.validate().is_empty());
 }

@@ -9,10 +9,16 @@ impl Profile {
     /// for nothing that a recipe must ask for by name, and for an end.
     pub fn widens(&self, known: Option<&Self>) -> Vec<String> {
         let mut more = self.compose.beyond(known.map(|known| &known.compose));
-        if known.map_or_else(|| has_config(self), |known| self.config != known.config && has_config(self)) {
+        if known.map_or_else(
+            || has_config(self),
+            |known| self.config != known.config && has_config(self),
+        ) {
             more.push(format!("has the config {}", self.config));
         }
-        if known.map_or_else(|| self.routing != Routing::default(), |known| self.routing != known.routing) {
+        if known.map_or_else(
+            || self.routing != Routing::default(),
+            |known| self.routing != known.routing,
+        ) {
             more.push("has other routes".to_owned());
         }
         match known {
@@ -53,7 +59,11 @@ impl Profile {
             let keep = self.snapshot.keep.map_or_else(|| "all snapshots".to_owned(), kept);
             more.push(format!("keeps {keep}"));
         }
-        let bared = known.snapshot.exclude.iter().filter(|pattern| !self.snapshot.exclude.contains(pattern));
+        let bared = known
+            .snapshot
+            .exclude
+            .iter()
+            .filter(|pattern| !self.snapshot.exclude.contains(pattern));
         more.extend(bared.map(|pattern| format!("leaves {} in snapshots", shown(pattern))));
         more
     }

@@ -53,7 +53,9 @@ impl Node {
     /// The value of a mapping's key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.kind {
-            Kind::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            Kind::Map(entries) => {
+                entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+            }
             _ => None,
         }
     }
@@ -86,7 +88,9 @@ impl Node {
                 .map_or(self, |(entry, rest)| entry.value.nearest(rest)),
             Kind::List(items) => {
                 let inside = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-                let item = inside.and_then(|(index, rest)| Some((items.get(index.parse::<usize>().ok()?)?, rest)));
+                let item = inside.and_then(|(index, rest)| {
+                    Some((items.get(index.parse::<usize>().ok()?)?, rest))
+                });
                 item.map_or(self, |(item, rest)| item.nearest(rest))
             }
             _ => self,
@@ -151,7 +155,8 @@ fn sentence(error: &serde_saphyr::Error) -> String {
     let text = text.lines().next().unwrap_or_default();
     let lower = text.to_lowercase();
     if lower.contains("budget") || lower.contains("limit") || lower.contains("alias replay") {
-        return "the file is too large or too deep once its aliases ('*name') are expanded".to_owned();
+        return "the file is too large or too deep once its aliases ('*name') are expanded"
+            .to_owned();
     }
     // The place is told apart; the library repeats it at either end.
     let text = text.split_once(" at line ").map_or(text, |(text, _)| text);

@@ -9,7 +9,9 @@ const SHOWN: usize = 60;
 
 /// One thing wrong with a file. `{}` prints `file:line:column: message, did you mean 'x'?`; `{:#}` adds the source
 /// line with a mark under the place.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct ParseProblem {
     /// The file as the operator named it.
     pub file: String,
@@ -101,7 +103,9 @@ pub fn nearest<'w>(word: &str, valid: impl IntoIterator<Item = &'w str>) -> Opti
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&wanted, &plain(candidate)), candidate))
         // A distance of the whole length would call any short word near.
-        .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.chars().count().max(length))
+        .filter(|(distance, candidate)| {
+            *distance <= allowed && *distance < candidate.chars().count().max(length)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -136,10 +140,14 @@ pub(super) fn snippet(source: &str, line: u32, column: u32) -> Option<Box<str>> 
     let at = column.saturating_sub(1) as usize;
     // A long line is shown from a little before the place.
     let from = if at > SHOWN { at - SHOWN / 2 } else { 0 };
-    let visible: String = text.chars().skip(from).map(|c| if c == '\t' { ' ' } else { c }).collect();
+    let visible: String =
+        text.chars().skip(from).map(|c| if c == '\t' { ' ' } else { c }).collect();
     let visible = plain_start(&visible, SHOWN * 2);
     let lead = if from > 0 { "…" } else { "" };
     let number = line.to_string();
     let caret = " ".repeat(at - from + lead.chars().count());
-    Some(format!("  {number} | {lead}{visible}\n  {:1$} | {caret}^", "", number.len()).into_boxed_str())
+    Some(
+        format!("  {number} | {lead}{visible}\n  {:1$} | {caret}^", "", number.len())
+            .into_boxed_str(),
+    )
 }

@@ -31,7 +31,13 @@ impl<'d> Reader<'d> {
     }
 
     /// Notes a word that is none of the valid ones.
-    pub fn refuse_word<T>(&mut self, node: &Node, path: &str, word: &str, valid: &[&str]) -> Option<T> {
+    pub fn refuse_word<T>(
+        &mut self,
+        node: &Node,
+        path: &str,
+        word: &str,
+        valid: &[&str],
+    ) -> Option<T> {
         let message = format!("{} is not one of {}", shown(word), valid.join(", "));
         let problem = self.document.problem_at(node.line, node.column, path, message);
         self.problems.push(problem.near(word, valid.iter().copied()));
@@ -46,7 +52,11 @@ impl<'d> Reader<'d> {
             Kind::Null => &[],
             _ => {
                 let what = if path.is_empty() { "the file".to_owned() } else { shown(path) };
-                return self.refuse(node, path, format!("{what} must be a mapping, not {}", node.noun()));
+                return self.refuse(
+                    node,
+                    path,
+                    format!("{what} must be a mapping, not {}", node.noun()),
+                );
             }
         };
         let mut meant = Vec::new();
@@ -103,7 +113,11 @@ impl Fields<'_> {
         match self.entries.iter().find(|entry| entry.key == key) {
             None if self.meant.iter().any(|meant| meant == key) => None,
             None => {
-                let place = if self.path.is_empty() { String::new() } else { format!(" in {}", shown(&self.path)) };
+                let place = if self.path.is_empty() {
+                    String::new()
+                } else {
+                    format!(" in {}", shown(&self.path))
+                };
                 reader.refuse(self.node, &self.path, format!("missing key '{key}'{place}"))
             }
             Some(MapEntry { value, .. }) if value.kind == Kind::Null => {

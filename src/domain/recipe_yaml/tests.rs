@@ -21,32 +21,53 @@ fn after_head(rest: &str) -> String {
 fn every_kind_of_error_has_its_place_and_the_nearest_name() {
     for (rest, wanted) in [
         ("", ""),
-        ("compose:\n  prots: keep\n", "profiles/x.yaml:5:3: unknown key 'prots', did you mean 'ports'?"),
+        (
+            "compose:\n  prots: keep\n",
+            "profiles/x.yaml:5:3: unknown key 'prots', did you mean 'ports'?",
+        ),
         ("entirely_unknown: 1\n", "profiles/x.yaml:4:1: unknown key 'entirely_unknown'"),
         ("5: x\n", "profiles/x.yaml:4:1: unknown key '5'"),
-        ("ttl: 4x\n", "profiles/x.yaml:4:6: '4x' is not a duration: write for example 90s, 30m, 1h30m or 2d"),
+        (
+            "ttl: 4x\n",
+            "profiles/x.yaml:4:6: '4x' is not a duration: write for example 90s, 30m, 1h30m or 2d",
+        ),
         ("ttl: 4\n", "profiles/x.yaml:4:6: '4' has no unit: write for example 4s, 4m or 4h"),
         (
             "ttl: 1mo\n",
             "profiles/x.yaml:4:6: '1mo': months and years have no fixed length: write for example 90s, 30m, 1h30m or 2d",
         ),
         ("ttl: 1.5s\n", "profiles/x.yaml:4:6: '1.5s': a duration is whole seconds"),
-        ("ttl: -4h\n", "profiles/x.yaml:4:6: '-4h' is not a duration: write for example 90s, 30m, 1h30m or 2d"),
+        (
+            "ttl: -4h\n",
+            "profiles/x.yaml:4:6: '-4h' is not a duration: write for example 90s, 30m, 1h30m or 2d",
+        ),
         (
             "ttl: 99999999w\n",
             "profiles/x.yaml:4:6: '99999999w' is not a duration: write for example 90s, 30m, 1h30m or 2d",
         ),
         ("ttl: 3700d\n", "profiles/x.yaml:4:6: '3700d' is longer than ten years"),
-        ("ttl: [1]\n", "profiles/x.yaml:4:6: 'ttl' must be a duration such as 90s or 4h, not a list"),
+        (
+            "ttl: [1]\n",
+            "profiles/x.yaml:4:6: 'ttl' must be a duration such as 90s or 4h, not a list",
+        ),
         ("ttl:\n", "profiles/x.yaml:4:4: 'ttl' needs a value: a duration, or none"),
-        ("undo: yes\n", "profiles/x.yaml:4:7: 'undo' must be true or false, not 'yes', did you mean 'true'?"),
-        ("undo: 'true'\n", "profiles/x.yaml:4:7: 'undo' must be true or false, not a text; write it without quotes"),
+        (
+            "undo: yes\n",
+            "profiles/x.yaml:4:7: 'undo' must be true or false, not 'yes', did you mean 'true'?",
+        ),
+        (
+            "undo: 'true'\n",
+            "profiles/x.yaml:4:7: 'undo' must be true or false, not a text; write it without quotes",
+        ),
         ("undo: 1\n", "profiles/x.yaml:4:7: 'undo' must be true or false, not a number"),
         (
             "snapshot: {keep: '1'}\n",
             "profiles/x.yaml:4:18: 'snapshot.keep' must be a whole number, not a text; write it without quotes",
         ),
-        ("snapshot: {keep: -1}\n", "profiles/x.yaml:4:18: 'snapshot.keep' must be a whole number from 0"),
+        (
+            "snapshot: {keep: -1}\n",
+            "profiles/x.yaml:4:18: 'snapshot.keep' must be a whole number from 0",
+        ),
         ("snapshot: {keep: 1.5}\n", "profiles/x.yaml:4:18: 'snapshot.keep' must be a whole number"),
         ("snapshot: {keep: 4294967296}\n", "profiles/x.yaml:4:18: 'snapshot.keep' is too large"),
         (
@@ -54,13 +75,19 @@ fn every_kind_of_error_has_its_place_and_the_nearest_name() {
             "profiles/x.yaml:4:18: 'paused' is not one of live, pause, stop, did you mean 'pause'?",
         ),
         ("compose: [1]\n", "profiles/x.yaml:4:10: 'compose' must be a mapping, not a list"),
-        ("sync: {exclude: .git}\n", "profiles/x.yaml:4:17: 'sync.exclude' must be a list, not a text"),
+        (
+            "sync: {exclude: .git}\n",
+            "profiles/x.yaml:4:17: 'sync.exclude' must be a list, not a text",
+        ),
         (
             "sync: {exclude: [a, 5]}\n",
             "profiles/x.yaml:4:21: 'sync.exclude[1]' must be a text, not a number; put it in quotes",
         ),
         ("ttl: 1h\nttl: 2h\n", "profiles/x.yaml:5:1: duplicate key 'ttl', first set at line 4"),
-        ("config: {a: [{c: 1, c: 2}]}\n", "profiles/x.yaml:4:21: duplicate key 'c', first set at line 4"),
+        (
+            "config: {a: [{c: 1, c: 2}]}\n",
+            "profiles/x.yaml:4:21: duplicate key 'c', first set at line 4",
+        ),
         (
             "routing: {max_cost_usd: -1}\n",
             "profiles/x.yaml:4:25: 'routing.max_cost_usd' is out of range for an amount in USD",
@@ -69,7 +96,10 @@ fn every_kind_of_error_has_its_place_and_the_nearest_name() {
             "routing: {max_cost_usd: 0.0000001}\n",
             "profiles/x.yaml:4:25: 'routing.max_cost_usd' has more than six decimals",
         ),
-        ("summary: 1.10\n", "profiles/x.yaml:4:10: 'summary' must be a text, not a number; put it in quotes"),
+        (
+            "summary: 1.10\n",
+            "profiles/x.yaml:4:10: 'summary' must be a text, not a number; put it in quotes",
+        ),
     ] {
         assert_eq!(after_head(rest), wanted, "{rest}");
     }
@@ -78,13 +108,31 @@ fn every_kind_of_error_has_its_place_and_the_nearest_name() {
 #[test]
 fn what_is_not_yaml_says_where() {
     for (rest, wanted) in [
-        ("config: {a: *nope}\n", "profiles/x.yaml:4:13: not valid YAML: alias references unknown anchor"),
-        ("sync: {exclude: [.git, target\n", "profiles/x.yaml:4:17: not valid YAML: unclosed bracket '['"),
-        (" bad: indent\n", "profiles/x.yaml:4:5: not valid YAML: mapping values are not allowed in this context"),
-        ("\tx: 1\n", "profiles/x.yaml:3:12: not valid YAML: while scanning a plain scalar, found a tab"),
-        ("---\na: 1\n", "profiles/x.yaml:5:1: the file holds several documents ('---'), one is expected"),
+        (
+            "config: {a: *nope}\n",
+            "profiles/x.yaml:4:13: not valid YAML: alias references unknown anchor",
+        ),
+        (
+            "sync: {exclude: [.git, target\n",
+            "profiles/x.yaml:4:17: not valid YAML: unclosed bracket '['",
+        ),
+        (
+            " bad: indent\n",
+            "profiles/x.yaml:4:5: not valid YAML: mapping values are not allowed in this context",
+        ),
+        (
+            "\tx: 1\n",
+            "profiles/x.yaml:3:12: not valid YAML: while scanning a plain scalar, found a tab",
+        ),
+        (
+            "---\na: 1\n",
+            "profiles/x.yaml:5:1: the file holds several documents ('---'), one is expected",
+        ),
         ("config: &a {b: *a}\n", "profiles/x.yaml:4:16: an alias ('*name') refers to itself"),
-        ("summary: !custom hi\n", "profiles/x.yaml:4:18: not valid YAML: unsupported tag `!custom`"),
+        (
+            "summary: !custom hi\n",
+            "profiles/x.yaml:4:18: not valid YAML: unsupported tag `!custom`",
+        ),
         ("summary: a\0b\n", "profiles/x.yaml:4:11: the file holds a NUL character"),
     ] {
         assert_eq!(after_head(rest), wanted, "{rest}");
@@ -95,7 +143,8 @@ fn what_is_not_yaml_says_where() {
 
 #[test]
 fn several_problems_come_together_in_the_files_order() {
-    let source = "version: 1.0\nextenson: ext.x\nttl: 2d\nmax_ttl: 1d\nstop_grace: 1h\nunod: true\n";
+    let source =
+        "version: 1.0\nextenson: ext.x\nttl: 2d\nmax_ttl: 1d\nstop_grace: 1h\nunod: true\n";
     assert_eq!(
         problems(source),
         [
@@ -119,14 +168,19 @@ fn several_problems_come_together_in_the_files_order() {
 
 #[test]
 fn the_snippet_marks_the_place() {
-    let problems = Profile::from_yaml_text("x.yaml", &format!("{HEAD}compose:\n  prots: keep\n")).unwrap_err();
+    let problems =
+        Profile::from_yaml_text("x.yaml", &format!("{HEAD}compose:\n  prots: keep\n")).unwrap_err();
     assert_eq!(
         format!("{:#}", problems[0]),
         "x.yaml:5:3: unknown key 'prots', did you mean 'ports'?\n  5 |   prots: keep\n    |   ^"
     );
     // Columns count characters, so the mark stands right behind letters of several bytes.
-    let problems = Profile::from_yaml_text("x.yaml", &format!("{HEAD}sync: {{größe: 1}}\n")).unwrap_err();
-    assert_eq!(format!("{:#}", problems[0]), "x.yaml:4:8: unknown key 'größe'\n  4 | sync: {größe: 1}\n    |        ^");
+    let problems =
+        Profile::from_yaml_text("x.yaml", &format!("{HEAD}sync: {{größe: 1}}\n")).unwrap_err();
+    assert_eq!(
+        format!("{:#}", problems[0]),
+        "x.yaml:4:8: unknown key 'größe'\n  4 | sync: {größe: 1}\n    |        ^"
+    );
     let long = format!("{HEAD}config: {{a: '{}', a: 1}}\n", "y".repeat(5000));
     let shown = format!("{:#}", Profile::from_yaml_text("x.yaml", &long).unwrap_err()[0]);
     assert!(shown.len() < 400, "{shown}");
@@ -145,12 +199,9 @@ fn foreign_words_cannot_write_on_the_terminal() {
 #[test]
 fn growth_without_bound_is_refused_at_once() {
     let mut bomb = vec!["a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned()];
-    bomb.extend(
-        "bcdefghij"
-            .chars()
-            .zip("abcdefghi".chars())
-            .map(|(next, last)| format!("{next}: &{next} [{}]\n", vec![format!("*{last}"); 9].join(", "))),
-    );
+    bomb.extend("bcdefghij".chars().zip("abcdefghi".chars()).map(|(next, last)| {
+        format!("{next}: &{next} [{}]\n", vec![format!("*{last}"); 9].join(", "))
+    }));
     let long = "s".repeat(500_000);
     let copies = format!("{HEAD}config: {{a: &a '{long}', b: [{}]}}\n", vec!["*a"; 900].join(", "));
     let deep = format!("{HEAD}config: {}", "[".repeat(20_000));
@@ -159,7 +210,9 @@ fn growth_without_bound_is_refused_at_once() {
         let started = std::time::Instant::now();
         let found = problems(&source);
         assert!(
-            found[0].ends_with("the file is too large or too deep once its aliases ('*name') are expanded"),
+            found[0].ends_with(
+                "the file is too large or too deep once its aliases ('*name') are expanded"
+            ),
             "{found:?}"
         );
         assert!(started.elapsed().as_secs() < 5);
@@ -169,7 +222,10 @@ fn growth_without_bound_is_refused_at_once() {
 #[test]
 fn a_file_over_the_limit_or_not_utf_8_is_refused() {
     let big = vec![b'#'; MAX_FILE_BYTES as usize + 1];
-    assert_eq!(Document::from_bytes("x.yaml", &big).unwrap_err().to_string(), "x.yaml: the file is over 1 MiB");
+    assert_eq!(
+        Document::from_bytes("x.yaml", &big).unwrap_err().to_string(),
+        "x.yaml: the file is over 1 MiB"
+    );
     let at_limit = vec![b'#'; MAX_FILE_BYTES as usize];
     assert!(Document::from_bytes("x.yaml", &at_limit).is_ok());
     let latin = b"id: profile.x\nsummary: caf\xe9\n";
@@ -188,7 +244,9 @@ fn merge_keys_anchors_and_a_byte_order_mark_work() {
 
 #[test]
 fn places_are_found_by_path() {
-    let document = Document::parse("c.yaml", "hosts:\n  a.b:\n    ssh: x\n  a: {ssh: y}\nlist: [1, {k: 2}]\n").unwrap();
+    let document =
+        Document::parse("c.yaml", "hosts:\n  a.b:\n    ssh: x\n  a: {ssh: y}\nlist: [1, {k: 2}]\n")
+            .unwrap();
     for (path, place) in [
         ("hosts.a.b.ssh", (3, 10)),
         ("hosts.a.ssh", (4, 12)),

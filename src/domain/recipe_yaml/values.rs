@@ -17,7 +17,9 @@ macro_rules! words_from_yaml {
                 path: &str,
                 reader: &mut $crate::domain::recipe_yaml::Reader<'_>,
             ) -> Option<Self> {
-                let word = <String as $crate::domain::recipe_yaml::FromYaml>::from_yaml(node, path, reader)?;
+                let word = <String as $crate::domain::recipe_yaml::FromYaml>::from_yaml(
+                    node, path, reader,
+                )?;
                 if let Some(value) = Self::ALL.iter().find(|value| value.as_str() == word) {
                     return Some(value.clone());
                 }
@@ -42,7 +44,11 @@ impl FromYaml for String {
             Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) => "; put it in quotes",
             _ => "",
         };
-        reader.refuse(node, path, format!("{} must be a text, not {}{quotes}", key(path), node.noun()))
+        reader.refuse(
+            node,
+            path,
+            format!("{} must be a text, not {}{quotes}", key(path), node.noun()),
+        )
     }
 }
 
@@ -51,18 +57,31 @@ impl FromYaml for bool {
         let text = match &node.kind {
             Kind::Bool(value) => return Some(*value),
             Kind::Text(text) => text,
-            _ => return reader.refuse(node, path, format!("{} must be true or false, not {}", key(path), node.noun())),
+            _ => {
+                return reader.refuse(
+                    node,
+                    path,
+                    format!("{} must be true or false, not {}", key(path), node.noun()),
+                );
+            }
         };
         let near = match text.to_lowercase().as_str() {
             "true" | "false" => {
-                let message = format!("{} must be true or false, not a text; write it without quotes", key(path));
+                let message = format!(
+                    "{} must be true or false, not a text; write it without quotes",
+                    key(path)
+                );
                 return reader.refuse(node, path, message);
             }
             "yes" | "on" => Some("true".to_owned()),
             "no" | "off" => Some("false".to_owned()),
             _ => None,
         };
-        let refused = reader.refuse(node, path, format!("{} must be true or false, not {}", key(path), shown(text)));
+        let refused = reader.refuse(
+            node,
+            path,
+            format!("{} must be true or false, not {}", key(path), shown(text)),
+        );
         if let Some(problem) = reader.problems.last_mut() {
             problem.suggestion = near;
         }
@@ -78,9 +97,15 @@ impl FromYaml for u64 {
                 Err(_) => " from 0",
             },
             Kind::Float(_) => "",
-            Kind::Text(text) if text.parse::<Self>().is_ok() => ", not a text; write it without quotes",
+            Kind::Text(text) if text.parse::<Self>().is_ok() => {
+                ", not a text; write it without quotes"
+            }
             _ => {
-                return reader.refuse(node, path, format!("{} must be a whole number, not {}", key(path), node.noun()));
+                return reader.refuse(
+                    node,
+                    path,
+                    format!("{} must be a whole number, not {}", key(path), node.noun()),
+                );
             }
         };
         reader.refuse(node, path, format!("{} must be a whole number{wrong}", key(path)))
@@ -102,7 +127,11 @@ impl FromYaml for f64 {
         match node.kind {
             Kind::Int(number) => Some(number as Self),
             Kind::Float(number) => Some(number),
-            _ => reader.refuse(node, path, format!("{} must be a number, not {}", key(path), node.noun())),
+            _ => reader.refuse(
+                node,
+                path,
+                format!("{} must be a number, not {}", key(path), node.noun()),
+            ),
         }
     }
 }
@@ -112,7 +141,11 @@ impl FromYaml for Usd {
         let dollars = f64::from_yaml(node, path, reader)?;
         let micros = (dollars * 1_000_000.0).round();
         if !(0.0..=9.0e15).contains(&micros) {
-            return reader.refuse(node, path, format!("{} is out of range for an amount in USD", key(path)));
+            return reader.refuse(
+                node,
+                path,
+                format!("{} is out of range for an amount in USD", key(path)),
+            );
         }
         if (micros / 1_000_000.0 - dollars).abs() > 1e-12 * dollars.abs().max(1.0) {
             return reader.refuse(node, path, format!("{} has more than six decimals", key(path)));
@@ -129,7 +162,11 @@ impl FromYaml for semver::Version {
                 Ok(version) => Some(version),
                 Err(_) => reader.refuse(node, path, format!("{} is not {form}", shown(text))),
             },
-            _ => reader.refuse(node, path, format!("{} must be {form}, not {}", key(path), node.noun())),
+            _ => reader.refuse(
+                node,
+                path,
+                format!("{} must be {form}, not {}", key(path), node.noun()),
+            ),
         }
     }
 }
@@ -139,9 +176,18 @@ impl<T: FromYaml> FromYaml for Vec<T> {
         match &node.kind {
             Kind::List(items) => {
                 let read = items.iter().enumerate();
-                Some(read.filter_map(|(at, item)| T::from_yaml(item, &format!("{path}[{at}]"), reader)).collect())
+                Some(
+                    read.filter_map(|(at, item)| {
+                        T::from_yaml(item, &format!("{path}[{at}]"), reader)
+                    })
+                    .collect(),
+                )
             }
-            _ => reader.refuse(node, path, format!("{} must be a list, not {}", key(path), node.noun())),
+            _ => reader.refuse(
+                node,
+                path,
+                format!("{} must be a list, not {}", key(path), node.noun()),
+            ),
         }
     }
 }
@@ -152,13 +198,18 @@ impl<T: FromYaml> FromYaml for BTreeMap<String, T> {
             Kind::Map(entries) => {
                 let mut map = Self::new();
                 for entry in entries {
-                    if let Some(value) = T::from_yaml(&entry.value, &join(path, &entry.key), reader) {
+                    if let Some(value) = T::from_yaml(&entry.value, &join(path, &entry.key), reader)
+                    {
                         map.entry(entry.key.clone()).or_insert(value);
                     }
                 }
                 Some(map)
             }
-            _ => reader.refuse(node, path, format!("{} must be a mapping, not {}", key(path), node.noun())),
+            _ => reader.refuse(
+                node,
+                path,
+                format!("{} must be a mapping, not {}", key(path), node.noun()),
+            ),
         }
     }
 }
@@ -183,8 +234,8 @@ fn json(node: &Node) -> serde_json::Value {
         Kind::Float(number) => Value::from(*number),
         Kind::Text(text) => Value::String(text.clone()),
         Kind::List(items) => Value::Array(items.iter().map(json).collect()),
-        Kind::Map(entries) => {
-            Value::Object(entries.iter().map(|entry| (entry.key.clone(), json(&entry.value))).collect())
-        }
+        Kind::Map(entries) => Value::Object(
+            entries.iter().map(|entry| (entry.key.clone(), json(&entry.value))).collect(),
+        ),
     }
 }

@@ -211,7 +211,9 @@ impl PruneItem {
     pub fn ended(&mut self, ended: Result<SnapshotRecord, OperationError>) {
         match ended {
             // What was true when it went.
-            Ok(last) => self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason)),
+            Ok(last) => {
+                self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason))
+            }
             Err(error) => {
                 self.ok = false;
                 match error.details["skipped"].as_str().map(str::to_owned) {
@@ -313,6 +315,8 @@ pub struct RolloutItem {
 
 /// Counts by kind, as `not_preserved` has them, in words: `3 owners, 1 xattr`.
 pub fn counted(counts: &BTreeMap<String, u64>) -> String {
-    let words = |(kind, count): (&String, &u64)| plural(*count, kind.strip_suffix('s').unwrap_or(kind), kind);
+    let words = |(kind, count): (&String, &u64)| {
+        plural(*count, kind.strip_suffix('s').unwrap_or(kind), kind)
+    };
     counts.iter().map(words).collect::<Vec<_>>().join(", ")
 }

@@ -57,7 +57,11 @@ fn an_age_goes_by_the_clock() {
     assert_eq!(old(age(50), &line("a 20, b 50, c 60, d 49")), "a d");
     // One of a time to come is not old.
     assert_eq!(old(age(0), &line("a 200, b 99")), "b");
-    assert_eq!(old(OldRule { keep: Some(1), ..age(50) }, &line("a 20, b 60, c 10")), "a", "what is both");
+    assert_eq!(
+        old(OldRule { keep: Some(1), ..age(50) }, &line("a 20, b 60, c 10")),
+        "a",
+        "what is both"
+    );
 }
 
 #[test]

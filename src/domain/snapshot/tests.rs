@@ -30,7 +30,11 @@ fn a_snapshot_makes_only_legal_moves() {
 #[test]
 fn the_archives_facts_stand_among_the_records_fields() {
     let mut record = snapshot();
-    record.archive = ArchiveFacts { bytes: Some(7), format: Some(ArchiveFormat::TarGz), ..ArchiveFacts::default() };
+    record.archive = ArchiveFacts {
+        bytes: Some(7),
+        format: Some(ArchiveFormat::TarGz),
+        ..ArchiveFacts::default()
+    };
     let json = serde_json::to_value(&record).unwrap();
     assert_eq!((json["bytes"].as_u64(), json["format"].as_str()), (Some(7), Some("tar.gz")));
     assert_eq!(serde_json::from_value::<SnapshotRecord>(json).unwrap(), record);

@@ -33,7 +33,10 @@ pub(super) async fn certify(
             runtime: None,
             exit_codes_trusted: None,
             ps_format: None,
-            findings: vec!["no compose runtime works on this host; compose profiles cannot be used there".to_owned()],
+            findings: vec![
+                "no compose runtime works on this host; compose profiles cannot be used there"
+                    .to_owned(),
+            ],
         });
     };
     let command = Command::script(CERTIFY_SH)
@@ -44,15 +47,25 @@ pub(super) async fn certify(
     let said = Said::read(&text);
     said.check("certify", transport, workdir)?;
     if !output.ok() || said.value("certified") != Some("yes") {
-        return Err(failed("certify", "the compose runtime could not be certified".to_owned(), &output));
+        return Err(failed(
+            "certify",
+            "the compose runtime could not be certified".to_owned(),
+            &output,
+        ));
     }
     let up: Option<i32> = said.value("up").and_then(|status| status.parse().ok());
     let ps: Option<i32> = said.value("ps").and_then(|status| status.parse().ok());
     let format = ps_format(ps, &said.text("ps_text").unwrap_or_default(), &runtime.version);
     let trusted = up.map(|status| status != 0);
     let mut findings = vec![match trusted {
-        Some(true) => format!("`up` with an image that is not there ended with status {}", up.unwrap_or_default()),
-        _ => "`up` with an image that is not there ended with status 0: its exit status says nothing".to_owned(),
+        Some(true) => format!(
+            "`up` with an image that is not there ended with status {}",
+            up.unwrap_or_default()
+        ),
+        _ => {
+            "`up` with an image that is not there ended with status 0: its exit status says nothing"
+                .to_owned()
+        }
     }];
     findings.push(match format {
         "none" => "`ps --format json` does not work: the engine is asked instead".to_owned(),
@@ -62,7 +75,10 @@ pub(super) async fn certify(
         findings.push("`down -v` left the project's network".to_owned());
     }
     if let Some(escape) = runtime.builds_escape() {
-        findings.push(format!("{escape}: a build is refused unless the profile allows `{}`", Allowance::Builds));
+        findings.push(format!(
+            "{escape}: a build is refused unless the profile allows `{}`",
+            Allowance::Builds
+        ));
     }
     Ok(Certificate {
         at: facts.at,

@@ -57,7 +57,10 @@ pub(super) struct Engine {
 /// Errors: `unsupported` where the recipe has none, `conflict` where nothing was started yet.
 pub(super) fn engine(target: &Target) -> Result<Engine, Fault> {
     let Some(stack) = Stack::from_handle(target.handle.as_ref()) else {
-        return Err(Fault::new(Code::Conflict, format!("nothing of sandbox {} was started", target.id)));
+        return Err(Fault::new(
+            Code::Conflict,
+            format!("nothing of sandbox {} was started", target.id),
+        ));
     };
     let Some(runtime) = stack.runtime else {
         return Err(exec::no_services(target));
@@ -93,7 +96,8 @@ pub(super) async fn exec(
     let transport = extension.way(&target.host).await?;
     let watched = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
     // What reads our input cannot be watched by its end: exec.sh ends it then.
-    let (stdin, inside) = if run.input.is_some() { ("input", READING_SH) } else { ("lifeline", watched.as_str()) };
+    let (stdin, inside) =
+        if run.input.is_some() { ("input", READING_SH) } else { ("lifeline", watched.as_str()) };
     // A container without a shell gets the command without a watchdog. 126 and 127 before a verdict: it did not run.
     for inside in [inside, ""] {
         let script = of_service(EXEC_SH, target, &engine.program, service).with_lifeline();
@@ -135,12 +139,19 @@ pub(super) async fn shell(
         }
         return Err(silent(target, &output).into());
     };
-    let words = transport.interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark()])).await?;
+    let words = transport
+        .interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark()]))
+        .await?;
     Ok(Interactive { words, folder: None })
 }
 
 /// A script that finds a container of a service, after host and engine proved to be the recorded ones.
-pub(super) fn of_service(script: &'static str, target: &Target, program: &str, service: &str) -> Command {
+pub(super) fn of_service(
+    script: &'static str,
+    target: &Target,
+    program: &str,
+    service: &str,
+) -> Command {
     Command::script(script)
         .args([program, target.id.as_str(), &owners(target), service])
         .arg(expected_of(target))
@@ -149,7 +160,11 @@ pub(super) fn of_service(script: &'static str, target: &Target, program: &str, s
 
 /// The engine's id as it was recorded; empty where none was.
 pub(super) fn engine_id(target: &Target) -> &str {
-    target.host_identity.as_ref().and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default()
+    target
+        .host_identity
+        .as_ref()
+        .and_then(|identity| identity.engine_id.as_deref())
+        .unwrap_or_default()
 }
 
 /// A word by which the processes of one command are known in a container.
@@ -162,6 +177,9 @@ pub(super) fn stopped(target: &Target, service: &str, line: &str) -> Fault {
         "" => "it has no container".to_owned(),
         state => state.to_owned(),
     };
-    Fault::new(Code::Conflict, format!("service {service} of sandbox {} does not run: {state}", target.id))
-        .hint(format!("`sandboxer logs {} --service {service}` shows what it wrote", target.id))
+    Fault::new(
+        Code::Conflict,
+        format!("service {service} of sandbox {} does not run: {state}", target.id),
+    )
+    .hint(format!("`sandboxer logs {} --service {service}` shows what it wrote", target.id))
 }

@@ -92,11 +92,14 @@ async fn fetch(
         paths.insert(path);
         paths.extend(path.match_indices('/').map(|(at, _)| &path[..at]));
     }
-    let paths: Vec<&str> =
-        paths.into_iter().filter(|path| !path.is_empty() && !tree.known.contains_key(*path)).collect();
+    let paths: Vec<&str> = paths
+        .into_iter()
+        .filter(|path| !path.is_empty() && !tree.known.contains_key(*path))
+        .collect();
     for part in paths.chunks(AT_ONCE) {
         let command = Command::script(FETCH_SH).arg(workspace).args(part);
-        let output = transport.run(&command, LIMIT).await.map_err(|fault| fault.detail("step", "render"))?;
+        let output =
+            transport.run(&command, LIMIT).await.map_err(|fault| fault.detail("step", "render"))?;
         let text = output.text();
         let lines: Vec<&str> = text.lines().collect();
         if !output.ok() || output.truncated || lines.len() != part.len() {
@@ -105,7 +108,11 @@ async fn fetch(
         }
         for (path, line) in part.iter().zip(lines) {
             let found = read(line).ok_or_else(|| {
-                failed("render", format!("what {} says of {path} cannot be read", transport.spec().name), &output)
+                failed(
+                    "render",
+                    format!("what {} says of {path} cannot be read", transport.spec().name),
+                    &output,
+                )
             })?;
             if line == "u" {
                 tree.unreadable.insert((*path).to_owned());

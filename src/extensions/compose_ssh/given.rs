@@ -18,7 +18,8 @@ const WORDS: usize = 4000;
 /// `None`: there is no rendered file on the host, or it cannot be read.
 pub(super) async fn masker(transport: &dyn Transport, target: &Target) -> Option<Masker> {
     let command = Command::script(GIVEN_SH).arg(workdir(target).ok()?);
-    let output = step(transport, "ready", &command).await.ok().filter(|output| !output.truncated)?;
+    let output =
+        step(transport, "ready", &command).await.ok().filter(|output| !output.truncated)?;
     let text = output.text();
     let (file, variables) = text.split_once("\n# .env\n")?;
     let mut variables = mask::assignments(variables);
@@ -34,7 +35,10 @@ pub(super) async fn told<T>(
 ) -> Result<T, ExtensionError> {
     match answer {
         Err(error) if quotes(&error) => {
-            let silent = matches!(error.fault.code, Code::HostUnreachable | Code::HostChanged | Code::Timeout);
+            let silent = matches!(
+                error.fault.code,
+                Code::HostUnreachable | Code::HostChanged | Code::Timeout
+            );
             let masker = if silent { known(&target.profile) } else { of(extension, target).await };
             Err(without(error, &masker))
         }
@@ -43,13 +47,20 @@ pub(super) async fn told<T>(
 }
 
 /// The same before there is a rendered file on the host.
-pub(super) fn told_of<T>(profile: &Profile, answer: Result<T, ExtensionError>) -> Result<T, ExtensionError> {
+pub(super) fn told_of<T>(
+    profile: &Profile,
+    answer: Result<T, ExtensionError>,
+) -> Result<T, ExtensionError> {
     answer.map_err(|error| if quotes(&error) { without(error, &known(profile)) } else { error })
 }
 
 /// A removal's report without what the containers were given. Where the file went with the folder, the engine's words are
 /// about what is left, and what is named like a secret is masked in them.
-pub(super) async fn told_left(extension: &ComposeSsh, target: &Target, mut report: TeardownReport) -> TeardownReport {
+pub(super) async fn told_left(
+    extension: &ComposeSsh,
+    target: &Target,
+    mut report: TeardownReport,
+) -> TeardownReport {
     if report.lines.iter().any(|line| line.reason.is_some()) {
         let masker = of(extension, target).await;
         for reason in report.lines.iter_mut().filter_map(|line| line.reason.as_mut()) {
@@ -79,8 +90,10 @@ fn quotes(error: &ExtensionError) -> bool {
 fn without(error: ExtensionError, masker: &Masker) -> ExtensionError {
     let causes = error.fault.causes();
     let told: Vec<String> = causes.iter().map(|cause| masked(masker, cause)).collect();
-    let fault: Fault = if told == causes { error.fault } else { error.fault.because(told.join(": ")) };
-    let failure = error.failure.map(|failure| Failure { output: masked(masker, &failure.output), ..failure });
+    let fault: Fault =
+        if told == causes { error.fault } else { error.fault.because(told.join(": ")) };
+    let failure =
+        error.failure.map(|failure| Failure { output: masked(masker, &failure.output), ..failure });
     ExtensionError { fault, failure, ..error }
 }
 
@@ -100,10 +113,14 @@ mod tests {
         let file = "# ours\n{\"services\": {\"web\": {\"image\": \"app:1\", \"environment\": {\"API_TOKEN\": \"tok-5e1f9a\"}}}}";
         let masker = Masker::of_file(file, &BTreeMap::new()).unwrap();
         let said = "sbx-1-web-1 cannot be started: exec: \"/tools/tok-5e1f9a\": no such file";
-        let fault = Fault::new(Code::OperationFailed, "sandbox 1 could not be started").detail("step", "start");
-        let failure = Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
-        let error =
-            without(ExtensionError { fault: fault.because(said), failure: Some(failure), untouched: false }, &masker);
+        let fault = Fault::new(Code::OperationFailed, "sandbox 1 could not be started")
+            .detail("step", "start");
+        let failure =
+            Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
+        let error = without(
+            ExtensionError { fault: fault.because(said), failure: Some(failure), untouched: false },
+            &masker,
+        );
         let told = "sbx-1-web-1 cannot be started: exec: \"/tools/***\": no such file";
         assert_eq!(error.fault.message, "sandbox 1 could not be started");
         assert_eq!(error.fault.details["step"], "start");

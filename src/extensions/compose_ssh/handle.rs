@@ -42,7 +42,8 @@ pub(super) struct Stack {
 
 impl Stack {
     pub(super) fn to_handle(&self) -> Result<Handle, Fault> {
-        serde_json::to_value(self).map_err(|error| Fault::internal("the handle cannot be written").because(error))
+        serde_json::to_value(self)
+            .map_err(|error| Fault::internal("the handle cannot be written").because(error))
     }
 
     pub(super) fn from_handle(handle: Option<&Handle>) -> Option<Self> {

@@ -14,8 +14,10 @@ use crate::extensions::workspace::repo;
 use crate::transport::probe::{self, parse_runtimes};
 use crate::transport::{Command, Transport};
 
-const FIND_SH: &str =
-    concat!(include_str!("../../transport/scripts/runtime.sh"), include_str!("scripts/find_runtime.sh"));
+const FIND_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("scripts/find_runtime.sh")
+);
 
 /// Each call of a tool or engine has a limit of its own, well below.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -29,7 +31,10 @@ pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<Compo
 }
 
 /// Same as [`ask`], on a connection that is open.
-pub(super) async fn find(extension: &ComposeSsh, transport: &dyn Transport) -> Result<ComposeHost, Fault> {
+pub(super) async fn find(
+    extension: &ComposeSsh,
+    transport: &dyn Transport,
+) -> Result<ComposeHost, Fault> {
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
@@ -46,16 +51,24 @@ pub(super) async fn find(extension: &ComposeSsh, transport: &dyn Transport) -> R
 pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
     // One that is there and silent is another matter than one that is not there: it may answer the next time.
     if findings.iter().any(|finding| finding.contains("did not answer in time")) {
-        return Fault::new(Code::Timeout, format!("the container engine of {host} did not answer in time"))
-            .hint("try again; if it stays so, look at the engine there")
-            .retryable(true)
-            .detail("step", "prepare")
-            .because(findings.join("; "));
-    }
-    let fault = Fault::new(Code::MissingDependency, format!("host {host} has no compose runtime that works"))
-        .hint(format!("install docker compose or podman-compose on {host}, or name one with compose_cmd"))
+        return Fault::new(
+            Code::Timeout,
+            format!("the container engine of {host} did not answer in time"),
+        )
+        .hint("try again; if it stays so, look at the engine there")
+        .retryable(true)
         .detail("step", "prepare")
-        .detail("missing", "compose");
+        .because(findings.join("; "));
+    }
+    let fault = Fault::new(
+        Code::MissingDependency,
+        format!("host {host} has no compose runtime that works"),
+    )
+    .hint(format!(
+        "install docker compose or podman-compose on {host}, or name one with compose_cmd"
+    ))
+    .detail("step", "prepare")
+    .detail("missing", "compose");
     if findings.is_empty() { fault } else { fault.because(findings.join("; ")) }
 }
 
@@ -67,7 +80,8 @@ pub(super) async fn preview(
 ) -> Result<(), ExtensionError> {
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
     let transport = extension.open(&request.host).await?;
-    let (rendering, host) = render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
+    let (rendering, host) =
+        render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
     request.compose_host = Some(host);
     preview.refusals.retain(|refusal| refusal.path == repo::REPO);
     source::note(rendering, preview);
@@ -92,7 +106,10 @@ pub(super) async fn render(
 }
 
 /// Whether a rendering says nothing yet of addresses that it should say something of.
-pub(super) fn wants_addresses(rendered: &Result<Rendered, RenderError>, host: &ComposeHost) -> bool {
+pub(super) fn wants_addresses(
+    rendered: &Result<Rendered, RenderError>,
+    host: &ComposeHost,
+) -> bool {
     host.taken.is_none() && rendered.as_ref().is_ok_and(|rendered| rendered.fixed_addresses)
 }
 

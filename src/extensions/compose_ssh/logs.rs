@@ -27,7 +27,8 @@ use crate::extensions::workspace::said::unproved;
 use crate::extensions::workspace::{expected_of, owners, workdir};
 use crate::transport::{Command, Transport};
 
-const LOOK_SH: &str = concat!(proving!(), include_str!("scripts/look.sh"), include_str!("scripts/inspect.sh"));
+const LOOK_SH: &str =
+    concat!(proving!(), include_str!("scripts/look.sh"), include_str!("scripts/inspect.sh"));
 const FOLLOW_SH: &str = include_str!("scripts/follow.sh");
 
 /// Logs that are read at once.
@@ -71,7 +72,14 @@ pub(super) async fn logs(
     }
     let transport = extension.way(&target.host).await?;
     let program = engine.program;
-    let logs = Logs { transport: transport.as_ref(), target, program, service, tail, sink: Mutex::new(sink) };
+    let logs = Logs {
+        transport: transport.as_ref(),
+        target,
+        program,
+        service,
+        tail,
+        sink: Mutex::new(sink),
+    };
     if follow { logs.follow().await } else { logs.read().await }.map_err(ExtensionError::from)
 }
 
@@ -79,7 +87,9 @@ impl Logs<'_> {
     /// What there is.
     async fn read(&self) -> Result<(), Fault> {
         let found = self.look().await?.unwrap_or_default();
-        let mut reading = stream::iter(found).map(|writer| self.one(writer, false, Told::default())).buffered(AT_ONCE);
+        let mut reading = stream::iter(found)
+            .map(|writer| self.one(writer, false, Told::default()))
+            .buffered(AT_ONCE);
         while let Some(log) = reading.next().await {
             if !log.wanted? {
                 break;
@@ -95,8 +105,12 @@ impl Logs<'_> {
         loop {
             let Some(found) = self.look().await? else { return Ok(()) };
             if found.len() > FOLLOWED {
-                let message = format!("{} containers write logs; at most {FOLLOWED} are followed at once", found.len());
-                return Err(Fault::new(Code::Unsupported, message).hint("follow one service with --service"));
+                let message = format!(
+                    "{} containers write logs; at most {FOLLOWED} are followed at once",
+                    found.len()
+                );
+                return Err(Fault::new(Code::Unsupported, message)
+                    .hint("follow one service with --service"));
             }
             let all = found.iter().all(|writer| writer.runs);
             for writer in found {
@@ -105,7 +119,11 @@ impl Logs<'_> {
                 let first = started_at.is_empty();
                 if first || (told.is_some() && (writer.runs || *started_at != writer.started_at)) {
                     started_at.clone_from(&writer.started_at);
-                    following.push(self.one(writer, true, told.take().unwrap_or_default().taken_up()));
+                    following.push(self.one(
+                        writer,
+                        true,
+                        told.take().unwrap_or_default().taken_up(),
+                    ));
                 }
             }
             let ended = tokio::select! {
@@ -133,8 +151,13 @@ impl Logs<'_> {
             .args([&self.program, id.as_str(), &owners(self.target)]);
         let output = ask(self.transport, &question).await?;
         let unreadable = || {
-            let fault = Fault::new(Code::OperationFailed, format!("{} does not tell of sandbox {id}", self.program));
-            fault.detail("exit_status", output.status).because(output.error_text().trim().to_owned())
+            let fault = Fault::new(
+                Code::OperationFailed,
+                format!("{} does not tell of sandbox {id}", self.program),
+            );
+            fault
+                .detail("exit_status", output.status)
+                .because(output.error_text().trim().to_owned())
         };
         let end = output.stdout.iter().position(|byte| *byte == b'\n').ok_or_else(unreadable)?;
         let verdict = String::from_utf8_lossy(&output.stdout[..end]);
@@ -156,10 +179,15 @@ impl Logs<'_> {
     /// One container's log.
     async fn one(&self, writer: Writer, follow: bool, told: Told) -> Ended {
         let since = told.since();
-        let tail = self.tail.filter(|_| since.is_none()).map(|lines| lines.to_string()).unwrap_or_default();
+        let tail = self
+            .tail
+            .filter(|_| since.is_none())
+            .map(|lines| lines.to_string())
+            .unwrap_or_default();
         let command = Command::script(FOLLOW_SH).args([&self.program, &writer.id, &tail]);
         let command = command.arg(if follow { "yes" } else { "" }).arg(since.unwrap_or_default());
-        let mut log = Log { sink: &self.sink, service: writer.service, lines: Lines::new(follow), told };
+        let mut log =
+            Log { sink: &self.sink, service: writer.service, lines: Lines::new(follow), told };
         let attached = self.transport.attach(&command, &mut log).await;
         let wanted = match attached {
             Ok(Some(_)) => Ok(log.finish().await),
@@ -202,7 +230,8 @@ impl Log<'_, '_> {
             if !self.told.is_new(source, line.at) {
                 continue;
             }
-            let line = LogLine { service: self.service.clone(), source, bytes: line.bytes, cut: line.cut };
+            let line =
+                LogLine { service: self.service.clone(), source, bytes: line.bytes, cut: line.cut };
             if !self.sink.lock().await.take(line).await {
                 return false;
             }

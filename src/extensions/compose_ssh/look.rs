@@ -13,7 +13,10 @@ use crate::extensions::compose_ssh::{ComposeSsh, workspace_only};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::{workdir, workspace};
 
-pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<Inspection, ExtensionError> {
+pub(super) async fn inspect(
+    extension: &ComposeSsh,
+    target: &Target,
+) -> Result<Inspection, ExtensionError> {
     let transport = extension.open(&target.host).await?;
     let found = look::look(transport.as_ref(), target).await?;
     let stack = Stack::from_handle(target.handle.as_ref());
@@ -26,7 +29,8 @@ pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<I
     seen.asleep = rest == Rest::Asleep;
     seen.halfway = rest == Rest::Between;
     if seen.ready {
-        seen.reachability = Some(reach(transport.spec(), &workspace(workdir(target)?), &containers));
+        seen.reachability =
+            Some(reach(transport.spec(), &workspace(workdir(target)?), &containers));
     }
     Ok(seen)
 }
@@ -45,13 +49,18 @@ enum Rest {
 }
 
 fn rest(target: &Target, found: &Found, containers: &[Container]) -> Rest {
-    let Some(names) = found.asleep.as_ref().filter(|_| found.ours && found.workspace) else { return Rest::Awake };
+    let Some(names) = found.asleep.as_ref().filter(|_| found.ours && found.workspace) else {
+        return Rest::Awake;
+    };
     if workspace_only(&target.profile) {
         return Rest::Asleep;
     }
     let of = |name: &String| containers.iter().find(|container| container.name == *name);
     let there: Vec<&Container> = names.iter().filter_map(of).collect();
-    let run = there.iter().filter(|c| matches!(c.state.as_str(), "running" | "paused" | "restarting")).count();
+    let run = there
+        .iter()
+        .filter(|c| matches!(c.state.as_str(), "running" | "paused" | "restarting"))
+        .count();
     let half = there.iter().any(|c| matches!(c.state.as_str(), "initialized" | "stopping"));
     match (there.len() == names.len() && found.inspected.is_some() && !half, run) {
         (true, 0) => Rest::Asleep,
@@ -66,7 +75,8 @@ fn is_ready(target: &Target, stack: &Stack, found: &Found, containers: &[Contain
     let runs = if workspace_only(&target.profile) {
         true
     } else {
-        found.inspected.is_some() && matches!(runtime::judge(&stack.services, containers), Judgement::Ready)
+        found.inspected.is_some()
+            && matches!(runtime::judge(&stack.services, containers), Judgement::Ready)
     };
     found.ours && found.workspace && runs
 }
@@ -113,7 +123,10 @@ fn by_sandbox(containers: Vec<Container>) -> BTreeMap<SandboxId, Vec<Container>>
 
 pub(super) fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Fault> {
     runtime::parse_lines(lines).ok_or_else(|| {
-        Fault::new(Code::OperationFailed, format!("what the engine of {host} says of its containers cannot be read"))
-            .detail("step", "inspect")
+        Fault::new(
+            Code::OperationFailed,
+            format!("what the engine of {host} says of its containers cannot be read"),
+        )
+        .detail("step", "inspect")
     })
 }

@@ -18,8 +18,18 @@ const LONG: usize = 6;
 /// So long is one of a secret; bytes.
 const LONG_SECRET: usize = 3;
 /// Words that many variables have as their value, and that every tool says.
-const COMMON: [&str; 10] =
-    ["true", "false", "yes", "none", "null", "default", "enabled", "disabled", "localhost", "0.0.0.0"];
+const COMMON: [&str; 10] = [
+    "true",
+    "false",
+    "yes",
+    "none",
+    "null",
+    "default",
+    "enabled",
+    "disabled",
+    "localhost",
+    "0.0.0.0",
+];
 /// A text that was cut within a value ends or begins with so much of it at least; bytes.
 const CUT: usize = 4;
 
@@ -86,7 +96,8 @@ impl Masker {
     /// A text of which the beginning or the end may have been cut off, within a value.
     pub(super) fn cut(&self, text: &str) -> String {
         let values = || self.anywhere.values().flatten().map(String::as_str);
-        let whole = |value: &str, length: usize| length < value.len() && value.is_char_boundary(length);
+        let whole =
+            |value: &str, length: usize| length < value.len() && value.is_char_boundary(length);
         let begins = values()
             .filter_map(|value| {
                 (CUT..value.len()).rev().find(|length| {
@@ -97,7 +108,9 @@ impl Masker {
             .max();
         let ends = values()
             .filter_map(|value| {
-                (CUT..value.len()).rev().find(|length| whole(value, *length) && text.ends_with(&value[..*length]))
+                (CUT..value.len())
+                    .rev()
+                    .find(|length| whole(value, *length) && text.ends_with(&value[..*length]))
             })
             .max();
         let (from, to) = (begins.unwrap_or(0), text.len() - ends.unwrap_or(0));
@@ -120,7 +133,11 @@ impl Masker {
             let text = String::from_utf8_lossy(bytes);
             if output.truncated { self.cut(&text) } else { self.text(&text) }
         };
-        Output { stdout: words(&output.stdout).into(), stderr: words(&output.stderr).into(), ..*output }
+        Output {
+            stdout: words(&output.stdout).into(),
+            stderr: words(&output.stderr).into(),
+            ..*output
+        }
     }
 
     /// How much of the text's beginning is a value that is masked anywhere.
@@ -144,7 +161,8 @@ impl Masker {
         let known = self.value_of(name, after).map(|length| (0, length));
         let known = known.or_else(|| Some((quote, self.value_of(name, &after[quote..])?)));
         known.or_else(|| {
-            let head = before[..before.len() - name.len()].trim_end_matches(['"', '\'', ' ', ',', '=']);
+            let head =
+                before[..before.len() - name.len()].trim_end_matches(['"', '\'', ' ', ',', '=']);
             let given = ["-e", "--env", "--build-arg"].iter().any(|option| head.ends_with(option));
             (given || is_secret(name)).then(|| (quote, word(&after[quote..], after.get(..quote))))
         })
@@ -158,10 +176,12 @@ impl Masker {
         let quote = usize::from(after[blank..].starts_with(['"', '\'']));
         let at = blank + quote;
         if let Some(length) = self.value_of(name, &after[at..]) {
-            let ends = after[at + length..].chars().next().is_none_or(|next| !next.is_alphanumeric());
+            let ends =
+                after[at + length..].chars().next().is_none_or(|next| !next.is_alphanumeric());
             return ((blank > 0 || quoted) && ends).then_some((at, length));
         }
-        (quoted && quote == 1 && is_secret(name)).then(|| (at, word(&after[at..], after.get(blank..at))))
+        (quoted && quote == 1 && is_secret(name))
+            .then(|| (at, word(&after[at..], after.get(blank..at))))
     }
 }
 
@@ -170,7 +190,8 @@ pub(super) fn assignments(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter_map(|line| line.trim().split_once('='));
     let pairs = lines.map(|(name, value)| {
         let value = value.trim();
-        let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+        let quoted =
+            ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
         (name.trim().trim_start_matches("export ").to_owned(), quoted.unwrap_or(value).to_owned())
     });
     pairs.collect()
@@ -194,7 +215,9 @@ fn word(text: &str, quote: Option<&str>) -> usize {
 
 /// The password in `//USER:PASSWORD@HOST`.
 fn address(after: &str) -> Option<(usize, usize)> {
-    let end = after[2..].find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?')).map(|at| at + 2);
+    let end = after[2..]
+        .find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?'))
+        .map(|at| at + 2);
     let authority = &after[2..end.unwrap_or(after.len())];
     let (user, _) = authority.rsplit_once('@')?;
     let (name, password) = user.split_once(':')?;
@@ -277,7 +300,10 @@ impl Found {
                         let text = one.get("content").and_then(Value::as_str);
                         self.contents.extend(text.map(plain));
                     }
-                    _ => one.iter().filter(|(key, _)| *key != "content").for_each(|(_, value)| self.word(value)),
+                    _ => one
+                        .iter()
+                        .filter(|(key, _)| *key != "content")
+                        .for_each(|(_, value)| self.word(value)),
                 }
             }
         }
@@ -312,8 +338,12 @@ impl Found {
     }
 
     fn labels(&mut self, labels: &Value) {
-        let ours = |name: &str| ["sandboxer.", "com.docker.", "io.podman."].iter().any(|ours| name.starts_with(ours));
-        for (name, value) in labels.as_object().into_iter().flatten().filter(|(name, _)| !ours(name)) {
+        let ours = |name: &str| {
+            ["sandboxer.", "com.docker.", "io.podman."].iter().any(|ours| name.starts_with(ours))
+        };
+        for (name, value) in
+            labels.as_object().into_iter().flatten().filter(|(name, _)| !ours(name))
+        {
             self.value(name, &value.as_str().map_or_else(|| value.to_string(), plain));
         }
     }
@@ -387,7 +417,8 @@ fn pieces(value: &str) -> Vec<&str> {
 fn forms(value: &str) -> BTreeSet<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
     let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
-    let python = value.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+    let python =
+        value.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
     let forms = [
         value.to_owned(),
         value.trim().to_owned(),

@@ -32,9 +32,9 @@ use async_trait::async_trait;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection, PatchOutcome, PatchRun,
-    Preview, ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored, SandboxExtension, Target,
-    TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
+    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
+    RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
@@ -64,8 +64,18 @@ pub struct ComposeSsh {
 
 impl ComposeSsh {
     /// Over these ways to hosts; `now` is the clock that judges the hosts' clocks.
-    pub fn new(transports: Arc<dyn Transports>, compose_cmd: Option<String>, now: fn() -> Time) -> Self {
-        Self { id: ID.into(), keeper: Keeper::new(Arc::clone(&transports)), transports, compose_cmd, now }
+    pub fn new(
+        transports: Arc<dyn Transports>,
+        compose_cmd: Option<String>,
+        now: fn() -> Time,
+    ) -> Self {
+        Self {
+            id: ID.into(),
+            keeper: Keeper::new(Arc::clone(&transports)),
+            transports,
+            compose_cmd,
+            now,
+        }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
@@ -94,7 +104,11 @@ impl SandboxExtension for ComposeSsh {
         source::preview(request).await.map_err(ExtensionError::from)
     }
 
-    async fn ask_host(&self, profile: &Profile, host: &HostName) -> Result<Option<ComposeHost>, Fault> {
+    async fn ask_host(
+        &self,
+        profile: &Profile,
+        host: &HostName,
+    ) -> Result<Option<ComposeHost>, Fault> {
         if workspace_only(profile) { Ok(None) } else { host::ask(self, host).await.map(Some) }
     }
 
@@ -149,12 +163,21 @@ impl SandboxExtension for ComposeSsh {
         given::told(self, target, ready::wait_settled(self, target, found, limit).await).await
     }
 
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), ExtensionError> {
+    async fn set_deadline(
+        &self,
+        target: &Target,
+        expires_at: Option<Time>,
+    ) -> Result<(), ExtensionError> {
         deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
     }
 
-    async fn teardown(&self, target: &Target, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
-        let built = Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
+    async fn teardown(
+        &self,
+        target: &Target,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
+        let built =
+            Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
         let removed = teardown::teardown(self.transports.as_ref(), target, &built, reporter).await;
         let report = given::told(self, target, removed).await?;
         Ok(given::told_left(self, target, report).await)
@@ -179,10 +202,20 @@ impl SandboxExtension for ComposeSsh {
         reporter: &dyn Reporter,
     ) -> Result<Captured, ExtensionError> {
         let transport = self.open(&target.host).await.map_err(before_anything)?;
-        given::told(self, target, capture::capture(transport.as_ref(), target, request, reporter).await).await
+        given::told(
+            self,
+            target,
+            capture::capture(transport.as_ref(), target, request, reporter).await,
+        )
+        .await
     }
 
-    async fn suits(&self, profile: &Profile, archive: &ArchiveFacts, host: &HostName) -> Result<(), Fault> {
+    async fn suits(
+        &self,
+        profile: &Profile,
+        archive: &ArchiveFacts,
+        host: &HostName,
+    ) -> Result<(), Fault> {
         snapshot::suits(self, profile, archive, host).await
     }
 
@@ -195,12 +228,21 @@ impl SandboxExtension for ComposeSsh {
         given::told_of(&request.profile, snapshot::restore(self, request, source, reporter).await)
     }
 
-    async fn resume(&self, target: &Target, called_off: Option<&SnapshotId>) -> Result<(), ExtensionError> {
+    async fn resume(
+        &self,
+        target: &Target,
+        called_off: Option<&SnapshotId>,
+    ) -> Result<(), ExtensionError> {
         let transport = self.open(&target.host).await?;
-        given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await).await
+        given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await)
+            .await
     }
 
-    async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(
+        &self,
+        target: &Target,
+        excludes: &[String],
+    ) -> Result<Vec<TreeEntry>, ExtensionError> {
         capture::list(self.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
@@ -239,7 +281,11 @@ impl SandboxExtension for ComposeSsh {
         exec::exec(self, target, run, sink).await
     }
 
-    async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, ExtensionError> {
+    async fn shell(
+        &self,
+        target: &Target,
+        service: Option<&str>,
+    ) -> Result<Interactive, ExtensionError> {
         exec::shell(self, target, service).await
     }
 

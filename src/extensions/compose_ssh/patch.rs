@@ -24,7 +24,8 @@ pub(super) async fn run(
     target: &Target,
     run: &PatchRun,
 ) -> Result<PatchOutcome, ExtensionError> {
-    let transport = extension.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
+    let transport =
+        extension.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
     let transport = transport.as_ref();
     if run.patch.run_in == RUN_IN_WORKSPACE {
         return patch::run(transport, target, run).await;
@@ -39,7 +40,8 @@ async fn in_service(
     run: &PatchRun,
 ) -> Result<PatchOutcome, ExtensionError> {
     let service = &run.patch.run_in;
-    let engine = match engine(target).and_then(|engine| engine.service(target, service).map(|_| engine.program.clone()))
+    let engine = match engine(target)
+        .and_then(|engine| engine.service(target, service).map(|_| engine.program.clone()))
     {
         Ok(engine) => engine,
         Err(fault) if matches!(fault.code, Code::NotFound | Code::Unsupported) => {
@@ -50,7 +52,9 @@ async fn in_service(
     let owners = owners(target);
     patch::put(transport, target, run, Some(&engine)).await.map_err(patch::never_began)?;
     let question = of_service(RUNNING_SH, target, &engine, service);
-    let found = crate::extensions::workspace::step(transport, "patch", &question).await.map_err(patch::never_began)?;
+    let found = crate::extensions::workspace::step(transport, "patch", &question)
+        .await
+        .map_err(patch::never_began)?;
     if let Some(line) = found.text().lines().find(|line| line.starts_with("stopped")) {
         return Ok(patch::refused(stopped(target, service, line).message));
     }

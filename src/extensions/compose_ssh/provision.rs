@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter};
+use crate::domain::extension::{
+    ExtensionError, Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter,
+};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::text::last_lines;
@@ -15,7 +17,9 @@ use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, certify, host, runtime, source, workspace_only};
 use crate::extensions::workspace::archive::capture::pieces;
 use crate::extensions::workspace::prepare::{Detect, Prepared, Wanted};
-use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step};
+use crate::extensions::workspace::{
+    self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step,
+};
 use crate::failpoint;
 use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::transfer::Plan;
@@ -50,7 +54,8 @@ pub(super) async fn provision(
     steps.next("prepare");
     let transport = extension.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
-    let prepared = prepare(extension, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;
+    let prepared =
+        prepare(extension, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;
     failpoint::reached("compose.prepared");
     let trips = transport.round_trips();
     reporter.learnt(&prepared.learnt());
@@ -86,15 +91,24 @@ async fn finish(
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");
         let facts = facts(extension, transport).await?;
-        made.certificate =
-            Some(certify::certify(transport, &request.id, &request.owner.owner, &prepared.workdir, &facts).await?);
+        made.certificate = Some(
+            certify::certify(
+                transport,
+                &request.id,
+                &request.owner.owner,
+                &prepared.workdir,
+                &facts,
+            )
+            .await?,
+        );
         made.facts = Some(facts);
         Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
     } else {
         let runtime = runtime_of(&prepared, request)?;
         let workspace = workspace::workspace(&prepared.workdir);
         // Once more, with the host that is there now: nothing is started that was not judged.
-        let (rendering, _) = host::render(request, &workspace, host_of(request, &runtime), transport).await?;
+        let (rendering, _) =
+            host::render(request, &workspace, host_of(request, &runtime), transport).await?;
         let rendered = rendering.result.map_err(|error| refused_by(&error, request, &runtime))?;
         steps.reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
         let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
@@ -124,29 +138,52 @@ pub(super) async fn prepare(
         Some(known) => Detect::Known(known),
         None => Detect::First(&words),
     };
-    let prepared =
-        workspace::prepare::prepare(request, transport, plan, Wanted { runtime, ..wanted }, steps.reporter).await?;
+    let prepared = workspace::prepare::prepare(
+        request,
+        transport,
+        plan,
+        Wanted { runtime, ..wanted },
+        steps.reporter,
+    )
+    .await?;
     match (runtime, &prepared.runtime) {
         (Detect::Known(before), None) => {
             let runtime = host::find(extension, transport).await?.runtime;
-            let message = format!("the host has {runtime} by now, and had {before}: it is judged again");
+            let message =
+                format!("the host has {runtime} by now, and had {before}: it is judged again");
             tracing::warn!(sandbox = %request.id, host = %spec.name, message);
-            steps.reporter.report(Report { stage: "prepare", message: Some(message), ..Report::default() });
+            steps.reporter.report(Report {
+                stage: "prepare",
+                message: Some(message),
+                ..Report::default()
+            });
             Ok(prepared.on(runtime))
         }
-        (Detect::First(_), None) => Err(host::no_runtime(spec.name.as_str(), &prepared.findings).into()),
+        (Detect::First(_), None) => {
+            Err(host::no_runtime(spec.name.as_str(), &prepared.findings).into())
+        }
         _ => Ok(prepared),
     }
 }
 
-async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<HostFacts, ExtensionError> {
+async fn facts(
+    extension: &ComposeSsh,
+    transport: &dyn Transport,
+) -> Result<HostFacts, ExtensionError> {
     let words = probe::override_words(extension.compose_cmd.as_deref())?;
-    let want = ProbeRequest { inventory: true, compose_cmd: words, ..ProbeRequest::new((extension.now)()) };
+    let want = ProbeRequest {
+        inventory: true,
+        compose_cmd: words,
+        ..ProbeRequest::new((extension.now)())
+    };
     Ok(probe::probe(transport, want).await.map_err(|fault| fault.detail("step", "inspect"))?)
 }
 
 /// The runtime that the prepare call found.
-pub(super) fn runtime_of(prepared: &Prepared, request: &ProvisionRequest) -> Result<Runtime, Fault> {
+pub(super) fn runtime_of(
+    prepared: &Prepared,
+    request: &ProvisionRequest,
+) -> Result<Runtime, Fault> {
     prepared.runtime.clone().ok_or_else(|| host::no_runtime(request.host.as_str(), &[]))
 }
 
@@ -162,12 +199,19 @@ pub(super) fn refused(error: &RenderError) -> Fault {
 }
 
 /// Same as [`refused`], by a host that is perhaps another one than the one that was asked.
-pub(super) fn refused_by(error: &RenderError, request: &ProvisionRequest, runtime: &Runtime) -> Fault {
+pub(super) fn refused_by(
+    error: &RenderError,
+    request: &ProvisionRequest,
+    runtime: &Runtime,
+) -> Fault {
     let fault = refused(error);
     match &request.compose_host {
         Some(before) if before.runtime != *runtime => {
             let before = &before.runtime;
-            fault.hint(format!("{} has {runtime} by now, and had {before} when it was asked first", request.host))
+            fault.hint(format!(
+                "{} has {runtime} by now, and had {before} when it was asked first",
+                request.host
+            ))
         }
         _ => fault,
     }
@@ -187,7 +231,9 @@ pub(super) async fn up(
     let project = request.id.project();
     let small = rendered.yaml.len() <= SMALL;
     if !small {
-        let command = Command::script(WRITE_SH).args([workdir, "compose.yaml", "600"]).args(pieces(&rendered.yaml));
+        let command = Command::script(WRITE_SH)
+            .args([workdir, "compose.yaml", "600"])
+            .args(pieces(&rendered.yaml));
         step(transport, "render", &command).await?;
     }
     for (name, content) in &rendered.secrets {
@@ -229,7 +275,11 @@ pub(super) async fn up(
     };
     failpoint::reached("compose.up");
     if !output.ok() {
-        return Err(failed("up", format!("{} could not start the stack", runtime.command.join(" ")), &output));
+        return Err(failed(
+            "up",
+            format!("{} could not start the stack", runtime.command.join(" ")),
+            &output,
+        ));
     }
     let stack = Stack {
         services: rendered
@@ -244,7 +294,10 @@ pub(super) async fn up(
             })
             .collect(),
         built: rendered.services.iter().filter(|s| s.built).map(|s| s.image.clone()).collect(),
-        up_output: last_lines(&format!("{}\n{}", output.text(), output.error_text()), EVIDENCE_LINES),
+        up_output: last_lines(
+            &format!("{}\n{}", output.text(), output.error_text()),
+            EVIDENCE_LINES,
+        ),
         runtime: Some(runtime),
     };
     runtime::started(transport, &stack, &request.id, request.owner.owner.as_str(), &output).await?;
@@ -261,7 +314,11 @@ fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
     if fault.code != Code::Timeout {
         return fault;
     }
-    let message =
-        format!("the stack was not started within the profile's ready_timeout of {}", request.profile.ready_timeout);
-    Fault::new(Code::Timeout, message).hint("what it was doing is in the record's failure").because(fault)
+    let message = format!(
+        "the stack was not started within the profile's ready_timeout of {}",
+        request.profile.ready_timeout
+    );
+    Fault::new(Code::Timeout, message)
+        .hint("what it was doing is in the record's failure")
+        .because(fault)
 }

@@ -7,7 +7,9 @@ use crate::domain::compose_host::ComposeHost;
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, Target};
 use crate::domain::fault::{Code, Fault};
 use crate::extensions::compose_ssh::mask::Masker;
-use crate::extensions::compose_ssh::render::{Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan};
+use crate::extensions::compose_ssh::render::{
+    Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,
+};
 use crate::extensions::compose_ssh::{ComposeSsh, host, provision, source};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{self, before_anything, failed, step};
@@ -39,7 +41,12 @@ pub(super) async fn pull(
     let engine = found.runtime.engine.clone();
     let dialect = Dialect::of(&found.runtime);
     let rendered = match restored {
-        None => host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?.0.result,
+        None => {
+            host::render(request, source::PREVIEW_WORKDIR, found, transport.as_ref())
+                .await?
+                .0
+                .result
+        }
         Some(target) => match again(transport.as_ref(), request, target, found).await? {
             Some(judged) => judged,
             None => return Ok(()),
@@ -61,14 +68,19 @@ pub(super) async fn pull(
         reporter.report(Report { message, ..report.clone() });
     };
     let limit: Duration = request.profile.ready_timeout.duration();
-    let output = transport.stream(&command, limit, &mut on_line).await.map_err(|fault| late(fault, request))?;
+    let output = transport
+        .stream(&command, limit, &mut on_line)
+        .await
+        .map_err(|fault| late(fault, request))?;
     let text = output.text();
     let said = Said::read(&text);
-    let lacking: Vec<&str> = said.entries().filter(|entry| entry.key == "lacking").map(|entry| entry.value).collect();
+    let lacking: Vec<&str> =
+        said.entries().filter(|entry| entry.key == "lacking").map(|entry| entry.value).collect();
     if output.ok() && lacking.is_empty() && said.value("images") == Some("there") {
         return Ok(());
     }
-    let names: Vec<String> = pulls.iter().filter(|pull| lacking.contains(&pull.image.as_str())).map(told).collect();
+    let names: Vec<String> =
+        pulls.iter().filter(|pull| lacking.contains(&pull.image.as_str())).map(told).collect();
     let host = &transport.spec().name;
     let message = match names.as_slice() {
         [] => format!("{engine} of {host} cannot say which images it has"),
@@ -88,7 +100,10 @@ async fn again(
     let Some(workdir) = &target.workdir else { return Ok(None) };
     let output = step(transport, "images", &Command::script(RENDERED_SH).arg(workdir)).await?;
     if output.truncated {
-        let message = format!("the file that it was started from cannot be read whole on {}", transport.spec().name);
+        let message = format!(
+            "the file that it was started from cannot be read whole on {}",
+            transport.spec().name
+        );
         return Err(failed("images", message, &output));
     }
     let text = output.text();
@@ -96,7 +111,9 @@ async fn again(
         return Ok(None);
     }
     let workspace = workspace::workspace(workdir);
-    let judge = |host: &ComposeHost| source::judge_rendered(&text, request, &workspace, &HostContext::from(host));
+    let judge = |host: &ComposeHost| {
+        source::judge_rendered(&text, request, &workspace, &HostContext::from(host))
+    };
     let judged = judge(&found);
     if !host::wants_addresses(&judged, &found) {
         return Ok(Some(judged));
@@ -120,11 +137,16 @@ async fn names_are_free(
         return Ok(());
     }
     let project = request.id.project();
-    let output = step(transport, "images", &Command::script(NAMES_SH).arg(engine).arg(&project)).await?;
+    let output =
+        step(transport, "images", &Command::script(NAMES_SH).arg(engine).arg(&project)).await?;
     let host = &transport.spec().name;
     let text = output.text();
     if !output.ok() || output.truncated {
-        return Err(failed("images", format!("{engine} of {host} cannot say which containers it has"), &output));
+        return Err(failed(
+            "images",
+            format!("{engine} of {host} cannot say which containers it has"),
+            &output,
+        ));
     }
     match clash(&text, &project, &rendered.services) {
         None => Ok(()),
@@ -144,13 +166,16 @@ async fn names_are_free(
 /// The first name that a service gets and that a container of another project has. `rows`: of belonging.sh.
 fn clash<'a>(rows: &str, project: &str, services: &'a [ServicePlan]) -> Option<(String, &'a str)> {
     rows.lines().find_map(|row| {
-        let mut fields =
-            row.split('\u{1f}').skip(3).map(|field| serde_json::from_str::<String>(field).unwrap_or_default());
+        let mut fields = row
+            .split('\u{1f}')
+            .skip(3)
+            .map(|field| serde_json::from_str::<String>(field).unwrap_or_default());
         let (of, names) = (fields.next()?, fields.next()?);
         names.split(',').filter(|_| of != project).find_map(|name| {
             let service = services.iter().find(|service| {
                 let number = name.strip_prefix(project).and_then(|rest| rest.strip_prefix('-'));
-                let number = number.and_then(|rest| rest.strip_prefix(&service.name)?.strip_prefix('-'));
+                let number =
+                    number.and_then(|rest| rest.strip_prefix(&service.name)?.strip_prefix('-'));
                 number
                     .and_then(|number| number.parse::<u32>().ok())
                     .is_some_and(|n| (1..=service.replicas).contains(&n))
@@ -171,9 +196,12 @@ fn late(fault: Fault, request: &ProvisionRequest) -> Fault {
         return fault.detail("step", "images");
     }
     let limit = request.profile.ready_timeout;
-    Fault::new(Code::Timeout, format!("the images were not there within the profile's ready_timeout of {limit}"))
-        .detail("step", "images")
-        .because(fault)
+    Fault::new(
+        Code::Timeout,
+        format!("the images were not there within the profile's ready_timeout of {limit}"),
+    )
+    .detail("step", "images")
+    .because(fault)
 }
 
 #[cfg(test)]
@@ -206,8 +234,15 @@ mod tests {
             // A label is one field, whatever somebody wrote into it.
             ("other", "x\nsbx-a-b-c-1 y\u{1f}\"sbx-a-b-c-1\"", None),
         ] {
-            let row = format!("c1\u{1f}\"\"\u{1f}\"\"\u{1f}{}\u{1f}\"{names}\"\u{1f}Up", serde_json::json!(of));
-            assert_eq!(clash(&row, "sbx-a", &services), met.map(|name| (name.to_owned(), "b-c")), "{row}");
+            let row = format!(
+                "c1\u{1f}\"\"\u{1f}\"\"\u{1f}{}\u{1f}\"{names}\"\u{1f}Up",
+                serde_json::json!(of)
+            );
+            assert_eq!(
+                clash(&row, "sbx-a", &services),
+                met.map(|name| (name.to_owned(), "b-c")),
+                "{row}"
+            );
         }
     }
 }

@@ -27,8 +27,9 @@ const ASK_AGAIN: Duration = Duration::from_millis(300);
 const SETTLING: Duration = Duration::from_millis(700);
 
 pub(super) fn stack(target: &Target) -> Result<Stack, Fault> {
-    Stack::from_handle(target.handle.as_ref())
-        .ok_or_else(|| Fault::internal(format!("the handle of sandbox {} cannot be read", target.id)))
+    Stack::from_handle(target.handle.as_ref()).ok_or_else(|| {
+        Fault::internal(format!("the handle of sandbox {} cannot be read", target.id))
+    })
 }
 
 /// Who is asked, for what, and how long.
@@ -50,7 +51,13 @@ impl Asked<'_> {
         }
     }
 
-    fn not_ready(&self, code: Code, message: String, words: String, found: &[Container]) -> ExtensionError {
+    fn not_ready(
+        &self,
+        code: Code,
+        message: String,
+        words: String,
+        found: &[Container],
+    ) -> ExtensionError {
         not_ready(code, message, words, self.stack, &runtime::services(&self.stack.services, found))
     }
 
@@ -72,8 +79,11 @@ impl Asked<'_> {
     /// Too late; the words are those of what ended, or was started again.
     async fn late(&self, engine: &str, why: &str, found: &[Container]) -> ExtensionError {
         let message = format!("not ready within {} s: {why}", self.limit.as_secs());
-        let troubled = found.iter().find(|container| container.state != "running" && container.exit_code != Some(0));
-        let troubled = troubled.or_else(|| found.iter().find(|container| container.restarts.is_some_and(|n| n > 0)));
+        let troubled = found
+            .iter()
+            .find(|container| container.state != "running" && container.exit_code != Some(0));
+        let troubled = troubled
+            .or_else(|| found.iter().find(|container| container.restarts.is_some_and(|n| n > 0)));
         let words = match troubled {
             Some(container) => self.last_words(engine, &container.name).await,
             None => String::new(),
@@ -92,7 +102,14 @@ pub(super) async fn wait_ready(
     let transport = extension.open(&target.host).await?;
     reporter.report(Report { stage: "ready", ..Report::default() });
     let until = Instant::now() + limit;
-    let asked = Asked { transport: transport.as_ref(), target, stack: &stack, reporter: Some(reporter), until, limit };
+    let asked = Asked {
+        transport: transport.as_ref(),
+        target,
+        stack: &stack,
+        reporter: Some(reporter),
+        until,
+        limit,
+    };
     until_ready(&asked, Unsettled::All, Wanted::Runs).await
 }
 
@@ -117,8 +134,13 @@ pub(super) async fn wait_settled(
 }
 
 /// Notes that nothing of it is asleep any more.
-pub(super) async fn awake(transport: &dyn Transport, target: &Target) -> Result<(), ExtensionError> {
-    step(transport, "start", &Command::script(AWAKE_SH).arg(workspace::workdir(target)?)).await.map(|_| ())
+pub(super) async fn awake(
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<(), ExtensionError> {
+    step(transport, "start", &Command::script(AWAKE_SH).arg(workspace::workdir(target)?))
+        .await
+        .map(|_| ())
 }
 
 /// How far containers must have come.
@@ -140,7 +162,8 @@ pub(super) async fn until_ready(
     let workspace = workspace::workspace(workspace::workdir(target)?);
     let spec = transport.spec();
     let Some(used) = &stack.runtime else {
-        step(transport, "look at the workspace", &Command::script(WORKSPACE_SH).arg(&workspace)).await?;
+        step(transport, "look at the workspace", &Command::script(WORKSPACE_SH).arg(&workspace))
+            .await?;
         let reachability = reach(spec, &workspace, &[]);
         return Ok(Readiness { reachability, services: Vec::new(), unsettled: Unsettled::None });
     };
@@ -162,7 +185,11 @@ pub(super) async fn until_ready(
                     left => {
                         let services = runtime::services(&stack.services, &all);
                         let unsettled = if left.is_some() { unsettled } else { Unsettled::None };
-                        return Ok(Readiness { reachability: reach(spec, &workspace, &all), services, unsettled });
+                        return Ok(Readiness {
+                            reachability: reach(spec, &workspace, &all),
+                            services,
+                            unsettled,
+                        });
                     }
                 }
             }
@@ -199,12 +226,22 @@ fn excused(all: &[Container], settle: Duration) -> Vec<Container> {
 /// Holds what runs against what is asked for.
 fn judge(stack: &Stack, unsettled: &Unsettled, all: &[Container]) -> Judgement {
     let Unsettled::Woken(names) = unsettled else { return runtime::judge(&stack.services, all) };
-    let found: Vec<Container> = all.iter().filter(|container| names.contains(&container.name)).cloned().collect();
+    let found: Vec<Container> =
+        all.iter().filter(|container| names.contains(&container.name)).cloned().collect();
     if found.len() < names.len() {
-        return Judgement::Waiting(format!("{} of {} containers are there", found.len(), names.len()));
+        return Judgement::Waiting(format!(
+            "{} of {} containers are there",
+            found.len(),
+            names.len()
+        ));
     }
-    let count = |service: &str| found.iter().filter(|container| container.service == service).count() as u32;
-    let counted = stack.services.iter().map(|service| Expected { replicas: count(&service.name), ..service.clone() });
+    let count = |service: &str| {
+        found.iter().filter(|container| container.service == service).count() as u32
+    };
+    let counted = stack
+        .services
+        .iter()
+        .map(|service| Expected { replicas: count(&service.name), ..service.clone() });
     let expected: Vec<Expected> = counted.filter(|service| service.replicas > 0).collect();
     runtime::judge(&expected, &found)
 }
@@ -214,9 +251,14 @@ pub(super) async fn healthy(asked: &Asked<'_>, service: &str) -> Result<(), Exte
     let Some(used) = &asked.stack.runtime else { return Ok(()) };
     let owners = workspace::owners(asked.target);
     loop {
-        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id, &owners).await?.containers;
-        let mut of = all.iter().filter(|container| container.service == service && container.state == "running");
-        let Some(sick) = of.find(|c| c.health.as_deref().is_some_and(|health| health != "healthy")) else {
+        let all = runtime::containers(asked.transport, &used.engine, &asked.target.id, &owners)
+            .await?
+            .containers;
+        let mut of = all
+            .iter()
+            .filter(|container| container.service == service && container.state == "running");
+        let Some(sick) = of.find(|c| c.health.as_deref().is_some_and(|health| health != "healthy"))
+        else {
             return Ok(());
         };
         let why = format!("service {service} is {}", sick.health.as_deref().unwrap_or_default());
@@ -243,15 +285,23 @@ impl Runs {
         now: Time,
         settle: Duration,
     ) -> Option<(String, Duration)> {
-        let stays = |name: &str| services.iter().any(|service| service.name == name && !service.one_shot);
+        let stays =
+            |name: &str| services.iter().any(|service| service.name == name && !service.one_shot);
         let mut most: Option<(String, Duration)> = None;
-        for container in found.iter().filter(|container| container.state == "running" && stays(&container.service)) {
+        for container in found
+            .iter()
+            .filter(|container| container.state == "running" && stays(&container.service))
+        {
             let (started, restarts) = (container.started_at, container.restarts.unwrap_or(0));
-            let seen = self.0.entry(container.id.clone()).or_insert_with(|| (started, restarts, Instant::now()));
+            let seen = self
+                .0
+                .entry(container.id.clone())
+                .or_insert_with(|| (started, restarts, Instant::now()));
             if (seen.0, seen.1) != (started, restarts) {
                 *seen = (started, restarts, Instant::now());
             }
-            let runs = started.map_or(Duration::ZERO, |started| now.since(started)).max(seen.2.elapsed());
+            let runs =
+                started.map_or(Duration::ZERO, |started| now.since(started)).max(seen.2.elapsed());
             if runs >= settle || container.health.as_deref() == Some("healthy") {
                 continue;
             }
@@ -265,18 +315,29 @@ impl Runs {
             } else {
                 String::new()
             };
-            let why =
-                format!("service {name} has run for {:.1} s of {} s{again}", runs.as_secs_f64(), settle.as_secs());
+            let why = format!(
+                "service {name} has run for {:.1} s of {} s{again}",
+                runs.as_secs_f64(),
+                settle.as_secs()
+            );
             most = Some((why, left));
         }
         most
     }
 }
 
-fn not_ready(code: Code, message: String, words: String, stack: &Stack, services: &[Service]) -> ExtensionError {
+fn not_ready(
+    code: Code,
+    message: String,
+    words: String,
+    stack: &Stack,
+    services: &[Service],
+) -> ExtensionError {
     // What the compose tool wrote says nothing of why; that is the last line then.
-    let output = if words.trim().is_empty() { format!("{}\n{message}", stack.up_output) } else { words };
-    let exit_status = services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
+    let output =
+        if words.trim().is_empty() { format!("{}\n{message}", stack.up_output) } else { words };
+    let exit_status =
+        services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
     ExtensionError {
         fault: Fault::new(code, message)
             .detail("step", "ready")

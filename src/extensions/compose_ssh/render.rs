@@ -203,7 +203,11 @@ pub fn render_telling(
 ) -> Result<Rendered, RenderError> {
     let mut findings = Findings::default();
     let workspace = Workspace::new(tree, input.workdir);
-    let mut loader = Loader::new(&workspace, &mut findings, input.compose.allow.contains(&Allowance::BindMounts));
+    let mut loader = Loader::new(
+        &workspace,
+        &mut findings,
+        input.compose.allow.contains(&Allowance::BindMounts),
+    );
     let outer = outer(input, &workspace);
     let mut variables = loader.environment_file(".env", &outer)?;
     variables.extend(outer.clone());
@@ -231,7 +235,12 @@ fn settle(
     variables.remove(FOLDER);
     let Loader { workspace, documents, findings, .. } = loader;
     let mut findings = std::mem::take(findings);
-    shapes::judge(&mut project, &paths::normalize(input.workdir), input.host.dialect, &mut findings);
+    shapes::judge(
+        &mut project,
+        &paths::normalize(input.workdir),
+        input.host.dialect,
+        &mut findings,
+    );
     findings.tell_unset();
     findings.locate(&documents);
     findings.mask(&Masker::of_variables(&variables));
@@ -239,8 +248,11 @@ fn settle(
     if !findings.refusals.is_empty() {
         return Err(RenderError::Refused(findings.refusals));
     }
-    let mut volumes: Vec<String> =
-        project.get("volumes").and_then(Value::as_object).map(|map| map.keys().cloned().collect()).unwrap_or_default();
+    let mut volumes: Vec<String> = project
+        .get("volumes")
+        .and_then(Value::as_object)
+        .map(|map| map.keys().cloned().collect())
+        .unwrap_or_default();
     volumes.sort();
     let fixed_addresses = networks::fixed(&project);
     let pulls = pulls::of(&project, workspace)?;
@@ -267,9 +279,16 @@ fn outer(input: &RenderInput<'_>, workspace: &Workspace<'_>) -> Variables {
     outer
 }
 
-fn assemble(mut project: Map<String, Value>, pass: &mut Pass<'_>) -> Result<(Value, Vec<ServicePlan>), RenderError> {
+fn assemble(
+    mut project: Map<String, Value>,
+    pass: &mut Pass<'_>,
+) -> Result<(Value, Vec<ServicePlan>), RenderError> {
     if !project.get("services").is_some_and(keys::is_on) {
-        pass.findings().refuse("services", None, "no service is defined; a compose file starts with `services:`");
+        pass.findings().refuse(
+            "services",
+            None,
+            "no service is defined; a compose file starts with `services:`",
+        );
     }
     keys::keep_known(&mut project, keys::PROJECT, "", pass.findings());
     project.shift_remove("version");
@@ -317,13 +336,20 @@ fn started(services: Map<String, Value>, pass: &mut Pass<'_>) -> Map<String, Val
     let enabled = pass.variables.get("COMPOSE_PROFILES").cloned().unwrap_or_default();
     let enabled: BTreeSet<&str> = enabled.split(',').map(str::trim).collect();
     if services.len() > MAX_SERVICES {
-        pass.findings().refuse("services", None, format!("a sandbox has at most {MAX_SERVICES} services; start fewer"));
+        pass.findings().refuse(
+            "services",
+            None,
+            format!("a sandbox has at most {MAX_SERVICES} services; start fewer"),
+        );
         return Map::new();
     }
     let (mut kept, mut left_out) = (Map::new(), BTreeSet::new());
     for (name, service) in services {
         let profiles: Vec<String> =
-            merge::list(service.get("profiles").cloned().unwrap_or_default()).iter().map(merge::scalar).collect();
+            merge::list(service.get("profiles").cloned().unwrap_or_default())
+                .iter()
+                .map(merge::scalar)
+                .collect();
         let path = format!("services.{name}");
         if !keys::is_name(&name) {
             pass.findings().refuse(
@@ -337,8 +363,13 @@ fn started(services: Map<String, Value>, pass: &mut Pass<'_>) -> Map<String, Val
         {
             kept.insert(name, service);
         } else {
-            pass.findings()
-                .rewrite(&path, format!("is left out: it starts only with the profile `{}`", profiles.join("` or `")));
+            pass.findings().rewrite(
+                &path,
+                format!(
+                    "is left out: it starts only with the profile `{}`",
+                    profiles.join("` or `")
+                ),
+            );
             left_out.extend(profiles);
         }
     }
@@ -355,8 +386,14 @@ fn started(services: Map<String, Value>, pass: &mut Pass<'_>) -> Map<String, Val
 
 /// Image names that the project builds itself, and what they are called in the sandbox.
 fn built(services: &Map<String, Value>, pass: &Pass<'_>) -> BTreeMap<String, String> {
-    let building = services.iter().filter(|(_, service)| service.get("build").is_some_and(|build| !build.is_null()));
-    building.filter_map(|(name, service)| Some((merge::scalar(service.get("image")?), pass.image_of(name)))).collect()
+    let building = services
+        .iter()
+        .filter(|(_, service)| service.get("build").is_some_and(|build| !build.is_null()));
+    building
+        .filter_map(|(name, service)| {
+            Some((merge::scalar(service.get("image")?), pass.image_of(name)))
+        })
+        .collect()
 }
 
 type Assembled = (Map<String, Value>, Vec<ServicePlan>, BTreeSet<String>);
@@ -375,7 +412,8 @@ fn services_of(
         let (service, plan, networks) = services::render(&name, service, declared, pass)?;
         if let Some(Value::Object(dependencies)) = service.get("depends_on") {
             let ended = dependencies.iter().filter(|(_, on)| {
-                on.get("condition").and_then(Value::as_str) == Some("service_completed_successfully")
+                on.get("condition").and_then(Value::as_str)
+                    == Some("service_completed_successfully")
             });
             awaited.extend(ended.map(|(name, _)| name.clone()));
         }
@@ -394,10 +432,17 @@ fn services_of(
 fn print(mut project: Value) -> String {
     interpolate::escape(&mut project);
     let json = format!("{project:#}");
-    let mut text = String::from("# Written by sandboxer from the workspace's compose file. Changes here are lost.\n");
+    let mut text = String::from(
+        "# Written by sandboxer from the workspace's compose file. Changes here are lost.\n",
+    );
     for c in json.chars() {
         match c {
-            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+            '\u{7f}'..='\u{9f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{feff}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
                 let code = format!("\\u{:04x}", u32::from(c));
                 text.push_str(&code);
             }

@@ -79,9 +79,12 @@ pub(super) async fn containers(
     let command = Command::script(INSPECT_SH).args([engine, id.as_str(), owners]);
     let output = step(transport, "ask the engine", &command).await?;
     parse_observed(&output.text()).ok_or_else(|| {
-        Fault::new(Code::OperationFailed, format!("{engine}'s answer about sandbox {id} cannot be read"))
-            .detail("step", "ask the engine")
-            .into()
+        Fault::new(
+            Code::OperationFailed,
+            format!("{engine}'s answer about sandbox {id} cannot be read"),
+        )
+        .detail("step", "ask the engine")
+        .into()
     })
 }
 
@@ -90,8 +93,15 @@ fn parse_observed(text: &str) -> Option<Observed> {
     let (clock, json) = text.split_once('\n')?;
     let (seconds, fraction) = clock.split_once('.')?;
     // A `date` without fractions says `%N` or nothing; then the host is taken to be at the second's beginning.
-    let fraction = if fraction.is_empty() || fraction.contains(|c: char| !c.is_ascii_digit()) { "0" } else { fraction };
-    Some(Observed { now: format!("{seconds}.{fraction}Z").parse().ok()?, containers: parse(json.as_bytes())? })
+    let fraction = if fraction.is_empty() || fraction.contains(|c: char| !c.is_ascii_digit()) {
+        "0"
+    } else {
+        fraction
+    };
+    Some(Observed {
+        now: format!("{seconds}.{fraction}Z").parse().ok()?,
+        containers: parse(json.as_bytes())?,
+    })
 }
 
 /// Reads what `docker inspect` or `podman inspect` printed. podman-compose's own chatter never comes this way.
@@ -124,7 +134,9 @@ fn container(json: &Value) -> Container {
         other => other,
     };
     // What never was has the year 1.
-    let moment = |key: &str| state[key].as_str().and_then(|at| at.parse().ok()).filter(|at: &Time| at.unix() > 0);
+    let moment = |key: &str| {
+        state[key].as_str().and_then(|at| at.parse().ok()).filter(|at: &Time| at.unix() > 0)
+    };
     let labels = &json["Config"]["Labels"];
     let health = ["Health", "Healthcheck"].iter().find_map(|key| state[*key]["Status"].as_str());
     Container {
@@ -170,7 +182,9 @@ fn ports(json: &Value) -> Vec<Published> {
         .collect();
     // `public` publishes on IPv4 and IPv6 under one port: one endpoint.
     found.sort();
-    found.dedup_by(|a, b| (a.container_port, &a.protocol, a.host_port) == (b.container_port, &b.protocol, b.host_port));
+    found.dedup_by(|a, b| {
+        (a.container_port, &a.protocol, a.host_port) == (b.container_port, &b.protocol, b.host_port)
+    });
     found
 }
 
@@ -191,7 +205,8 @@ pub(super) fn judge(expected: &[Expected], found: &[Container]) -> Judgement {
             }
         }
         if have.len() < want.replicas as usize {
-            let why = format!("service {} has {} of {} containers", want.name, have.len(), want.replicas);
+            let why =
+                format!("service {} has {} of {} containers", want.name, have.len(), want.replicas);
             waiting = waiting.or(Some(why));
         }
     }
@@ -199,12 +214,14 @@ pub(super) fn judge(expected: &[Expected], found: &[Container]) -> Judgement {
 }
 
 fn judge_one(want: &Expected, container: &Container) -> Judgement {
-    let comes_back =
-        matches!(want.restart.as_str(), "always" | "unless-stopped") || want.restart.starts_with("on-failure");
+    let comes_back = matches!(want.restart.as_str(), "always" | "unless-stopped")
+        || want.restart.starts_with("on-failure");
     match (container.state.as_str(), container.exit_code) {
         ("running", _) => Judgement::Ready,
         // A one-shot that ended well is fine, whether or not the file says that it is one.
-        ("exited", Some(0)) if !comes_back || want.restart.starts_with("on-failure") => Judgement::Ready,
+        ("exited", Some(0)) if !comes_back || want.restart.starts_with("on-failure") => {
+            Judgement::Ready
+        }
         ("exited" | "dead", code) if !comes_back => Judgement::Broken {
             container: Some(container.name.clone()),
             why: match code {
@@ -233,7 +250,12 @@ pub(super) async fn started(
     let lacking = stack.services.iter().find_map(|want| {
         let have: Vec<&Container> = found.iter().filter(|c| c.service == want.name).collect();
         if have.len() < want.replicas as usize {
-            return Some(format!("service {} has {} of {} containers", want.name, have.len(), want.replicas));
+            return Some(format!(
+                "service {} has {} of {} containers",
+                want.name,
+                have.len(),
+                want.replicas
+            ));
         }
         have.iter()
             .any(|c| matches!(c.state.as_str(), "created" | "initialized"))
@@ -242,9 +264,12 @@ pub(super) async fn started(
     let Some(lacking) = lacking else { return Ok(()) };
     let command = runtime.command.join(" ");
     Err(ExtensionError {
-        fault: Fault::new(Code::OperationFailed, format!("{command} said it was done, but {lacking}"))
-            .detail("step", "up")
-            .hint("its output is in the record's failure"),
+        fault: Fault::new(
+            Code::OperationFailed,
+            format!("{command} said it was done, but {lacking}"),
+        )
+        .detail("step", "up")
+        .hint("its output is in the record's failure"),
         failure: Some(Failure {
             step: "up".to_owned(),
             exit_status: Some(output.status),
@@ -289,7 +314,13 @@ mod tests {
     use super::*;
 
     fn want(name: &str, restart: &str) -> Expected {
-        Expected { name: name.into(), replicas: 1, restart: restart.into(), one_shot: false, needs: BTreeMap::new() }
+        Expected {
+            name: name.into(),
+            replicas: 1,
+            restart: restart.into(),
+            one_shot: false,
+            needs: BTreeMap::new(),
+        }
     }
 
     fn have(service: &str, state: &str, exit_code: Option<i32>) -> Container {
@@ -360,9 +391,13 @@ mod tests {
         }
         let lines = "{\"Name\":\"/b\",\"Config\":{\"Labels\":{\"sandboxer.id\":\"1\"}}}\n\n{\"Name\":\"a\",\"Config\":{\"Labels\":null}}";
         let found = parse_lines(lines).unwrap();
-        let of: Vec<(&str, &str)> = found.iter().map(|c| (c.name.as_str(), c.sandbox.as_str())).collect();
+        let of: Vec<(&str, &str)> =
+            found.iter().map(|c| (c.name.as_str(), c.sandbox.as_str())).collect();
         assert_eq!(of, [("a", ""), ("b", "1")]);
-        assert!(parse(b"Error: no such container").is_none() && parse_lines("Error: no such container").is_none());
+        assert!(
+            parse(b"Error: no such container").is_none()
+                && parse_lines("Error: no such container").is_none()
+        );
         assert_eq!(parse(b"[]"), Some(Vec::new()));
     }
 }

@@ -14,7 +14,9 @@ use crate::extensions::compose_ssh::look::read;
 use crate::extensions::compose_ssh::ready::{self, Asked, Wanted};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Steps, before_anything, exec, expected_of, failed, look, owners, root, workdir};
+use crate::extensions::workspace::{
+    Steps, before_anything, exec, expected_of, failed, look, owners, root, workdir,
+};
 use crate::failpoint;
 use crate::transport::Command;
 
@@ -66,8 +68,10 @@ pub(super) async fn sleep(
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string());
     let limit = LIMIT + Duration::from_secs(grace * 2);
-    let output =
-        transport.stream(&command, limit, &mut |_, _| {}).await.map_err(|fault| fault.detail("step", "stop"))?;
+    let output = transport
+        .stream(&command, limit, &mut |_, _| {})
+        .await
+        .map_err(|fault| fault.detail("step", "stop"))?;
     let text = output.text();
     let said = Said::read(&text);
     if said.value("error") == Some("gone") {
@@ -121,7 +125,9 @@ pub(super) async fn wake(
                 ready::healthy(&asked, service).await?;
             }
         }
-        let of = |name: &str| containers.iter().find(|container| container.name == name).map(|c| c.id.as_str());
+        let of = |name: &str| {
+            containers.iter().find(|container| container.name == name).map(|c| c.id.as_str())
+        };
         let command = start(target, engine)?.args(level.iter().filter_map(|name| of(name)));
         let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
         let output = output.map_err(|fault| fault.detail("step", "start"))?;
@@ -149,28 +155,42 @@ pub(super) async fn wake(
 
 /// Brings containers to run, which are still to be named by their ids.
 fn start(target: &Target, engine: &str) -> Result<Command, Fault> {
-    Ok(Command::script(START_SH).args([workdir(target)?, engine, &target.profile.stop_grace.get().to_string()]))
+    Ok(Command::script(START_SH).args([
+        workdir(target)?,
+        engine,
+        &target.profile.stop_grace.get().to_string(),
+    ]))
 }
 
 /// A stack of which nothing runs is not awake, even if nothing ran when it was put to sleep.
 fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(), Fault> {
-    let stays = |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
+    let stays =
+        |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
     let mut of = ready.services.iter().filter(|service| stays(&service.name)).peekable();
     if of.peek().is_none() || of.any(|service| !service.is_degraded()) {
         return Ok(());
     }
     let id = &target.id;
-    Err(Fault::new(Code::OperationFailed, format!("no service of sandbox {id} runs, and none can be started"))
-        .hint(format!("`sandboxer recreate {id}` makes it again; `sandboxer logs {id}` may say why they ended"))
-        .detail("step", "ready")
-        .detail("services", serde_json::to_value(&ready.services).unwrap_or_default()))
+    Err(Fault::new(
+        Code::OperationFailed,
+        format!("no service of sandbox {id} runs, and none can be started"),
+    )
+    .hint(format!(
+        "`sandboxer recreate {id}` makes it again; `sandboxer logs {id}` may say why they ended"
+    ))
+    .detail("step", "ready")
+    .detail("services", serde_json::to_value(&ready.services).unwrap_or_default()))
 }
 
 /// The ids of containers of services that should run and do not. One that ended well has done what it was for.
 fn dead<'c>(stack: &Stack, containers: &'c [Container]) -> Vec<&'c str> {
-    let stays = |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
-    let done = |container: &Container| container.state == "exited" && container.exit_code == Some(0);
-    let dead = |container: &&Container| stays(&container.service) && container.state != "running" && !done(container);
+    let stays =
+        |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
+    let done =
+        |container: &Container| container.state == "exited" && container.exit_code == Some(0);
+    let dead = |container: &&Container| {
+        stays(&container.service) && container.state != "running" && !done(container)
+    };
     containers.iter().filter(dead).map(|container| container.id.as_str()).collect()
 }
 
@@ -197,14 +217,22 @@ struct Ran {
 
 impl Ran {
     /// Errors: the containers that are not there any more.
-    fn new(stack: &Stack, containers: &[Container], names: Vec<String>) -> Result<Self, Vec<String>> {
-        let service_of = |name: &String| containers.iter().find(|container| container.name == *name);
-        let missing: Vec<String> = names.iter().filter(|name| service_of(name).is_none()).cloned().collect();
+    fn new(
+        stack: &Stack,
+        containers: &[Container],
+        names: Vec<String>,
+    ) -> Result<Self, Vec<String>> {
+        let service_of =
+            |name: &String| containers.iter().find(|container| container.name == *name);
+        let missing: Vec<String> =
+            names.iter().filter(|name| service_of(name).is_none()).cloned().collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        let services: BTreeMap<String, String> =
-            names.iter().filter_map(|name| Some((name.clone(), service_of(name)?.service.clone()))).collect();
+        let services: BTreeMap<String, String> = names
+            .iter()
+            .filter_map(|name| Some((name.clone(), service_of(name)?.service.clone())))
+            .collect();
         let count = |service: &str| services.values().filter(|of| *of == service).count() as u32;
         let expected = stack
             .services
@@ -217,21 +245,26 @@ impl Ran {
 
     fn needs(&self, service: &str) -> impl Iterator<Item = (&str, bool)> {
         let found = self.expected.iter().filter(move |expected| expected.name == service);
-        found.flat_map(|expected| expected.needs.iter().map(|(name, healthy)| (name.as_str(), *healthy)))
+        found.flat_map(|expected| {
+            expected.needs.iter().map(|(name, healthy)| (name.as_str(), *healthy))
+        })
     }
 
     /// The services that must be healthy before this container starts.
     fn awaited_by(&self, name: &str) -> impl Iterator<Item = &str> {
         let service = self.services.get(name).map_or("", String::as_str);
         let ran = |service: &str| self.expected.iter().any(|expected| expected.name == service);
-        self.needs(service).filter(move |(service, healthy)| *healthy && ran(service)).map(|(service, _)| service)
+        self.needs(service)
+            .filter(move |(service, healthy)| *healthy && ran(service))
+            .map(|(service, _)| service)
     }
 
     /// The containers in groups of which each needs only those before it.
     fn levels(&self) -> Vec<Vec<&str>> {
         let mut levels = Vec::new();
         for name in &self.names {
-            let level = self.depth(self.services.get(name).map_or("", String::as_str), self.expected.len());
+            let level =
+                self.depth(self.services.get(name).map_or("", String::as_str), self.expected.len());
             if levels.len() <= level {
                 levels.resize(level + 1, Vec::new());
             }

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Reporter, RestoreSource, Restored};
+use crate::domain::extension::{
+    ExtensionError, Learnt, ProvisionRequest, Reporter, RestoreSource, Restored,
+};
 use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
@@ -45,16 +47,22 @@ pub(super) async fn restore(
         steps.next("render");
         let workspace = workspace::workspace(&prepared.workdir);
         let mut found = provision::host_of(request, &runtime);
-        let mut rendered = fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+        let mut rendered =
+            fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         if host::wants_addresses(&rendered, &found) {
             found.taken = Some(host::taken(transport, &runtime, request).await?);
-            rendered = fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+            rendered =
+                fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         }
-        let rendered = rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;
+        let rendered =
+            rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;
         reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
-        drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved).await?;
+        drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved)
+            .await?;
         restore::enough(from, request, &not_preserved)?;
-        let stack = provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps).await?;
+        let stack =
+            provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps)
+                .await?;
         made.rewrites = rendered.rewrites;
         stack
     };
@@ -98,8 +106,10 @@ async fn drop_unnamed(
 ) -> Result<(), ExtensionError> {
     let named = |name: &str| rendered.volumes.iter().any(|volume| volume == name);
     let captured = from.archive.captured_volumes.iter().map(|volume| volume.name.as_str());
-    let unnamed: Vec<String> =
-        captured.filter(|name| !named(name)).map(|name| format!("{}_{name}", request.id.project())).collect();
+    let unnamed: Vec<String> = captured
+        .filter(|name| !named(name))
+        .map(|name| format!("{}_{name}", request.id.project()))
+        .collect();
     if unnamed.is_empty() {
         return Ok(());
     }

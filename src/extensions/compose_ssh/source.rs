@@ -39,7 +39,10 @@ pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
 pub(super) fn note(rendering: Rendering, preview: &mut Preview) {
     preview.rewrites = rendering.rewrites;
     match rendering.result {
-        Ok(rendered) => preview.services = rendered.services.iter().map(|service| service.name.clone()).collect(),
+        Ok(rendered) => {
+            preview.services =
+                rendered.services.iter().map(|service| service.name.clone()).collect()
+        }
         Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }
 }
@@ -60,7 +63,11 @@ pub(super) struct Rendering {
 }
 
 /// Renders the repository's compose file for a workspace at `workdir` on the host.
-pub(super) async fn render(request: &ProvisionRequest, workdir: &str, host: &HostContext) -> Result<Rendering, Fault> {
+pub(super) async fn render(
+    request: &ProvisionRequest,
+    workdir: &str,
+    host: &HostContext,
+) -> Result<Rendering, Fault> {
     let Some(source) = repo::repository(&request.inputs) else {
         return Err(Fault::invalid_input(repo::REPO, "this profile needs the input `repo`"));
     };
@@ -71,9 +78,9 @@ pub(super) async fn render(request: &ProvisionRequest, workdir: &str, host: &Hos
         let result = render_tree(&LocalTree::new(source), &request, &workdir, &host, &mut rewrites);
         Rendering { result, rewrites }
     };
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Fault::internal("the compose file's renderer ended by a fault").because(error))
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        Fault::internal("the compose file's renderer ended by a fault").because(error)
+    })
 }
 
 /// Renders the compose file of a tree, wherever that is, for a workspace at `workdir` on the host.
@@ -121,8 +128,14 @@ pub(super) fn refusals(error: &RenderError) -> Vec<Refusal> {
     match error {
         RenderError::Refused(list) => list.iter().cloned().map(Refusal::from).collect(),
         other => {
-            let cause = std::error::Error::source(other).map(|cause| format!(": {cause}")).unwrap_or_default();
-            vec![Refusal { path: COMPOSE_FILE.to_owned(), message: format!("{other}{cause}"), allow: None }]
+            let cause = std::error::Error::source(other)
+                .map(|cause| format!(": {cause}"))
+                .unwrap_or_default();
+            vec![Refusal {
+                path: COMPOSE_FILE.to_owned(),
+                message: format!("{other}{cause}"),
+                allow: None,
+            }]
         }
     }
 }

@@ -6,8 +6,11 @@ use crate::domain::time::Time;
 use crate::extensions::workspace::{manifest, step, workdir};
 use crate::transport::{Command, Transport};
 
-const DATE_SH: &str =
-    concat!(include_str!("scripts/says.sh"), include_str!("scripts/place.sh"), include_str!("scripts/date.sh"));
+const DATE_SH: &str = concat!(
+    include_str!("scripts/says.sh"),
+    include_str!("scripts/place.sh"),
+    include_str!("scripts/date.sh")
+);
 
 /// Writes a new deadline into it, and the target's stamp, if it has one, where the host keeps our counter.
 pub(crate) async fn set_deadline(
@@ -16,7 +19,13 @@ pub(crate) async fn set_deadline(
     expires_at: Option<Time>,
 ) -> Result<(), ExtensionError> {
     let owner = target.owners.last().ok_or_else(|| Fault::internal("the sandbox has no owner"))?;
-    let text = manifest::text(&target.id, owner, target.profile.id.as_str(), target.created_at, expires_at)?;
+    let text = manifest::text(
+        &target.id,
+        owner,
+        target.profile.id.as_str(),
+        target.created_at,
+        expires_at,
+    )?;
     let stamp = target.stamp.as_ref();
     let command = Command::script(DATE_SH)
         .arg(workdir(target)?)

@@ -29,9 +29,9 @@ macro_rules! entry {
     };
 }
 const ENTRY_SH: &str = entry!();
-const ENTER_SH: &str = concat!("sbx_entry() (\nsbx_prelude\n", entry!(), ")\n", include_str!("scripts/enter.sh"));
-const SHELL_SH: &str =
-    "[ ! -L \"$1\" ] || { echo \"$1 is a link\" >&2; exit 1; }; cd -P -- \"$1\" && exec \"${SHELL:-/bin/sh}\" -l";
+const ENTER_SH: &str =
+    concat!("sbx_entry() (\nsbx_prelude\n", entry!(), ")\n", include_str!("scripts/enter.sh"));
+const SHELL_SH: &str = "[ ! -L \"$1\" ] || { echo \"$1 is a link\" >&2; exit 1; }; cd -P -- \"$1\" && exec \"${SHELL:-/bin/sh}\" -l";
 
 /// How long a question may take.
 const ASK: Duration = Duration::from_mins(1);
@@ -58,8 +58,13 @@ pub(crate) async fn judged(
     sink: &mut dyn OutputSink,
 ) -> Result<Went, Fault> {
     let (began, verdict) = oneshot::channel();
-    let mut after =
-        AfterVerdict { sink, line: Vec::new(), errors: Vec::new(), state: State::Before, began: Some(began) };
+    let mut after = AfterVerdict {
+        sink,
+        line: Vec::new(),
+        errors: Vec::new(),
+        state: State::Before,
+        began: Some(began),
+    };
     let status = match input {
         Some(input) => {
             let mut input = stream::once(verdict).filter_map(|_| future::ready(None)).chain(input);
@@ -71,9 +76,12 @@ pub(crate) async fn judged(
     Ok(match state {
         State::Ok => Went::Ran(status),
         State::Refused => Went::Refused(String::from_utf8_lossy(&line).trim().to_owned()),
-        State::Before => {
-            Went::Silent(Output { status: status.unwrap_or(255), stdout: line, stderr: errors, truncated: false })
-        }
+        State::Before => Went::Silent(Output {
+            status: status.unwrap_or(255),
+            stdout: line,
+            stderr: errors,
+            truncated: false,
+        }),
     })
 }
 
@@ -81,7 +89,12 @@ pub(crate) async fn judged(
 pub(crate) async fn ask(transport: &dyn Transport, command: &Command) -> Result<Output, Fault> {
     let mut answer = Answer(Output::default());
     let asked = timeout(ASK, transport.attach(command, &mut answer)).await;
-    let late = || Fault::new(Code::Timeout, format!("{} did not answer within {ASK:?}", transport.spec().name));
+    let late = || {
+        Fault::new(
+            Code::Timeout,
+            format!("{} did not answer within {ASK:?}", transport.spec().name),
+        )
+    };
     answer.0.status = asked.unwrap_or_else(|_| Err(late()))?.unwrap_or(255);
     Ok(answer.0)
 }
@@ -102,7 +115,10 @@ pub(crate) async fn exec(
 }
 
 /// A login shell in the workspace.
-pub(crate) async fn shell(transport: &dyn Transport, target: &Target) -> Result<Interactive, ExtensionError> {
+pub(crate) async fn shell(
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<Interactive, ExtensionError> {
     let folder = workspace(workdir(target)?);
     // Asked first, so that a refusal is told before the terminal is handed over.
     let output = ask(transport, &proving(ENTRY_SH, transport, target)).await?;
@@ -133,15 +149,21 @@ fn no_entry(target: &Target, transport: &dyn Transport, verdict: &str) -> Result
 /// A service was named where there are none.
 pub(crate) fn no_services(target: &Target) -> Fault {
     let profile = &target.profile.id;
-    Fault::new(Code::Unsupported, format!("sandbox {} has no services: {profile} makes a workspace only", target.id))
+    Fault::new(
+        Code::Unsupported,
+        format!("sandbox {} has no services: {profile} makes a workspace only", target.id),
+    )
 }
 
 /// The workspace is not there any more.
 pub(crate) fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Fault {
     let host = &transport.spec().name;
-    Fault::new(Code::Conflict, format!("the workspace of sandbox {} is not on {host} any more", target.id))
-        .detail("path", folder)
-        .hint(format!("`sandboxer get {}` shows what became of it", target.id))
+    Fault::new(
+        Code::Conflict,
+        format!("the workspace of sandbox {} is not on {host} any more", target.id),
+    )
+    .detail("path", folder)
+    .hint(format!("`sandboxer get {}` shows what became of it", target.id))
 }
 
 /// A script that ended before it came to the command.
@@ -231,23 +253,34 @@ mod tests {
     #[async_trait]
     impl OutputSink for Kept {
         async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
-            if source == Source::Stdout { &mut self.0 } else { &mut self.1 }.extend_from_slice(bytes);
+            if source == Source::Stdout { &mut self.0 } else { &mut self.1 }
+                .extend_from_slice(bytes);
             true
         }
     }
 
     async fn run(script: &'static str) -> (Went, Kept) {
         let mut kept = Kept::default();
-        let went =
-            judged(&LocalTransport::new(HostSpec::local()), Command::script(script), None, &mut kept).await.unwrap();
+        let went = judged(
+            &LocalTransport::new(HostSpec::local()),
+            Command::script(script),
+            None,
+            &mut kept,
+        )
+        .await
+        .unwrap();
         (went, kept)
     }
 
     #[tokio::test]
     async fn what_comes_after_the_verdict_is_the_commands_own() {
-        let (went, kept) = run("echo early >&2; printf 'ok\\n\\0ok\\nlast'; echo late >&2; exit 3").await;
+        let (went, kept) =
+            run("echo early >&2; printf 'ok\\n\\0ok\\nlast'; echo late >&2; exit 3").await;
         assert!(matches!(went, Went::Ran(Some(3))), "{went:?}");
-        assert_eq!((kept.0.as_slice(), kept.1.as_slice()), (b"\0ok\nlast".as_slice(), b"early\nlate\n".as_slice()));
+        assert_eq!(
+            (kept.0.as_slice(), kept.1.as_slice()),
+            (b"\0ok\nlast".as_slice(), b"early\nlate\n".as_slice())
+        );
         let (went, kept) = run("echo stopped Exited; echo ok; echo words >&2").await;
         assert!(matches!(went, Went::Refused(line) if line == "stopped Exited"));
         assert!(kept.0.is_empty() && kept.1.is_empty());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::extension::{ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome};
+use crate::domain::extension::{
+    ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome,
+};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::domain::root::MarkedRoot;
@@ -67,7 +69,10 @@ impl Found {
 /// Looks at one sandbox, after the host proved to be the recorded one.
 ///
 /// Errors: `host_changed`; `operation_failed` where engine or root cannot be asked.
-pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<Found, ExtensionError> {
+pub(crate) async fn look(
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<Found, ExtensionError> {
     let identity = target.host_identity.as_ref();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(LOOK_SH)
@@ -83,7 +88,11 @@ pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<F
     let said = Said::read(&text);
     said.check("inspect", transport, root)?;
     if said.value("looked") != Some("yes") {
-        let message = format!("what {} has of sandbox {} could not be read", transport.spec().name, target.id);
+        let message = format!(
+            "what {} has of sandbox {} could not be read",
+            transport.spec().name,
+            target.id
+        );
         return Err(failed("inspect", message, &output));
     }
     Ok(read(&said))
@@ -91,7 +100,10 @@ pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<F
 
 fn read(said: &Said<'_>) -> Found {
     let mut resources: Vec<Resource> = Vec::new();
-    for entry in said.entries().filter(|e| matches!(e.key, "directory" | "container" | "network" | "volume" | "pod")) {
+    for entry in said
+        .entries()
+        .filter(|e| matches!(e.key, "directory" | "container" | "network" | "volume" | "pod"))
+    {
         let names = entry.text();
         let ids = names.lines().filter(|name| !name.is_empty());
         resources.extend(ids.map(|id| Resource { kind: entry.key.to_owned(), id: id.to_owned() }));
@@ -115,7 +127,10 @@ fn read(said: &Said<'_>) -> Found {
         workspace: said.value("workspace") == Some("yes"),
         writable: said.value("writable") == Some("yes"),
         asleep: said.text("asleep").map(|names| names.lines().map(str::to_owned).collect()),
-        free: said.value("free_kib").and_then(|kib| kib.parse::<u64>().ok()).map(|kib| Bytes(kib.saturating_mul(1024))),
+        free: said
+            .value("free_kib")
+            .and_then(|kib| kib.parse::<u64>().ok())
+            .map(|kib| Bytes(kib.saturating_mul(1024))),
         counter: said.value("counter").and_then(|counter| counter.parse().ok()),
         inspected: said.text("inspected"),
         root: said.marked_root(),
@@ -139,7 +154,8 @@ pub(crate) struct Census {
 impl Census {
     /// Whether this host is the one that the target was made on.
     pub(crate) fn is_of(&self, target: &Target) -> bool {
-        let recorded = target.host_identity.as_ref().map_or("", |identity| identity.machine_id.as_str());
+        let recorded =
+            target.host_identity.as_ref().map_or("", |identity| identity.machine_id.as_str());
         recorded.is_empty() || recorded == self.machine_id
     }
 
@@ -156,10 +172,15 @@ pub(crate) fn engine(target: &Target) -> Option<Engine> {
 }
 
 /// Asks for the directories of these targets and for the containers of their engines: one question.
-pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Result<Census, ExtensionError> {
-    let directories: Vec<&str> = targets.iter().filter_map(|target| target.workdir.as_deref()).collect();
+pub(crate) async fn census(
+    transport: &dyn Transport,
+    targets: &[Target],
+) -> Result<Census, ExtensionError> {
+    let directories: Vec<&str> =
+        targets.iter().filter_map(|target| target.workdir.as_deref()).collect();
     let engines: BTreeSet<Engine> = targets.iter().filter_map(engine).collect();
-    let ours: BTreeSet<&str> = targets.iter().flat_map(|target| &target.owners).map(AsRef::as_ref).collect();
+    let ours: BTreeSet<&str> =
+        targets.iter().flat_map(|target| &target.owners).map(AsRef::as_ref).collect();
     let command = Command::script(SERVICES_SH)
         .arg(ours.into_iter().collect::<Vec<_>>().join(" "))
         .arg(directories.len().to_string())
@@ -170,10 +191,16 @@ pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Res
     let said = Said::read(&text);
     if said.value("looked") != Some("yes") {
         let name = &transport.spec().name;
-        let fault = Fault::new(Code::OperationFailed, format!("what {name} said of its services is not whole"));
+        let fault = Fault::new(
+            Code::OperationFailed,
+            format!("what {name} said of its services is not whole"),
+        );
         return Err(fault.detail("step", "services").into());
     }
-    let mut census = Census { machine_id: said.value("machine").unwrap_or_default().to_owned(), ..Census::default() };
+    let mut census = Census {
+        machine_id: said.value("machine").unwrap_or_default().to_owned(),
+        ..Census::default()
+    };
     for entry in said.entries() {
         let text = entry.text();
         match entry.key {
@@ -201,7 +228,8 @@ mod tests {
     fn what_is_there_has_a_line_each() {
         let text = "machine=m\ncounter=7\nwhose=ours\ndirectory=\n /srv/sbx-1\n\nasleep=\n w\n d\nworkspace=yes\nfree_kib=4\nnetwork=\n a\n b\ninspected=\n {\"Name\":\"x=y\"}\nlooked=yes\n";
         let found = read(&Said::read(text));
-        let kinds: Vec<(&str, &str)> = found.resources.iter().map(|r| (r.kind.as_str(), r.id.as_str())).collect();
+        let kinds: Vec<(&str, &str)> =
+            found.resources.iter().map(|r| (r.kind.as_str(), r.id.as_str())).collect();
         assert_eq!(kinds, [("directory", "/srv/sbx-1"), ("network", "a"), ("network", "b")]);
         assert!(found.ours && found.workspace && !found.writable);
         assert_eq!(found.asleep, Some(vec!["w".to_owned(), "d".to_owned()]));

@@ -27,7 +27,8 @@ pub(crate) fn text(
     created_at: Time,
     expires_at: Option<Time>,
 ) -> Result<String, Fault> {
-    let manifest = Manifest { schema: 1, id, owner, profile, created_at, expires_at, project: id.project() };
+    let manifest =
+        Manifest { schema: 1, id, owner, profile, created_at, expires_at, project: id.project() };
     serde_json::to_string_pretty(&manifest)
         .map_err(|error| Fault::internal("the manifest cannot be written").because(error))
 }

@@ -57,7 +57,11 @@ pub(crate) enum Recorded {
 }
 
 /// What is expected of a host, as `sbx_prove_host` of place.sh takes it: the machine, and the roots that are known.
-pub(crate) fn expected(identity: Option<&HostIdentity>, roots: &KnownRoots, recorded: Recorded) -> String {
+pub(crate) fn expected(
+    identity: Option<&HostIdentity>,
+    roots: &KnownRoots,
+    recorded: Recorded,
+) -> String {
     let machine = identity.map_or("", |identity| identity.machine_id.as_str());
     let spare = roots.spare.as_ref().map_or("", RootMark::as_str);
     let recorded = if recorded == Recorded::Yes { "recorded" } else { "" };
@@ -83,7 +87,10 @@ pub(crate) fn expected_of(target: &Target) -> String {
 
 /// The recorded directory.
 pub(crate) fn workdir(target: &Target) -> Result<&str, Fault> {
-    target.workdir.as_deref().ok_or_else(|| Fault::internal(format!("sandbox {} has no directory yet", target.id)))
+    target
+        .workdir
+        .as_deref()
+        .ok_or_else(|| Fault::internal(format!("sandbox {} has no directory yet", target.id)))
 }
 
 /// Where the profile wants its sandboxes, instead of the host's `workspace_root`.
@@ -93,7 +100,8 @@ pub(crate) fn configured_root(profile: &Profile) -> Option<&str> {
 
 /// `<root>` of `<root>/sbx-<id>`: as recorded, else as the profile or the host says.
 pub(crate) fn root<'a>(target: &'a Target, configured: &'a str) -> &'a str {
-    let recorded = target.workdir.as_deref().and_then(|path| path.rsplit_once('/')).map(|(root, _)| root);
+    let recorded =
+        target.workdir.as_deref().and_then(|path| path.rsplit_once('/')).map(|(root, _)| root);
     let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
     recorded.or_else(|| configured_root(&target.profile)).unwrap_or(configured)
 }
@@ -127,8 +135,13 @@ pub(crate) fn before_anything(fault: Fault) -> ExtensionError {
 }
 
 /// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.
-pub(crate) async fn step(transport: &dyn Transport, name: &str, command: &Command) -> Result<Output, ExtensionError> {
-    let output = transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.detail("step", name))?;
+pub(crate) async fn step(
+    transport: &dyn Transport,
+    name: &str,
+    command: &Command,
+) -> Result<Output, ExtensionError> {
+    let output =
+        transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.detail("step", name))?;
     if output.ok() {
         return Ok(output);
     }

@@ -50,7 +50,12 @@ pub(crate) async fn run(
 
 /// What could not be tried, told as a failure of the patch.
 pub(crate) fn refused(sentence: String) -> PatchOutcome {
-    PatchOutcome { exit_status: NOT_BEGUN, timed_out: false, output: sentence, duration: Duration::ZERO }
+    PatchOutcome {
+        exit_status: NOT_BEGUN,
+        timed_out: false,
+        output: sentence,
+        duration: Duration::ZERO,
+    }
 }
 
 /// An error before anything of the script ran.
@@ -86,13 +91,21 @@ pub(crate) async fn put(
     failpoint::reached("patch.placed");
     match said.text("put") {
         Some(_) => Ok(()),
-        None => Err(failed("patch", format!("no room was made for the script on {}", transport.spec().name), &output)),
+        None => Err(failed(
+            "patch",
+            format!("no room was made for the script on {}", transport.spec().name),
+            &output,
+        )),
     }
 }
 
 /// Its time in seconds, the bytes that are kept of its output, and a word that marks its processes.
 pub(crate) fn limits(run: &PatchRun) -> [String; 3] {
-    [run.limit.as_secs().max(1).to_string(), KEPT_OUTPUT.to_string(), Uuid::new_v4().simple().to_string()]
+    [
+        run.limit.as_secs().max(1).to_string(),
+        KEPT_OUTPUT.to_string(),
+        Uuid::new_v4().simple().to_string(),
+    ]
 }
 
 /// What it is told of where it runs: the sandbox, the snapshot, its own place in the order.
@@ -111,15 +124,20 @@ pub(crate) async fn watch(
 ) -> Result<PatchOutcome, ExtensionError> {
     let mut began = false;
     let started = Instant::now();
-    let mut on_line = |source: Source, line: &[u8]| began |= source == Source::Stdout && line == b"began=yes";
-    let output = transport.stream(command, run.limit + SLACK, &mut on_line).await.map_err(|fault| {
-        let fault = fault.detail("step", "patch");
-        if began { fault.detail("began", true) } else { fault }
-    })?;
+    let mut on_line =
+        |source: Source, line: &[u8]| began |= source == Source::Stdout && line == b"began=yes";
+    let output =
+        transport.stream(command, run.limit + SLACK, &mut on_line).await.map_err(|fault| {
+            let fault = fault.detail("step", "patch");
+            if began { fault.detail("began", true) } else { fault }
+        })?;
     if let Some(ended) = read(&output.stdout) {
         return Ok(PatchOutcome { duration: started.elapsed(), ..ended });
     }
-    let message = format!("the script of patch {} in sandbox {} has not told its end", run.patch.sequence, target.id);
+    let message = format!(
+        "the script of patch {} in sandbox {} has not told its end",
+        run.patch.sequence, target.id
+    );
     let error = failed("patch", message, &output);
     Err(if began { error } else { never_began(error) })
 }

@@ -63,7 +63,11 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// For the record, at once.
     pub(crate) fn learnt(&self) -> Learnt {
-        Learnt { workdir: self.workdir.clone(), identity: self.identity.clone(), rewrites: Vec::new() }
+        Learnt {
+            workdir: self.workdir.clone(),
+            identity: self.identity.clone(),
+            rewrites: Vec::new(),
+        }
     }
 
     /// With another runtime than the one that was known.
@@ -97,8 +101,13 @@ pub(crate) async fn prepare(
     reporter: &dyn Reporter,
 ) -> Result<Prepared, ExtensionError> {
     let owner = &request.owner;
-    let text =
-        manifest::text(&request.id, &owner.owner, request.profile.id.as_str(), request.created_at, request.expires_at)?;
+    let text = manifest::text(
+        &request.id,
+        &owner.owner,
+        request.profile.id.as_str(),
+        request.created_at,
+        request.expires_at,
+    )?;
     let spec = transport.spec();
     let root = configured_root(&request.profile).unwrap_or(&spec.workspace_root);
     let command = Command::script(PREPARE_SH)
@@ -138,11 +147,17 @@ pub(crate) async fn prepare(
     })?;
     let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
     let Some(root) = root else {
-        return Err(failed("prepare", format!("the workspace on {} could not be prepared", spec.name), &output));
+        return Err(failed(
+            "prepare",
+            format!("the workspace on {} could not be prepared", spec.name),
+            &output,
+        ));
     };
     let report = parse_runtimes(&text);
     let runtime = match wanted.runtime {
-        Detect::Known(known) => report.engines.iter().any(|engine| is_engine_of(engine, known)).then(|| known.clone()),
+        Detect::Known(known) => {
+            report.engines.iter().any(|engine| is_engine_of(engine, known)).then(|| known.clone())
+        }
         Detect::No | Detect::First(_) => report.runtimes.into_iter().next(),
     };
     Ok(Prepared {
@@ -165,5 +180,6 @@ fn identity(machine_id: &str, runtime: Option<&Runtime>) -> HostIdentity {
 }
 
 fn is_engine_of(engine: &Engine, runtime: &Runtime) -> bool {
-    (&engine.program, &engine.version, &engine.id) == (&runtime.engine, &runtime.engine_version, &runtime.engine_id)
+    (&engine.program, &engine.version, &engine.id)
+        == (&runtime.engine, &runtime.engine_version, &runtime.engine_id)
 }

@@ -30,12 +30,18 @@ pub(crate) fn reachability<'a>(
     let ssh = ssh_words(spec);
     let enter = format!("cd {} && exec \"$SHELL\" -l", quoted(workspace));
     let mut endpoints: Vec<Endpoint> = doors.map(|door| endpoint(&door, ssh.as_ref())).collect();
-    endpoints
-        .sort_by(|a, b| (&a.service, a.container_port, a.host_port).cmp(&(&b.service, b.container_port, b.host_port)));
+    endpoints.sort_by(|a, b| {
+        (&a.service, a.container_port, a.host_port).cmp(&(
+            &b.service,
+            b.container_port,
+            b.host_port,
+        ))
+    });
     Reachability {
         host: spec.name.clone(),
         ssh: match &ssh {
-            Some(words) => format!("ssh {} -t {} {}", words.options, words.target, quoted(&enter)).replace("  ", " "),
+            Some(words) => format!("ssh {} -t {} {}", words.options, words.target, quoted(&enter))
+                .replace("  ", " "),
             None => format!("cd {}", quoted(workspace)),
         },
         workdir: workspace.to_owned(),
@@ -59,9 +65,10 @@ fn endpoint(door: &Door<'_>, ssh: Option<&SshWords>) -> Endpoint {
         protocol: door.protocol.to_owned(),
         url: format!("{scheme}://{at}:{port}"),
         // ssh forwards TCP only.
-        tunnel: ssh
-            .filter(|_| door.protocol == "tcp")
-            .map(|words| format!("ssh {} -N -L {port}:{at}:{port} {}", words.options, words.target).replace("  ", " ")),
+        tunnel: ssh.filter(|_| door.protocol == "tcp").map(|words| {
+            format!("ssh {} -N -L {port}:{at}:{port} {}", words.options, words.target)
+                .replace("  ", " ")
+        }),
     }
 }
 
@@ -72,7 +79,11 @@ struct SshWords {
 
 fn ssh_words(spec: &HostSpec) -> Option<SshWords> {
     let target = spec.ssh_target()?;
-    let options = spec.ssh_config.as_deref().map(|path| format!("-F {}", quoted_path(path))).unwrap_or_default();
+    let options = spec
+        .ssh_config
+        .as_deref()
+        .map(|path| format!("-F {}", quoted_path(path)))
+        .unwrap_or_default();
     Some(SshWords { options, target: quoted(target) })
 }
 
@@ -102,7 +113,13 @@ mod tests {
         let mut spec = HostSpec::named("coulombcore");
         spec.ssh = Some("ops@coulombcore".to_owned());
         spec.ssh_config = Some("/etc/my lab/config".into());
-        let web = Door { service: "web", container_port: 80, protocol: "tcp", host_ip: "127.0.0.1", host_port: 4711 };
+        let web = Door {
+            service: "web",
+            container_port: 80,
+            protocol: "tcp",
+            host_ip: "127.0.0.1",
+            host_port: 4711,
+        };
         let there = reachability(&spec, "/srv/a b/sbx-1/workspace", [web].into_iter());
         assert_eq!(
             there.ssh,

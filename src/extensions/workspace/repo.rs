@@ -50,7 +50,11 @@ pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault
         Ok(()) => {}
         Err(fault) if fault.code == Code::InvalidInput => {
             let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            preview.refusals.push(Refusal { path: REPO.to_owned(), message: format!("{fault}{hint}"), allow: None });
+            preview.refusals.push(Refusal {
+                path: REPO.to_owned(),
+                message: format!("{fault}{hint}"),
+                allow: None,
+            });
         }
         Err(fault) => return Err(fault),
     }
@@ -67,13 +71,19 @@ pub(crate) async fn send(
 ) -> Result<(), ExtensionError> {
     let report = steps.next("transfer");
     let on_bytes = |done: u64, of: u64| {
-        steps.reporter.report(Report { done: Some(done), of: Some(of), bytes: Some(done), ..report.clone() });
+        steps.reporter.report(Report {
+            done: Some(done),
+            of: Some(of),
+            bytes: Some(done),
+            ..report.clone()
+        });
     };
     let source = repository(&request.inputs).unwrap_or_default();
     let rsync = prepared.rsync && plan.bytes > SMALL_TREE;
-    let sent = transfer::send(transport, plan, &source, &workspace(&prepared.workdir), rsync, &on_bytes)
-        .await
-        .map_err(|fault| fault.detail("step", "transfer"))?;
+    let sent =
+        transfer::send(transport, plan, &source, &workspace(&prepared.workdir), rsync, &on_bytes)
+            .await
+            .map_err(|fault| fault.detail("step", "transfer"))?;
     tracing::info!(sandbox = %request.id, root = prepared.root, method = ?sent.method, bytes = sent.bytes, "transferred");
     Ok(())
 }

@@ -69,7 +69,8 @@ impl<'a> Said<'a> {
 
     /// The SHA-256 behind the first line with this key. What is empty or cut off is none.
     pub(crate) fn hash(&self, key: &str) -> Option<String> {
-        let is_hash = |text: &&str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_hash =
+            |text: &&str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         self.value(key).filter(is_hash).map(str::to_owned)
     }
 
@@ -82,7 +83,12 @@ impl<'a> Said<'a> {
     }
 
     /// The error that the script named, as a fault that says what to do. `root` is where the sandbox is or was to be.
-    pub(crate) fn check(&self, step: &str, transport: &dyn Transport, root: &str) -> Result<(), ExtensionError> {
+    pub(crate) fn check(
+        &self,
+        step: &str,
+        transport: &dyn Transport,
+        root: &str,
+    ) -> Result<(), ExtensionError> {
         let host = &transport.spec().name;
         let missing: Vec<&str> =
             self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();
@@ -125,15 +131,22 @@ pub(crate) fn other_root(kind: &str, host: &str) -> Option<Fault> {
         ),
         "root_bare" => (
             format!("the workspace root on {host} does not bear its mark any more"),
-            format!("mount its disk on {host}; where only the mark was lost, write it into that file again; {gone}"),
+            format!(
+                "mount its disk on {host}; where only the mark was lost, write it into that file again; {gone}"
+            ),
         ),
         "root_unknown" => (
             format!("the workspace root on {host} is not known to be the one that records name"),
-            format!("is its disk mounted on {host}? it is known again when something of ours is in it; {gone}"),
+            format!(
+                "is its disk mounted on {host}? it is known again when something of ours is in it; {gone}"
+            ),
         ),
         _ => return None,
     };
-    Some(Fault::new(Code::HostChanged, message).hint(format!("nothing was touched or written off; {hint}")))
+    Some(
+        Fault::new(Code::HostChanged, message)
+            .hint(format!("nothing was touched or written off; {hint}")),
+    )
 }
 
 /// What the verdict of a script says of a host that did not prove to be the one, or whose engine did not; nothing where it is
@@ -195,9 +208,15 @@ mod tests {
         heard.line(Source::Stdout, b"path=");
         heard.line(Source::Stdout, b" bytes=1");
         let said = heard.said().unwrap();
-        let captured: Vec<_> =
-            said.entries().filter(|entry| entry.key == "captured").map(|entry| entry.value).collect();
-        assert_eq!((captured, said.value("bytes"), said.text("path").as_deref()), (vec!["db"], None, Some("bytes=1")));
+        let captured: Vec<_> = said
+            .entries()
+            .filter(|entry| entry.key == "captured")
+            .map(|entry| entry.value)
+            .collect();
+        assert_eq!(
+            (captured, said.value("bytes"), said.text("path").as_deref()),
+            (vec!["db"], None, Some("bytes=1"))
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::domain::extension::{
-    ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
+    ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome,
+    TeardownReport,
 };
 use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
@@ -47,7 +48,12 @@ pub(crate) async fn teardown(
         .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(grace.to_string())
-        .arg(target.stamp.as_ref().map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)))
+        .arg(
+            target
+                .stamp
+                .as_ref()
+                .map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)),
+        )
         .args(built);
     let mut heard = Heard::default();
     let mut on_line = |source: Source, line: &[u8]| {
@@ -61,8 +67,10 @@ pub(crate) async fn teardown(
         }
     };
     let limit = LIMIT + Duration::from_secs(grace * 2);
-    let output =
-        transport.stream(&command, limit, &mut on_line).await.map_err(|fault| fault.detail("step", "teardown"))?;
+    let output = transport
+        .stream(&command, limit, &mut on_line)
+        .await
+        .map_err(|fault| fault.detail("step", "teardown"))?;
     failpoint::reached("compose.torn_down");
     let said = heard.said().map_err(|fault| fault.detail("step", "teardown"))?;
     // Which host and engine it is, whether it knows more than we do, and whose the directory is, is asked before anything is
@@ -71,7 +79,8 @@ pub(crate) async fn teardown(
     if let Some(root) = said.marked_root() {
         reporter.found_root(&root);
     }
-    said.check("teardown", transport, root).map_err(|error| if before { untouched(error) } else { error })?;
+    said.check("teardown", transport, root)
+        .map_err(|error| if before { untouched(error) } else { error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("teardown", message, &output));
@@ -84,7 +93,8 @@ fn read(said: &Said<'_>) -> TeardownReport {
     for entry in said.entries() {
         match entry.key {
             "done" => {
-                let (kind, outcome) = entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
+                let (kind, outcome) =
+                    entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
                 report.lines.push(TeardownLine {
                     resource: Resource { kind: kind.to_owned(), id: entry.text() },
                     outcome: TeardownOutcome::from_word(outcome),
@@ -97,7 +107,9 @@ fn read(said: &Said<'_>) -> TeardownReport {
                     line.reason = Some(why);
                 }
             }
-            "left" => report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() }),
+            "left" => {
+                report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() })
+            }
             _ => {}
         }
     }
@@ -115,7 +127,10 @@ mod tests {
         assert_eq!(report.lines.len(), 3);
         assert_eq!(report.lines[1].outcome, TeardownOutcome::Failed);
         assert_eq!(report.lines[1].reason.as_deref(), Some("network in use"));
-        assert_eq!(report.leftovers, [Resource { kind: "network".into(), id: "sbx-1_default".into() }]);
+        assert_eq!(
+            report.leftovers,
+            [Resource { kind: "network".into(), id: "sbx-1_default".into() }]
+        );
         assert!(!report.is_clean());
     }
 }

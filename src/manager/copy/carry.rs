@@ -2,7 +2,9 @@
 //! another host's under another name, and only what is neither is replaced. `copying_to` is written once nothing is there:
 //! what is there later was brought by the copy that the record names.
 
-use crate::domain::archive::{ARRIVED_OTHERWISE, ArchiveLook, ArchivePlace, Arrived, SnapshotArchives};
+use crate::domain::archive::{
+    ARRIVED_OTHERWISE, ArchiveLook, ArchivePlace, Arrived, SnapshotArchives,
+};
 use crate::domain::extension::{ExtensionError, Reporter};
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
@@ -40,15 +42,24 @@ impl SandboxManager {
             let Alike { same, unknown } = self.alike(record, archives, &to).await?;
             // Copies that are not: they are taken off the record when this one is written.
             let is_listed = record.hosts().any(|known| known.same(host.as_str()));
-            if let Some(other) = same.iter().find(|other| !is_listed || record.host.same(other.as_str())) {
+            if let Some(other) =
+                same.iter().find(|other| !is_listed || record.host.same(other.as_str()))
+            {
                 return Err(self.refuse_other_name(record, host, other).await?.into());
             }
             passed.extend(same);
             if let Some(arrived) = self.found_sound(record, archives, &to, &seen, reporter).await? {
                 return Ok(arrived);
             }
-            self.make_room(record, archives, &to, &seen, &[passed.as_slice(), unknown.as_slice()].concat(), reporter)
-                .await?;
+            self.make_room(
+                record,
+                archives,
+                &to,
+                &seen,
+                &[passed.as_slice(), unknown.as_slice()].concat(),
+                reporter,
+            )
+            .await?;
         }
         let record = self.begin_copying(record, &passed).await?;
         self.carry_from_a_sound_one(&record, archives, &to, passed, reporter).await
@@ -107,7 +118,8 @@ impl SandboxManager {
             })
             .await?;
         }
-        let message = format!("{host} is another name of {other}, where snapshot {} is", record.title());
+        let message =
+            format!("{host} is another name of {other}, where snapshot {} is", record.title());
         let hint = format!("`sandboxer restore {} --host {host}` uses it where it is", record.id);
         Ok(Fault::invalid_input("host", message).hint(hint))
     }
@@ -152,11 +164,15 @@ impl SandboxManager {
         }
         let (host, id) = (&to.host, &record.id);
         let fault = if seen.manifest.is_some() {
-            let message = format!("what {host} has of snapshot {id} is not sound and cannot be removed");
+            let message =
+                format!("what {host} has of snapshot {id} is not sound and cannot be removed");
             Fault::new(Code::OperationFailed, message)
         } else {
-            Fault::new(Code::Conflict, format!("{host} has something of snapshot {id} that is not known to be ours"))
-                .hint("it is never removed; look at it there, and move it away")
+            Fault::new(
+                Code::Conflict,
+                format!("{host} has something of snapshot {id} that is not known to be ours"),
+            )
+            .hint("it is never removed; look at it there, and move it away")
         };
         let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
         Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) }.into())
@@ -164,10 +180,19 @@ impl SandboxManager {
 
     /// Writes down that from now on something may be on the first of these hosts, where nothing is. What the record lists
     /// there and on the others is no copy.
-    async fn begin_copying(&self, record: &SnapshotRecord, hosts: &[HostName]) -> Result<SnapshotRecord, Fault> {
+    async fn begin_copying(
+        &self,
+        record: &SnapshotRecord,
+        hosts: &[HostName],
+    ) -> Result<SnapshotRecord, Fault> {
         let hosts = hosts.to_vec();
         self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
-            for host in hosts.iter().filter(|host| !record.host.same(host.as_str())).cloned().collect::<Vec<_>>() {
+            for host in hosts
+                .iter()
+                .filter(|host| !record.host.same(host.as_str()))
+                .cloned()
+                .collect::<Vec<_>>()
+            {
                 record.replicas.retain(|replica| !replica.host.same(host.as_str()));
                 clear_damage(record, &host);
             }
@@ -196,7 +221,8 @@ impl SandboxManager {
             let manifest = self.manifest_of(record, &from.host).await?;
             match archives.copy(&from, to, &manifest, reporter).await {
                 Err(error) if error.fault.details["kind"] == ARRIVED_OTHERWISE => {
-                    altered = Some(self.judge_sent(record, archives, &from, error, reporter).await?);
+                    altered =
+                        Some(self.judge_sent(record, archives, &from, error, reporter).await?);
                     passed.push(from.host);
                 }
                 outcome => return outcome,
@@ -221,7 +247,8 @@ impl SandboxManager {
         // After that: whoever was sealing it may have come to his end meanwhile.
         let arrived = arrived_as(record, &archives.look(&place).await?);
         if arrived.is_none() && !report.is_clean() {
-            let message = format!("snapshot {}: what was copied to {host} could not be removed", record.id);
+            let message =
+                format!("snapshot {}: what was copied to {host} could not be removed", record.id);
             return Err(Fault::new(Code::OperationFailed, message).into());
         }
         Ok(arrived)

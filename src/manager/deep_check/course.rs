@@ -84,7 +84,9 @@ impl Course<'_> {
         let restored = steps.run(&DeepStage::Restore, self.restore(&snapshot).boxed()).await?;
         let Some(restored) = restored else { return Ok(()) };
         failpoint::reached("check.restored");
-        steps.run(&DeepStage::Compare, self.compare(&restored, &snapshot, has_volume).boxed()).await?;
+        steps
+            .run(&DeepStage::Compare, self.compare(&restored, &snapshot, has_volume).boxed())
+            .await?;
         Ok(())
     }
 
@@ -104,8 +106,12 @@ impl Course<'_> {
                 None => fault,
             });
         }
-        let facts = seen.facts.clone().ok_or_else(|| Fault::internal("a host that is up has no facts"))?;
-        let runtime = facts.runtimes.first().map(|runtime| format!("{} {}", runtime.flavour, runtime.version));
+        let facts =
+            seen.facts.clone().ok_or_else(|| Fault::internal("a host that is up has no facts"))?;
+        let runtime = facts
+            .runtimes
+            .first()
+            .map(|runtime| format!("{} {}", runtime.flavour, runtime.version));
         let said: Vec<String> = facts.os.clone().into_iter().chain(runtime).collect();
         Ok(Came::Well(facts, Some(said.join(", "))))
     }
@@ -123,10 +129,15 @@ impl Course<'_> {
         let image = match self.or_cancelled(stack::image(self, &runtime.engine)).await? {
             probe::ImageFound::Runs(image) => image,
             probe::ImageFound::None(0) => {
-                return Ok(Came::Skipped(format!("{} has no image, and none is pulled", runtime.engine)));
+                return Ok(Came::Skipped(format!(
+                    "{} has no image, and none is pulled",
+                    runtime.engine
+                )));
             }
             probe::ImageFound::None(had) => {
-                let why = format!("none of the smallest of {had} images can run a shell, and none is pulled");
+                let why = format!(
+                    "none of the smallest of {had} images can run a shell, and none is pulled"
+                );
                 return Ok(Came::Skipped(why));
             }
         };
@@ -139,7 +150,11 @@ impl Course<'_> {
         Ok(Came::Well(made, Some(said)))
     }
 
-    async fn create(&self, profile: &str, repo: Option<&std::path::Path>) -> Result<SandboxRecord, Fault> {
+    async fn create(
+        &self,
+        profile: &str,
+        repo: Option<&std::path::Path>,
+    ) -> Result<SandboxRecord, Fault> {
         let mut request = CreateRequest {
             profile: Some(profile.to_owned()),
             host: Some(self.host.to_string()),
@@ -176,7 +191,8 @@ impl Course<'_> {
             }
             taken => (taken?, None),
         };
-        let mode = taken.archive.mode.as_ref().map(|mode| format!(", mode {mode}")).unwrap_or_default();
+        let mode =
+            taken.archive.mode.as_ref().map(|mode| format!(", mode {mode}")).unwrap_or_default();
         let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
         let said = format!("{}{mode}{why}", taken.id);
         Ok(Came::Well(taken, Some(said)))
@@ -206,10 +222,14 @@ impl Course<'_> {
     ) -> Result<Came<()>, Fault> {
         self.try_script(restored, None, READ_SH, FILE, &[]).await?;
         if has_volume {
-            let read = self.try_script(restored, Some(stack::SERVICE), READ_SH, &in_volume(), &[]).await;
+            let read =
+                self.try_script(restored, Some(stack::SERVICE), READ_SH, &in_volume(), &[]).await;
             let lost = snapshot.archive.not_captured.first();
             read.map_err(|fault| match lost {
-                Some(lost) => fault.because(format!("the snapshot is without volume {}: {}", lost.name, lost.reason)),
+                Some(lost) => fault.because(format!(
+                    "the snapshot is without volume {}: {}",
+                    lost.name, lost.reason
+                )),
                 None => fault,
             })?;
         }
@@ -231,7 +251,10 @@ impl Course<'_> {
             command: words.into_iter().map(str::to_owned).collect(),
             service: service.map(str::to_owned),
         };
-        let place = service.map_or_else(|| "in the workspace".to_owned(), |service| format!("in service {service}"));
+        let place = service.map_or_else(
+            || "in the workspace".to_owned(),
+            |service| format!("in service {service}"),
+        );
         let said = async {
             let mut pieces = self.manager.exec(request, None).await?;
             let (mut status, mut stdout, mut stderr) = (None, Vec::new(), Vec::new());
@@ -244,17 +267,26 @@ impl Course<'_> {
             }
             Ok::<_, Fault>((status, stdout, stderr))
         };
-        let late = || Fault::new(Code::Timeout, format!("a command {place} of sandbox {} did not end", sandbox.id));
-        let limited = async { tokio::time::timeout(EXEC_LIMIT, said).await.unwrap_or_else(|_| Err(late())) };
+        let late = || {
+            Fault::new(
+                Code::Timeout,
+                format!("a command {place} of sandbox {} did not end", sandbox.id),
+            )
+        };
+        let limited =
+            async { tokio::time::timeout(EXEC_LIMIT, said).await.unwrap_or_else(|_| Err(late())) };
         let (status, stdout, stderr) = self.or_cancelled(limited).await?;
-        if status == Some(0) && String::from_utf8_lossy(&stdout).trim_end() == self.operation.as_str() {
+        if status == Some(0)
+            && String::from_utf8_lossy(&stdout).trim_end() == self.operation.as_str()
+        {
             return Ok(());
         }
         let fault = Fault::new(
             Code::OperationFailed,
             format!("{file} {place} of sandbox {} is not what was written", sandbox.id),
         );
-        let words = String::from_utf8_lossy(if stderr.is_empty() { &stdout } else { &stderr }).into_owned();
+        let words =
+            String::from_utf8_lossy(if stderr.is_empty() { &stdout } else { &stderr }).into_owned();
         let fault = fault.detail("exit_status", status).detail("output", words.as_str());
         Err(if words.trim().is_empty() { fault } else { fault.because(words.trim().to_owned()) })
     }
@@ -307,7 +339,10 @@ impl Course<'_> {
     }
 
     /// Work that changes nothing, or nothing that stays, unless the check is called off.
-    async fn or_cancelled<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    async fn or_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(Fault::new(Code::Cancelled, "the check was cancelled")),
@@ -317,7 +352,8 @@ impl Course<'_> {
 }
 
 fn engines(facts: &HostFacts) -> Vec<String> {
-    let mut engines: Vec<String> = facts.runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
+    let mut engines: Vec<String> =
+        facts.runtimes.iter().map(|runtime| runtime.engine.clone()).collect();
     engines.sort();
     engines.dedup();
     engines

@@ -46,17 +46,29 @@ impl SandboxManager {
         let ours = |labels: &std::collections::BTreeMap<String, String>| {
             labels.get(LABEL).is_some_and(|value| value == operation.as_str())
         };
-        let (sandboxes, snapshots) = tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list())?;
+        let (sandboxes, snapshots) =
+            tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list())?;
         Ok(Made {
-            sandboxes: sandboxes.iter().filter(|one| ours(&one.labels)).map(|one| one.id.clone()).collect(),
-            snapshots: snapshots.iter().filter(|one| ours(&one.labels)).map(|one| one.id.clone()).collect(),
+            sandboxes: sandboxes
+                .iter()
+                .filter(|one| ours(&one.labels))
+                .map(|one| one.id.clone())
+                .collect(),
+            snapshots: snapshots
+                .iter()
+                .filter(|one| ours(&one.labels))
+                .map(|one| one.id.clone())
+                .collect(),
         })
     }
 
     /// Removes what a check made, also one whose process died. What it made is told.
     ///
     /// Errors: the first thing that could not be removed; the others are.
-    pub(in crate::manager) async fn take_back(&self, operation: &OperationId) -> Result<Made, Fault> {
+    pub(in crate::manager) async fn take_back(
+        &self,
+        operation: &OperationId,
+    ) -> Result<Made, Fault> {
         stack::remove(&stack::folder(self, operation)).await;
         let made = self.made_by(operation).await?;
         let mut first = join_all(made.sandboxes.iter().map(|id| self.take_back_sandbox(id))).await;
@@ -67,7 +79,8 @@ impl SandboxManager {
     }
 
     async fn take_back_sandbox(&self, id: &SandboxId) -> Result<(), Fault> {
-        let request = DestroyRequest { id: id.to_string(), no_undo: true, ..DestroyRequest::default() };
+        let request =
+            DestroyRequest { id: id.to_string(), no_undo: true, ..DestroyRequest::default() };
         let Some(operation) = self.destroy(&request).await?.operation else { return Ok(()) };
         let (operation, _) = self.finish(&operation).await?;
         operation.error.map_or(Ok(()), |error| Err(Fault::from(*error)))
@@ -75,7 +88,11 @@ impl SandboxManager {
 
     async fn take_back_snapshot(&self, id: &SnapshotId) -> Result<(), Fault> {
         // What of the check's own is based on it and could not be removed shall not keep it.
-        let request = SnapshotDeleteRequest { id: id.to_string(), force: true, ..SnapshotDeleteRequest::default() };
+        let request = SnapshotDeleteRequest {
+            id: id.to_string(),
+            force: true,
+            ..SnapshotDeleteRequest::default()
+        };
         let deleted = async {
             // On a host that does not answer it is left, and not given up.
             let started = self.delete_giving_up(&request, false).await?;
@@ -96,7 +113,8 @@ impl Course<'_> {
         let (mut made, mut left) = (Made::default(), Vec::new());
         let mut trace = before.trace;
         // Failures are in the list.
-        let _ = steps.finish(&DeepStage::Destroy, self.destroy(&mut made, &mut trace).boxed()).await;
+        let _ =
+            steps.finish(&DeepStage::Destroy, self.destroy(&mut made, &mut trace).boxed()).await;
         if before.reached {
             let _ = steps.finish(&DeepStage::Host, self.look(&trace, &mut left).boxed()).await;
         } else {
@@ -112,7 +130,13 @@ impl Course<'_> {
         trace.ids.extend(made.snapshots.iter().map(ToString::to_string));
         if !made.is_empty() {
             // Volumes without a name of ours are known by the containers that use them, as long as these are there.
-            trace.volumes = self.traces(trace).await.unwrap_or_default().into_iter().filter_map(volume).collect();
+            trace.volumes = self
+                .traces(trace)
+                .await
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(volume)
+                .collect();
         }
         failpoint::reached("check.destroying");
         self.manager.take_back(self.operation).await?;
@@ -122,7 +146,11 @@ impl Course<'_> {
         Ok(Came::Well((), Some(made.words())))
     }
 
-    async fn look(&self, trace: &TraceRequest, left: &mut Vec<Resource>) -> Result<Came<()>, Fault> {
+    async fn look(
+        &self,
+        trace: &TraceRequest,
+        left: &mut Vec<Resource>,
+    ) -> Result<Came<()>, Fault> {
         let (pause, times) = AGAIN;
         for _ in 0..times {
             *left = self.traces(trace).await?;
@@ -131,9 +159,14 @@ impl Course<'_> {
             }
             tokio::time::sleep(pause).await;
         }
-        let names: Vec<String> = left.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
-        let fault = Fault::new(Code::OperationFailed, format!("left on {}: {}", self.host, names.join(", ")));
-        Err(fault.hint("sandboxer takes these for removed: look at them there, and remove them by hand"))
+        let names: Vec<String> =
+            left.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
+        let fault = Fault::new(
+            Code::OperationFailed,
+            format!("left on {}: {}", self.host, names.join(", ")),
+        );
+        Err(fault
+            .hint("sandboxer takes these for removed: look at them there, and remove them by hand"))
     }
 
     async fn traces(&self, trace: &TraceRequest) -> Result<Vec<Resource>, Fault> {

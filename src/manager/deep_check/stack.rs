@@ -20,7 +20,8 @@ pub(super) const VOLUME_AT: &str = "/sandboxer-check";
 /// A small image of the host that can run it.
 pub(super) async fn image(course: &Course<'_>, engine: &str) -> Result<ImageFound, Fault> {
     let transport = course.manager.parts.transports.open(course.host).await?;
-    let (name, label) = (format!("sandboxer-{}", course.operation), format!("{LABEL}={}", course.operation));
+    let (name, label) =
+        (format!("sandboxer-{}", course.operation), format!("{LABEL}={}", course.operation));
     probe::small_image(transport.as_ref(), engine, &name, &label).await
 }
 
@@ -40,9 +41,12 @@ pub(super) async fn write(folder: &Path, image: &str) -> Result<(), Fault> {
         tokio::fs::write(folder.join("docker-compose.yml"), compose(image)).await
     };
     written.await.map_err(|error: std::io::Error| {
-        Fault::new(Code::OperationFailed, format!("the check's compose file cannot be written to {}", folder.display()))
-            .because(error)
-            .hint("TMPDIR names another place")
+        Fault::new(
+            Code::OperationFailed,
+            format!("the check's compose file cannot be written to {}", folder.display()),
+        )
+        .because(error)
+        .hint("TMPDIR names another place")
     })
 }
 

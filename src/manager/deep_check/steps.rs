@@ -32,7 +32,11 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(reporter: JobReporter, host: &'a HostName, cancel: &'a CancellationToken) -> Self {
+    pub(super) fn new(
+        reporter: JobReporter,
+        host: &'a HostName,
+        cancel: &'a CancellationToken,
+    ) -> Self {
         Self { reporter, host, cancel, list: Vec::new() }
     }
 
@@ -43,8 +47,11 @@ impl<'a> Steps<'a> {
         work: BoxFuture<'_, Result<Came<T>, Fault>>,
     ) -> Result<Option<T>, Stopped> {
         if self.cancel.is_cancelled() {
-            let _ =
-                self.add::<T>(stage, 0, Err(Fault::new(Code::Cancelled, format!("cancelled before the step {stage}"))));
+            let _ = self.add::<T>(
+                stage,
+                0,
+                Err(Fault::new(Code::Cancelled, format!("cancelled before the step {stage}"))),
+            );
             return Err(Stopped);
         }
         self.finish(stage, work).await
@@ -69,8 +76,19 @@ impl<'a> Steps<'a> {
         self.add(stage, took_ms(began.elapsed()), came)
     }
 
-    fn add<T>(&mut self, stage: &DeepStage, took_ms: u64, came: Result<Came<T>, Fault>) -> Result<Option<T>, Stopped> {
-        let step = |outcome, message| DeepStep { stage: stage.clone(), outcome, took_ms, message, error: None };
+    fn add<T>(
+        &mut self,
+        stage: &DeepStage,
+        took_ms: u64,
+        came: Result<Came<T>, Fault>,
+    ) -> Result<Option<T>, Stopped> {
+        let step = |outcome, message| DeepStep {
+            stage: stage.clone(),
+            outcome,
+            took_ms,
+            message,
+            error: None,
+        };
         let (step, came) = match came {
             Ok(Came::Well(value, message)) => (step(DeepOutcome::Ok, message), Ok(Some(value))),
             Ok(Came::Skipped(why)) => (step(DeepOutcome::Skipped, Some(why)), Ok(None)),

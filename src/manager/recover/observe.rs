@@ -31,7 +31,9 @@ impl SandboxManager {
         // Whoever dies over this leaves what the dead one left, and the next one has to know what that was.
         let kind = dead.unwrap_or(&operation.kind).clone();
         let mark = Running { kind, ..running(operation) };
-        let record = self.transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark)).await?;
+        let record = self
+            .transition(id, Guard::Any, Vec::new(), |record| record.operation = Some(mark))
+            .await?;
         let extension = self.extension(&record.extension)?;
         let target = self.target_as_known(&record).await?;
         let reporter = JobReporter::new(&self.jobs, operation);
@@ -42,7 +44,9 @@ impl SandboxManager {
             }
             // The host is proved by now. What it has may run again, or sleep, after this.
             match dead {
-                Some(OperationKind::Snapshot | OperationKind::Patch) => extension.resume(&target, None).await,
+                Some(OperationKind::Snapshot | OperationKind::Patch) => {
+                    extension.resume(&target, None).await
+                }
                 Some(turn) if self.is_half_turned(turn, &record, &seen).await? => {
                     extension.sleep(&target, &reporter).await
                 }
@@ -62,14 +66,18 @@ impl SandboxManager {
             Ok(seen) if seen.ready && record.state.may_become(&State::Ready) => {
                 self.ready_again(operation, &record, extension.as_ref(), &target, seen).await
             }
-            Ok(_) if record.state == State::Provisioning => self.remake_failed(operation, &record).await,
+            Ok(_) if record.state == State::Provisioning => {
+                self.remake_failed(operation, &record).await
+            }
             Ok(seen) => {
                 let now = self.now();
                 let gone = seen.resources.is_empty() && record.state.may_become(&State::Lost);
                 let asleep = seen.asleep && record.state == State::Ready;
                 let news = match (gone, asleep) {
                     (true, _) => lost_news(&record),
-                    (false, true) => vec![(EventKind::SandboxSleeping, serde_json::json!({"host": record.host}))],
+                    (false, true) => {
+                        vec![(EventKind::SandboxSleeping, serde_json::json!({"host": record.host}))]
+                    }
                     (false, false) => Vec::new(),
                 };
                 self.transition(id, Guard::Operation(operation.id.clone()), news, move |record| {
@@ -92,7 +100,8 @@ impl SandboxManager {
                 // Nobody could look: it stays as the dead process left it, for the next time.
                 let dead = before.operation.clone();
                 let mine = Guard::Operation(operation.id.clone());
-                self.transition(id, mine, Vec::new(), move |record| record.operation = dead).await?;
+                self.transition(id, mine, Vec::new(), move |record| record.operation = dead)
+                    .await?;
                 self.saw_fault_of(&record.host, &fault).await;
                 Err(fault)
             }
@@ -108,7 +117,9 @@ impl SandboxManager {
         seen: &Inspection,
     ) -> Result<bool, Fault> {
         let patches = match (dead, &record.based_on_snapshot) {
-            (OperationKind::Wake, Some(base)) if record.state == State::Sleeping => self.patches_of(base).await?,
+            (OperationKind::Wake, Some(base)) if record.state == State::Sleeping => {
+                self.patches_of(base).await?
+            }
             (OperationKind::Wake | OperationKind::Sleep, _) => Vec::new(),
             _ => return Ok(false),
         };
@@ -141,7 +152,8 @@ impl SandboxManager {
         // A recreate starts the time to live again; whatever else died leaves the deadline as it was.
         let remade = record.state == State::Provisioning;
         let ready_at = if remade { now } else { record.ready_at.unwrap_or(now) };
-        let expires_at = if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
+        let expires_at =
+            if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
         if expires_at != record.expires_at {
             extension.set_deadline(target, expires_at).await.map_err(|error| error.fault)?;
         }
@@ -156,7 +168,8 @@ impl SandboxManager {
         self.transition(&record.id, Guard::Operation(operation.id.clone()), news, move |record| {
             record.state = State::Ready;
             record.reason = Some(Reason::CrashRecovered);
-            record.message = Some(alone.map_or_else(|| BACK.to_owned(), |why| format!("{BACK}; {why}")));
+            record.message =
+                Some(alone.map_or_else(|| BACK.to_owned(), |why| format!("{BACK}; {why}")));
             record.observed_at = Some(now);
             record.ready_at = Some(ready_at);
             record.expires_at = expires_at;
@@ -170,21 +183,31 @@ impl SandboxManager {
     }
 
     /// Removes what a recreate that died had removed or made in part, and leaves `failed`: it can be recreated.
-    async fn remake_failed(&self, operation: &Operation, record: &SandboxRecord) -> Result<(), Fault> {
+    async fn remake_failed(
+        &self,
+        operation: &Operation,
+        record: &SandboxRecord,
+    ) -> Result<(), Fault> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let mine = Guard::Operation(operation.id.clone());
-        let report = match self.tear_down_checked(record, &reporter).await.map_err(|error| error.fault) {
-            Ok(report) => report,
-            Err(fault) => {
-                let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
-                self.transition(&record.id, mine, Vec::new(), move |record| record.operation = Some(mark)).await?;
-                self.saw_fault_of(&record.host, &fault).await;
-                return Err(fault);
-            }
-        };
+        let report =
+            match self.tear_down_checked(record, &reporter).await.map_err(|error| error.fault) {
+                Ok(report) => report,
+                Err(fault) => {
+                    let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
+                    self.transition(&record.id, mine, Vec::new(), move |record| {
+                        record.operation = Some(mark)
+                    })
+                    .await?;
+                    self.saw_fault_of(&record.host, &fault).await;
+                    return Err(fault);
+                }
+            };
         let clean = report.is_clean();
         let id = record.id.clone();
-        let message = format!("the process that made it again died; `sandboxer recreate {id}` makes it again");
+        let message = format!(
+            "the process that made it again died; `sandboxer recreate {id}` makes it again"
+        );
         let data = serde_json::json!({"code": Code::OperationFailed, "step": "recreate", "message": message});
         self.transition(&record.id, mine, vec![(EventKind::SandboxFailed, data)], move |record| {
             record.state = State::Failed;
@@ -197,6 +220,10 @@ impl SandboxManager {
             note_teardown(record, Some(report));
         })
         .await?;
-        if clean { Ok(()) } else { Err(Fault::new(Code::OperationFailed, format!("sandbox {id}: something is left"))) }
+        if clean {
+            Ok(())
+        } else {
+            Err(Fault::new(Code::OperationFailed, format!("sandbox {id}: something is left")))
+        }
     }
 }

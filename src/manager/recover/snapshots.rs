@@ -30,22 +30,34 @@ impl SandboxManager {
     /// `None`: somebody works on it after all, or it is in order by now.
     async fn recover_snapshot(&self, id: &SnapshotId) -> Result<Option<Recovered>, Fault> {
         let Some(held) = self.parts.locks.try_lock_snapshot(id).await? else { return Ok(None) };
-        let Some(record) = self.parts.snapshots.get(id).await?.filter(is_left) else { return Ok(None) };
+        let Some(record) = self.parts.snapshots.get(id).await?.filter(is_left) else {
+            return Ok(None);
+        };
         let was = match &record.operation {
             Some(dead) => by(&dead.kind, dead.pid, &dead.host),
             None if record.copying_to.is_some() => "a copy that died".to_owned(),
             None => format!("a {} snapshot", record.state),
         };
         if let Some(working) = record.operation.as_ref().filter(|dead| self.is_there(dead)) {
-            let message =
-                format!("process {} still works on it, and not on this data directory: this is a copy", working.pid);
+            let message = format!(
+                "process {} still works on it, and not on this data directory: this is a copy",
+                working.pid
+            );
             let fault = Fault::new(Code::Conflict, message.clone()).hint("recover in the original");
             let error = Some(OperationError::from(fault));
-            return Ok(Some(Recovered { id: id.to_string(), ok: false, was, state: None, message, error }));
+            return Ok(Some(Recovered {
+                id: id.to_string(),
+                ok: false,
+                was,
+                state: None,
+                message,
+                error,
+            }));
         }
         let operation = self.new_snapshot_operation(OperationKind::Recover, id);
         self.parts.operations.put(operation.clone()).await?;
-        let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
+        let (copying, was_ready) =
+            (record.copying_to.clone(), record.state == SnapshotState::Ready);
         let name = operation.id.clone();
         self.run_held(operation, held, None, move |manager, operation, cancel| async move {
             if let Some(dead) = &record.operation {
@@ -59,7 +71,10 @@ impl SandboxManager {
             (Some(error), _) => error.message.clone(),
             (None, None) => "removed".to_owned(),
             (None, Some(now)) if now.state == SnapshotState::Ready => match copying {
-                Some(host) if now.hosts().any(|known| known.same(host.as_str())) && now.damage_on(&host).is_none() => {
+                Some(host)
+                    if now.hosts().any(|known| known.same(host.as_str()))
+                        && now.damage_on(&host).is_none() =>
+                {
                     format!("ready; its copy on {host} is whole")
                 }
                 Some(host) => format!("ready as before; nothing of the copy is left on {host}"),
@@ -68,7 +83,14 @@ impl SandboxManager {
             },
             (None, Some(_)) => "failed; nothing of it is left".to_owned(),
         };
-        Ok(Some(Recovered { id: id.to_string(), ok: error.is_none(), was, state: None, message, error }))
+        Ok(Some(Recovered {
+            id: id.to_string(),
+            ok: error.is_none(),
+            was,
+            state: None,
+            message,
+            error,
+        }))
     }
 
     async fn finish_or_remove(
@@ -109,11 +131,18 @@ impl SandboxManager {
     }
 
     /// The archive may have been sealed before its process died: then it is whole.
-    async fn finish_creating(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
+    async fn finish_creating(
+        &self,
+        record: &SnapshotRecord,
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
         let imported = record.imported_at.is_some();
         let whole = if imported {
             // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
-            let arrived = self.clear_remains(record, &record.host, reporter).await.map_err(|error| error.fault)?;
+            let arrived = self
+                .clear_remains(record, &record.host, reporter)
+                .await
+                .map_err(|error| error.fault)?;
             arrived.map(|Arrived { path, identity, archive }| SnapshotRecord {
                 path: Some(path),
                 host_identity: Some(identity),
@@ -127,15 +156,22 @@ impl SandboxManager {
             sealed(record, archives.look(&place).await.map_err(|error| error.fault)?)
         };
         if let Some(whole) = whole {
-            let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
-            self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotReady, data)], move |record| {
-                record.state = SnapshotState::Ready;
-                record.path = whole.path;
-                record.host_identity = whole.host_identity;
-                record.archive = whole.archive;
-                record.message = Some("the process that made it died; its archive is whole".to_owned());
-                Ok(())
-            })
+            let data =
+                serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
+            self.transition_snapshot(
+                &record.id,
+                None,
+                vec![(EventKind::SnapshotReady, data)],
+                move |record| {
+                    record.state = SnapshotState::Ready;
+                    record.path = whole.path;
+                    record.host_identity = whole.host_identity;
+                    record.archive = whole.archive;
+                    record.message =
+                        Some("the process that made it died; its archive is whole".to_owned());
+                    Ok(())
+                },
+            )
             .await?;
             return Ok(());
         }
@@ -144,17 +180,26 @@ impl SandboxManager {
         }
         let message = "the process that made it died".to_owned();
         let data = serde_json::json!({"code": Code::OperationFailed, "message": message});
-        self.transition_snapshot(&record.id, None, vec![(EventKind::SnapshotFailed, data)], move |record| {
-            record.state = SnapshotState::Failed;
-            record.message = Some(message);
-            Ok(())
-        })
+        self.transition_snapshot(
+            &record.id,
+            None,
+            vec![(EventKind::SnapshotFailed, data)],
+            move |record| {
+                record.state = SnapshotState::Failed;
+                record.message = Some(message);
+                Ok(())
+            },
+        )
         .await
         .map(|_| ())
     }
 
     /// A copy that was on its way and that nobody wrote down is listed if it is whole, else taken away again.
-    async fn take_back_copy(&self, record: &SnapshotRecord, reporter: &JobReporter) -> Result<(), Fault> {
+    async fn take_back_copy(
+        &self,
+        record: &SnapshotRecord,
+        reporter: &JobReporter,
+    ) -> Result<(), Fault> {
         let Some(host) = &record.copying_to else { return Ok(()) };
         match self.clear_remains(record, host, reporter).await {
             Ok(Some(arrived)) => self.write_arrived(&record.id, host, arrived).await.map(|_| ()),
@@ -182,10 +227,17 @@ pub(in crate::manager) fn is_left(record: &SnapshotRecord) -> bool {
 
 /// What the record is to say of an archive that is there whole.
 fn sealed(record: &SnapshotRecord, seen: ArchiveLook) -> Option<SnapshotRecord> {
-    let manifest = seen.manifest.filter(|manifest| manifest.id == record.id && manifest.owner == record.owner)?;
+    let manifest = seen
+        .manifest
+        .filter(|manifest| manifest.id == record.id && manifest.owner == record.owner)?;
     let archive = manifest.snapshot.archive;
     if seen.path.is_none() || seen.bytes.is_none() || archive.bytes != seen.bytes {
         return None;
     }
-    Some(SnapshotRecord { path: seen.path, host_identity: seen.identity, archive, ..record.clone() })
+    Some(SnapshotRecord {
+        path: seen.path,
+        host_identity: seen.identity,
+        archive,
+        ..record.clone()
+    })
 }

@@ -19,7 +19,8 @@ const PROFILES: &[(&str, &str)] = shipped!(
     "profiles": "sandbox-canary", "compose-e2e", "compose-checkpoint", "vm-haskell-build", "saas-stub", "burst-sandbox"
 );
 
-const MANIFESTS: &[(&str, &str)] = shipped!("extensions": "ext.compose-ssh", "ext.vm-packer", "ext.saas-stub");
+const MANIFESTS: &[(&str, &str)] =
+    shipped!("extensions": "ext.compose-ssh", "ext.vm-packer", "ext.saas-stub");
 
 pub(super) fn profiles() -> Vec<Found<Profile>> {
     read(PROFILES)
@@ -30,5 +31,8 @@ pub(super) fn manifests() -> Vec<Found<ExtensionManifest>> {
 }
 
 fn read<T: Recipe>(files: &[(&str, &str)]) -> Vec<Found<T>> {
-    files.iter().map(|(file, source)| Found::new(file, Document::parse(file, source), None)).collect()
+    files
+        .iter()
+        .map(|(file, source)| Found::new(file, Document::parse(file, source), None))
+        .collect()
 }

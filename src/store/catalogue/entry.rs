@@ -67,7 +67,8 @@ impl<T> Entry<T> {
 
     /// What is wrong with the file, as one line.
     fn error(&self) -> Option<String> {
-        (!self.problems.is_empty()).then(|| problems_fault(Code::InvalidProfile, &self.problems).message)
+        (!self.problems.is_empty())
+            .then(|| problems_fault(Code::InvalidProfile, &self.problems).message)
     }
 }
 

@@ -31,10 +31,23 @@ pub(super) struct Found<T> {
 }
 
 impl<T: Recipe> Found<T> {
-    pub(super) fn new(file: &str, document: Result<Document, ParseProblem>, path: Option<PathBuf>) -> Self {
-        let name = Path::new(file).file_name().map_or(file, |name| name.to_str().unwrap_or(file)).to_owned();
-        let mut found =
-            Self { id: name, path, overrides_builtin: false, definition: None, problems: Vec::new(), document: None };
+    pub(super) fn new(
+        file: &str,
+        document: Result<Document, ParseProblem>,
+        path: Option<PathBuf>,
+    ) -> Self {
+        let name = Path::new(file)
+            .file_name()
+            .map_or(file, |name| name.to_str().unwrap_or(file))
+            .to_owned();
+        let mut found = Self {
+            id: name,
+            path,
+            overrides_builtin: false,
+            definition: None,
+            problems: Vec::new(),
+            document: None,
+        };
         match document {
             Ok(document) => {
                 match T::from_document(&document) {
@@ -65,8 +78,10 @@ impl<T: Recipe> Found<T> {
             self.problems = document.with_fields(std::mem::take(&mut self.problems), fields);
             return;
         }
-        let file = self.path.as_ref().map_or_else(|| self.id.clone(), |path| path.display().to_string());
-        self.problems.extend(fields.into_iter().map(|field| ParseProblem::whole(&file, field.message)));
+        let file =
+            self.path.as_ref().map_or_else(|| self.id.clone(), |path| path.display().to_string());
+        self.problems
+            .extend(fields.into_iter().map(|field| ParseProblem::whole(&file, field.message)));
     }
 
     /// Its line in a list. `unavailable`: why this build cannot make it.
@@ -97,14 +112,15 @@ fn is_plain_id(id: &str, prefix: &str) -> bool {
 /// broken entry.
 pub(super) fn read_dir<T: Recipe>(dir: Option<&Path>) -> Vec<Found<T>> {
     let Some(dir) = dir else { return Vec::new() };
-    let listed =
-        fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>());
+    let listed = fs::read_dir(dir)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>());
     let mut paths = match listed {
         Ok(paths) => paths,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
             let name = dir.display().to_string();
-            let problem = ParseProblem::whole(&name, format!("the directory cannot be read: {error}"));
+            let problem =
+                ParseProblem::whole(&name, format!("the directory cannot be read: {error}"));
             return vec![Found::new(&name, Err(problem), Some(dir.to_path_buf()))];
         }
     };
@@ -120,7 +136,8 @@ pub(super) fn read_dir<T: Recipe>(dir: Option<&Path>) -> Vec<Found<T>> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("yaml") => found.push(read_one(&file, &path)),
             Some("yml") => {
-                let problem = ParseProblem::whole(&file, "files end in .yaml; this one is not read");
+                let problem =
+                    ParseProblem::whole(&file, "files end in .yaml; this one is not read");
                 found.push(Found::new(&file, Err(problem), Some(path)));
             }
             _ => {}
@@ -159,7 +176,9 @@ pub fn read_document(path: &Path) -> Result<Document, ParseProblem> {
 /// A regular file's bytes, at most one more than the limit. A pipe or device is not opened: it could block.
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, ParseProblem> {
     let file = path.display().to_string();
-    let unreadable = |error: std::io::Error| ParseProblem::whole(&file, format!("the file cannot be read: {error}"));
+    let unreadable = |error: std::io::Error| {
+        ParseProblem::whole(&file, format!("the file cannot be read: {error}"))
+    };
     let meta = fs::metadata(path).map_err(unreadable)?;
     if meta.is_dir() {
         return Err(ParseProblem::whole(&file, "this is a directory, not a file"));
@@ -168,6 +187,8 @@ pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, ParseProblem> {
         return Err(ParseProblem::whole(&file, "this is not a regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
     Ok(bytes)
 }

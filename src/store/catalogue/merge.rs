@@ -39,8 +39,15 @@ fn mark_duplicates<T: Recipe>(id: &str, group: &mut [Found<T>]) {
         .map(|found| found.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default())
         .collect();
     for (at, found) in group.iter_mut().enumerate() {
-        let others: Vec<&str> =
-            files.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, file)| file.as_str()).collect();
-        found.add(vec![FieldProblem::new("id", format!("duplicate id '{id}': also in {}", others.join(", ")))]);
+        let others: Vec<&str> = files
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at)
+            .map(|(_, file)| file.as_str())
+            .collect();
+        found.add(vec![FieldProblem::new(
+            "id",
+            format!("duplicate id '{id}': also in {}", others.join(", ")),
+        )]);
     }
 }

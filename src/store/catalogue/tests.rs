@@ -49,7 +49,11 @@ impl Operator {
     }
 
     fn load(&self) -> Catalogue {
-        Catalogue::load(Some(&self.dir.path().join("p")), Some(&self.dir.path().join("e")), &compose_only())
+        Catalogue::load(
+            Some(&self.dir.path().join("p")),
+            Some(&self.dir.path().join("e")),
+            &compose_only(),
+        )
     }
 
     /// A text with the directory's name cut out.
@@ -86,7 +90,10 @@ fn every_shipped_file_is_good_and_in_order() {
         assert!(!definition.summary.is_empty());
         assert!(definition.max_ttl.is_some(), "{}: a shipped profile always ends", entry.id);
     }
-    assert_eq!(catalogue.profiles().iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), SHIPPED);
+    assert_eq!(
+        catalogue.profiles().iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(),
+        SHIPPED
+    );
     for entry in catalogue.extensions() {
         assert_eq!(entry.problems, [], "{}", entry.id);
     }
@@ -101,7 +108,13 @@ fn no_shipped_file_is_forgotten() {
     let count = |dir: &str| {
         let files = fs::read_dir(root.join(dir)).unwrap();
         files
-            .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "yaml"))
+            .filter(|file| {
+                file.as_ref()
+                    .unwrap()
+                    .path()
+                    .extension()
+                    .is_some_and(|extension| extension == "yaml")
+            })
             .count()
     };
     let catalogue = Catalogue::load(None, None, &compose_only());
@@ -114,7 +127,10 @@ fn the_shipped_profiles_say_what_the_contract_says() {
     let catalogue = Catalogue::load(None, None, &compose_only());
     let e2e = catalogue.recipe("profile.compose-e2e").unwrap();
     assert_eq!((e2e.ttl, e2e.max_ttl), (Some(Seconds::hours(4)), Some(Seconds::hours(24))));
-    assert_eq!(e2e.placement.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(), ["sandboxer01", "coulombcore"]);
+    assert_eq!(
+        e2e.placement.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["sandboxer01", "coulombcore"]
+    );
     assert_eq!(e2e.inputs.names().collect::<Vec<_>>(), ["repo", "compose_file"]);
     assert!(!e2e.undo);
     let canary = catalogue.recipe("sandbox-canary").unwrap();
@@ -125,7 +141,9 @@ fn the_shipped_profiles_say_what_the_contract_says() {
     }
     let burst = catalogue.profile("burst-sandbox").unwrap().definition().unwrap();
     assert!(!burst.routing.candidates.is_empty() && burst.routing.max_cost_usd.is_some());
-    assert!(catalogue.extension("saas-stub").unwrap().definition().unwrap().has(&Capability::Metered));
+    assert!(
+        catalogue.extension("saas-stub").unwrap().definition().unwrap().has(&Capability::Metered)
+    );
 }
 
 #[test]
@@ -134,7 +152,10 @@ fn what_this_build_cannot_make_is_listed_and_refused() {
     let available: Vec<bool> = catalogue.profiles().iter().map(|entry| entry.available).collect();
     assert_eq!(available, [true, true, true, false, false, false]);
     let fault = catalogue.recipe("vm-haskell-build").unwrap_err();
-    assert_eq!((fault.code, fault.message.as_str()), (Code::Unsupported, "ext.vm-packer is not part of this build"));
+    assert_eq!(
+        (fault.code, fault.message.as_str()),
+        (Code::Unsupported, "ext.vm-packer is not part of this build")
+    );
     assert!(catalogue.profile("vm-haskell-build").is_ok());
     let all = BTreeSet::from(["ext.compose-ssh", "ext.vm-packer", "ext.saas-stub"]);
     assert!(Catalogue::load(None, None, &all).profiles().iter().all(|entry| entry.available));
@@ -155,10 +176,16 @@ fn an_unknown_id_names_the_nearest() {
         ("a\0b\u{1b}", "there is no profile 'a\u{fffd}b\u{fffd}'", "sandboxer profiles list"),
     ] {
         let fault = catalogue.profile(asked).unwrap_err();
-        assert_eq!((fault.code, fault.message.as_str(), fault.hint.as_deref()), (Code::NotFound, message, Some(hint)));
+        assert_eq!(
+            (fault.code, fault.message.as_str(), fault.hint.as_deref()),
+            (Code::NotFound, message, Some(hint))
+        );
     }
     assert!(catalogue.profile(&"x".repeat(10_000)).unwrap_err().message.len() < 300);
-    assert_eq!(catalogue.extension("compose_ssh").unwrap_err().hint.as_deref(), Some("did you mean ext.compose-ssh?"));
+    assert_eq!(
+        catalogue.extension("compose_ssh").unwrap_err().hint.as_deref(),
+        Some("did you mean ext.compose-ssh?")
+    );
 }
 
 #[test]
@@ -193,10 +220,19 @@ fn a_broken_file_breaks_its_own_profile_only() {
     let catalogue = operator.load();
     assert!(catalogue.recipe("sandbox-canary").is_ok());
     // Never the built-in recipe in place of what the operator wrote.
-    assert_eq!(operator.fault("compose-e2e"), "DIR/p/a.yaml:4:11: unknown key 'prots', did you mean 'ports'?");
-    assert_eq!(operator.fault("profile.torn"), "DIR/p/b.yaml:2:10: not valid YAML: unclosed bracket '['");
+    assert_eq!(
+        operator.fault("compose-e2e"),
+        "DIR/p/a.yaml:4:11: unknown key 'prots', did you mean 'ports'?"
+    );
+    assert_eq!(
+        operator.fault("profile.torn"),
+        "DIR/p/b.yaml:2:10: not valid YAML: unclosed bracket '['"
+    );
     let e2e = entry(&catalogue, "profile.compose-e2e");
-    assert_eq!((e2e.available, e2e.overrides_builtin, e2e.definition.is_none()), (false, true, true));
+    assert_eq!(
+        (e2e.available, e2e.overrides_builtin, e2e.definition.is_none()),
+        (false, true, true)
+    );
     let fault = catalogue.profile("compose-e2e").unwrap_err();
     assert_eq!(operator.plain(&fault.hint.unwrap()), "sandboxer profiles validate DIR/p/a.yaml");
     assert_eq!(fault.details["problems"][0]["line"], 4);
@@ -208,8 +244,12 @@ fn two_files_with_one_id_are_both_refused() {
     operator.write("p/one.yaml", profile_text("profile.twice", ""));
     operator.write("p/two.yaml", profile_text("profile.twice", ""));
     let catalogue = operator.load();
-    let found: Vec<Vec<String>> =
-        catalogue.profiles().iter().filter(|e| e.id == "profile.twice").map(|e| operator.problems(e)).collect();
+    let found: Vec<Vec<String>> = catalogue
+        .profiles()
+        .iter()
+        .filter(|e| e.id == "profile.twice")
+        .map(|e| operator.problems(e))
+        .collect();
     assert_eq!(
         found,
         [
@@ -230,14 +270,23 @@ fn a_profile_is_checked_against_its_extension() {
     operator.write("p/a.yaml", "id: profile.a\nversion: 1.0.0\nextension: ext.compose-sh\n");
     operator.write("p/b.yaml", profile_text("profile.b", "config:\n  workspace_onl: true\n"));
     operator.write("p/c.yaml", profile_text("profile.c", "config: {workspace_only: 'yes'}\n"));
-    operator.write("p/d.yaml", profile_text("profile.d", "routing: {candidates: [{extension: ext.nowhere-at-all}]}\n"));
+    operator.write(
+        "p/d.yaml",
+        profile_text("profile.d", "routing: {candidates: [{extension: ext.nowhere-at-all}]}\n"),
+    );
     operator.write("p/e.yaml", "id: profile.e\nversion: 1.0.0\nextension: ext.torn\n");
     operator.write("e/torn.yaml", "id: ext.torn\nversion: 1\nkind: builtin\n");
-    operator.write("p/f.yaml", "id: profile.f\nversion: 1.0.0\nextension: ext.own\nconfig: {speed: 3}\n");
+    operator.write(
+        "p/f.yaml",
+        "id: profile.f\nversion: 1.0.0\nextension: ext.own\nconfig: {speed: 3}\n",
+    );
     operator.write("e/own.yaml", "id: ext.own\nversion: 1.0.0\nkind: process\ncommand: [./own]\n");
     let catalogue = operator.load();
     for (id, wanted) in [
-        ("profile.a", "DIR/p/a.yaml:3:12: there is no extension 'ext.compose-sh', did you mean 'ext.compose-ssh'?"),
+        (
+            "profile.a",
+            "DIR/p/a.yaml:3:12: there is no extension 'ext.compose-sh', did you mean 'ext.compose-ssh'?",
+        ),
         (
             "profile.b",
             "DIR/p/b.yaml:5:18: ext.compose-ssh has no setting 'workspace_onl', did you mean 'workspace_only'?",
@@ -254,14 +303,18 @@ fn a_profile_is_checked_against_its_extension() {
     }
     let own = entry(&catalogue, "profile.f");
     assert_eq!(own.problems, []);
-    assert_eq!(own.unavailable.as_deref(), Some("ext.own is a process extension, which this build cannot run yet"));
+    assert_eq!(
+        own.unavailable.as_deref(),
+        Some("ext.own is a process extension, which this build cannot run yet")
+    );
 }
 
 #[test]
 fn hostile_directories_hang_and_break_nothing() {
     let operator = Operator::new();
     fs::create_dir(operator.dir.path().join("p/dir.yaml")).unwrap();
-    std::os::unix::fs::symlink("/nonexistent/target", operator.dir.path().join("p/dangling.yaml")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent/target", operator.dir.path().join("p/dangling.yaml"))
+        .unwrap();
     std::os::unix::fs::symlink("loop.yaml", operator.dir.path().join("p/loop.yaml")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", operator.dir.path().join("p/zero.yaml")).unwrap();
     operator.write("p/latin.yaml", b"id: profile.latin\nsummary: caf\xe9\n");
@@ -273,7 +326,10 @@ fn hostile_directories_hang_and_break_nothing() {
     let catalogue = operator.load();
     for (id, wanted) in [
         ("dir.yaml", "DIR/p/dir.yaml: this is a directory, not a file"),
-        ("dangling.yaml", "DIR/p/dangling.yaml: the file cannot be read: No such file or directory (os error 2)"),
+        (
+            "dangling.yaml",
+            "DIR/p/dangling.yaml: the file cannot be read: No such file or directory (os error 2)",
+        ),
         ("zero.yaml", "DIR/p/zero.yaml: this is not a regular file"),
         ("profile.latin", "DIR/p/latin.yaml:2:13: the file is not UTF-8 text"),
         ("profile.nul", "DIR/p/nul.yaml:2:10: the file holds a NUL character"),
@@ -305,13 +361,21 @@ fn a_file_is_validated_as_what_its_id_says() {
     let check = |path: &Path| match catalogue.validate_file(path) {
         Ok(Validated::Profile(entry)) => format!("profile {}", entry.id),
         Ok(Validated::Manifest(entry)) => format!("manifest {}", entry.id),
-        Err(problems) => {
-            problems.iter().map(|problem| operator.plain(&problem.to_string())).collect::<Vec<_>>().join("\n")
-        }
+        Err(problems) => problems
+            .iter()
+            .map(|problem| operator.plain(&problem.to_string()))
+            .collect::<Vec<_>>()
+            .join("\n"),
     };
     assert_eq!(check(&operator.write("a", profile_text("profile.a", ""))), "profile profile.a");
-    assert_eq!(check(&operator.write("b", "id: ext.b\nversion: 1.0.0\nkind: builtin\n")), "manifest ext.b");
-    assert_eq!(check(&operator.write("c", "id: ext.c\nversion: 1.0.0\n")), "DIR/c:1:1: missing key 'kind'");
+    assert_eq!(
+        check(&operator.write("b", "id: ext.b\nversion: 1.0.0\nkind: builtin\n")),
+        "manifest ext.b"
+    );
+    assert_eq!(
+        check(&operator.write("c", "id: ext.c\nversion: 1.0.0\n")),
+        "DIR/c:1:1: missing key 'kind'"
+    );
     assert_eq!(
         check(&operator.write("d", "id: prifile.d\nversion: 1.0.0\nextension: ext.vm-packer\n")),
         "DIR/d:1:5: 'prifile.d' is not 'profile.' and a name of a-z, 0-9 and '-'"
@@ -341,7 +405,10 @@ fn a_view_says_what_the_entry_says() {
         operator.plain(broken.error.as_deref().unwrap()),
         "DIR/p/a.yaml:1:1: missing key 'version' (and 1 more)"
     );
-    assert_eq!((broken.available, broken.version.as_ref(), broken.source.as_str()), (false, None, "operator"));
+    assert_eq!(
+        (broken.available, broken.version.as_ref(), broken.source.as_str()),
+        (false, None, "operator")
+    );
     assert_eq!(operator.plain(broken.path.as_deref().unwrap()), "DIR/p/a.yaml");
     let json = serde_json::to_string(&views).unwrap();
     assert_eq!(serde_json::from_str::<Vec<ProfileView>>(&json).unwrap(), views);

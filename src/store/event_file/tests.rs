@@ -35,7 +35,8 @@ async fn numbers_go_on_over_rotation_and_only_four_old_files_stay() {
         assert_eq!(seqs(&a.tail(number - 1).await.unwrap()), [number]);
         assert_eq!(b.last_seq().await.unwrap(), number);
     }
-    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert!(names.iter().any(|name| name == "events.jsonl.4"), "{names:?}");
     assert!(!names.iter().any(|name| name == "events.jsonl.5"), "{names:?}");
     let kept = seqs(&a.read(&EventFilter::default()).await.unwrap());
@@ -82,7 +83,10 @@ async fn an_unfinished_line_is_ended_and_the_next_ones_are_whole() {
     assert_eq!(seqs(&log.append(vec![event(2)]).await.unwrap()), [2]);
     assert_eq!(seqs(&log.read(&EventFilter::default()).await.unwrap()), [1, 2]);
     let file = path.display().to_string();
-    assert_eq!(log.passed_over().await.unwrap(), [PassedOver { file: file.clone(), lines: vec![2] }]);
+    assert_eq!(
+        log.passed_over().await.unwrap(),
+        [PassedOver { file: file.clone(), lines: vec![2] }]
+    );
     // Torn just before its end: it was written, so it counts.
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str(&serde_json::to_string(&event(3).numbered(3, Some(3))).unwrap());
@@ -106,11 +110,23 @@ async fn a_filter_takes_what_it_names() {
         log.append(vec![event(number)]).await.unwrap();
     }
     let read = async |filter: EventFilter| seqs(&log.read(&filter).await.unwrap());
-    assert_eq!(read(EventFilter { after_seq: Some(17), ..EventFilter::default() }).await, [18, 19, 20]);
-    assert_eq!(read(EventFilter { since: Some(event(19).time), ..EventFilter::default() }).await, [19, 20]);
+    assert_eq!(
+        read(EventFilter { after_seq: Some(17), ..EventFilter::default() }).await,
+        [18, 19, 20]
+    );
+    assert_eq!(
+        read(EventFilter { since: Some(event(19).time), ..EventFilter::default() }).await,
+        [19, 20]
+    );
     let sandbox = Some(SandboxId::new("box-1"));
-    assert_eq!(read(EventFilter { after_seq: Some(15), sandbox, ..EventFilter::default() }).await, [17, 19]);
-    assert_eq!(read(EventFilter { kinds: vec![EventKind::HostDown], ..EventFilter::default() }).await, [0; 0]);
+    assert_eq!(
+        read(EventFilter { after_seq: Some(15), sandbox, ..EventFilter::default() }).await,
+        [17, 19]
+    );
+    assert_eq!(
+        read(EventFilter { kinds: vec![EventKind::HostDown], ..EventFilter::default() }).await,
+        [0; 0]
+    );
 }
 
 #[tokio::test]
@@ -134,9 +150,16 @@ async fn a_sandboxs_own_numbers_begin_with_1_and_have_no_gaps() {
     // Numbers 1 to 9 are of two sandboxes in turns.
     for number in 1..=9 {
         let log = if number % 3 == 0 { &a } else { &b };
-        assert_eq!(of_sandboxes(&log.append(vec![event(number)]).await.unwrap()), [number.div_ceil(2)]);
+        assert_eq!(
+            of_sandboxes(&log.append(vec![event(number)]).await.unwrap()),
+            [number.div_ceil(2)]
+        );
     }
-    assert_eq!(of_sandboxes(&a.append(vec![event(2), event(10), event(11)]).await.unwrap()), [1, 5, 6], "one is known");
+    assert_eq!(
+        of_sandboxes(&a.append(vec![event(2), event(10), event(11)]).await.unwrap()),
+        [1, 5, 6],
+        "one is known"
+    );
     let host = PendingEvent { sandbox_id: None, ..event(12) };
     assert_eq!(a.append(vec![host]).await.unwrap()[0].sandbox_seq, None, "it is no sandbox's");
 }
@@ -171,14 +194,19 @@ async fn numbers_that_are_lost_are_what_the_log_says() {
     opened(dir.path(), LIMIT).append((1..=6).map(event).collect()).await.unwrap();
     let file = dir.path().join("events.numbers");
     assert_eq!(
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions()) & 0o777,
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions())
+            & 0o777,
         0o600
     );
     std::fs::remove_file(&file).unwrap();
     let told = opened(dir.path(), LIMIT).append(vec![event(8)]).await.unwrap();
     assert_eq!((told[0].seq, told[0].sandbox_seq), (7, Some(4)));
     // Somebody died over a line, or wrote nonsense.
-    std::fs::OpenOptions::new().append(true).open(&file).and_then(|mut file| file.write_all(b"half")).unwrap();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(&file)
+        .and_then(|mut file| file.write_all(b"half"))
+        .unwrap();
     let told = opened(dir.path(), LIMIT).append(vec![event(9), event(11)]).await.unwrap();
     assert_eq!((seqs(&told), of_sandboxes(&told)), (vec![8, 9], vec![4, 5]));
     std::fs::write(&file, "nonsense").unwrap();

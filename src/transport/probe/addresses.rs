@@ -12,13 +12,15 @@ use crate::domain::name::{OwnerId, SandboxId};
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Transport};
 
-const ADDRESSES_SH: &str = concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/addresses.sh"));
+const ADDRESSES_SH: &str =
+    concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/addresses.sh"));
 
 /// Each call in it has a limit of its own, or is quick.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Types with which a route may begin and still lead somewhere.
-const ROUTE_TYPES: [&str; 8] = ["unicast", "local", "nat", "throw", "unreachable", "prohibit", "blackhole", "xresolve"];
+const ROUTE_TYPES: [&str; 8] =
+    ["unicast", "local", "nat", "throw", "unreachable", "prohibit", "blackhole", "xresolve"];
 
 /// Addresses that lead somewhere on a host, but for what this sandbox's own networks have: those go before it is made again.
 /// Routes that could not be read count as everywhere.
@@ -46,8 +48,11 @@ fn read(text: &str, id: &SandboxId, owner: &OwnerId) -> Vec<TakenSubnet> {
         return everywhere("the host's routes and networks cannot be read");
     };
     let networks: Vec<Network> = networks.iter().map(Network::read).collect();
-    let own: Vec<&str> =
-        networks.iter().filter(|network| network.is_of(id, owner)).map(|network| network.interface.as_str()).collect();
+    let own: Vec<&str> = networks
+        .iter()
+        .filter(|network| network.is_of(id, owner))
+        .map(|network| network.interface.as_str())
+        .collect();
     let foreign = networks.iter().filter(|network| !network.is_of(id, owner));
     // First: who has an address is better said than that somebody has it.
     let mut taken: Vec<TakenSubnet> = foreign.flat_map(Network::taken).collect();
@@ -56,10 +61,16 @@ fn read(text: &str, id: &SandboxId, owner: &OwnerId) -> Vec<TakenSubnet> {
             "route" => route(entry.value),
             "route4" => route4(entry.value),
             "route6" => route6(entry.value),
-            "resolver" => Subnet::parse(entry.value.trim())
-                .map(|subnet| (subnet, String::new(), format!("{subnet} is a resolver of the host"))),
-            "peer" => Subnet::parse(entry.value.trim())
-                .map(|subnet| (subnet, String::new(), format!("{subnet} is where sandboxer reaches the host from"))),
+            "resolver" => Subnet::parse(entry.value.trim()).map(|subnet| {
+                (subnet, String::new(), format!("{subnet} is a resolver of the host"))
+            }),
+            "peer" => Subnet::parse(entry.value.trim()).map(|subnet| {
+                (
+                    subnet,
+                    String::new(),
+                    format!("{subnet} is where sandboxer reaches the host from"),
+                )
+            }),
             _ => None,
         };
         let Some((subnet, device, why)) = found else { continue };
@@ -127,14 +138,18 @@ struct Network {
 
 impl Network {
     fn read(json: &Value) -> Self {
-        let either = |a: &str, b: &str| json[a].as_str().or_else(|| json[b].as_str()).unwrap_or_default();
+        let either =
+            |a: &str, b: &str| json[a].as_str().or_else(|| json[b].as_str()).unwrap_or_default();
         let labels = if json["Labels"].is_object() { &json["Labels"] } else { &json["labels"] };
         let label = |name: &str| labels[name].as_str().unwrap_or_default().to_owned();
-        let named = json["Options"]["com.docker.network.bridge.name"].as_str().or(json["network_interface"].as_str());
+        let named = json["Options"]["com.docker.network.bridge.name"]
+            .as_str()
+            .or(json["network_interface"].as_str());
         let id: String = either("Id", "id").chars().take(12).collect();
         let configured = [&json["IPAM"]["Config"], &json["subnets"]];
         let configured = configured.into_iter().filter_map(Value::as_array).flatten();
-        let subnets = configured.filter_map(|one| one["Subnet"].as_str().or_else(|| one["subnet"].as_str()));
+        let subnets =
+            configured.filter_map(|one| one["Subnet"].as_str().or_else(|| one["subnet"].as_str()));
         Self {
             name: either("Name", "name").to_owned(),
             interface: named.map_or_else(|| format!("br-{id}"), str::to_owned),
@@ -175,7 +190,10 @@ addresses=yes
 
     fn taken(text: &str, owner: &str) -> Vec<String> {
         let owner: OwnerId = owner.into();
-        read(text, &"mine".into(), &owner).into_iter().map(|taken| format!("{}: {}", taken.subnet, taken.why)).collect()
+        read(text, &"mine".into(), &owner)
+            .into_iter()
+            .map(|taken| format!("{}: {}", taken.subnet, taken.why))
+            .collect()
     }
 
     #[test]
@@ -195,7 +213,10 @@ addresses=yes
         ];
         assert_eq!(taken(&text, "own-1"), want);
         // Another installation's of the same id is somebody else's.
-        assert!(taken(&text, "own-2")[0].starts_with("10.77.0.0/16: the network sbx-mine_n of another sandbox"));
+        assert!(
+            taken(&text, "own-2")[0]
+                .starts_with("10.77.0.0/16: the network sbx-mine_n of another sandbox")
+        );
     }
 
     #[test]
@@ -207,7 +228,10 @@ addresses=yes
             format!("{HOST}failed=tables\n{NETWORKS}"),
         ] {
             let all = taken(&text, "own-1");
-            assert!(all.len() == 2 && all[0].starts_with("0.0.0.0/0: ") && all[1].starts_with("::/0: "), "{all:?}");
+            assert!(
+                all.len() == 2 && all[0].starts_with("0.0.0.0/0: ") && all[1].starts_with("::/0: "),
+                "{all:?}"
+            );
         }
     }
 }

@@ -24,11 +24,16 @@ pub async fn counter(transport: &dyn Transport, owner: &OwnerId) -> Result<Optio
 /// Errors: the transport's, and `operation_failed` where nothing could be written there.
 pub async fn raise_counter(transport: &dyn Transport, stamp: &OwnerStamp) -> Result<u64, Fault> {
     let counter = stamp.counter.to_string();
-    let command = Command::script(COUNTER_SH).arg(stamp.owner.as_str()).arg(counter).arg(&stamp.machine_id);
+    let command =
+        Command::script(COUNTER_SH).arg(stamp.owner.as_str()).arg(counter).arg(&stamp.machine_id);
     let output = transport.run(&command, DEADLINE).await?;
-    let counts = output.text().trim().parse().ok().filter(|counts| output.ok() && *counts >= stamp.counter);
+    let counts =
+        output.text().trim().parse().ok().filter(|counts| output.ok() && *counts >= stamp.counter);
     counts.ok_or_else(|| {
-        let message = format!("the counter of this installation could not be written on {}", transport.spec().name);
+        let message = format!(
+            "the counter of this installation could not be written on {}",
+            transport.spec().name
+        );
         Fault::new(Code::OperationFailed, message).because(output.error_text().trim().to_owned())
     })
 }

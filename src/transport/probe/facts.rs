@@ -14,14 +14,16 @@ pub const GNU_TAR: &str = "gnu-tar";
 /// A figure of `/proc/meminfo`, in bytes.
 fn memory(entries: &[Entry<'_>], name: &str) -> Option<u64> {
     entries.iter().filter(|entry| entry.key == "mem").find_map(|entry| {
-        let kibibytes = entry.value.strip_prefix(name)?.strip_prefix(':')?.split_whitespace().next()?;
+        let kibibytes =
+            entry.value.strip_prefix(name)?.strip_prefix(':')?.split_whitespace().next()?;
         kibibytes.parse::<u64>().ok()?.checked_mul(1024)
     })
 }
 
 /// The facts, but for runtimes, inventory and clock.
 pub(super) fn parse(entries: &[Entry<'_>], at: Time) -> HostFacts {
-    let value = |key: &str| entries.iter().find(|entry| entry.key == key).map_or("", |entry| entry.value);
+    let value =
+        |key: &str| entries.iter().find(|entry| entry.key == key).map_or("", |entry| entry.value);
     let (uid, user) = account(value("id"));
     HostFacts {
         at,
@@ -57,21 +59,26 @@ fn account(id: &str) -> (u32, String) {
     let rest = id.strip_prefix("uid=").unwrap_or_default();
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let uid = rest[..digits].parse().unwrap_or(u32::MAX);
-    let name = rest[digits..].strip_prefix('(').and_then(|rest| rest.split_once(") ").or_else(|| rest.split_once(')')));
+    let name = rest[digits..]
+        .strip_prefix('(')
+        .and_then(|rest| rest.split_once(") ").or_else(|| rest.split_once(')')));
     (uid, name.map_or_else(|| rest[..digits].to_owned(), |(name, _)| clean_line(name, 64)))
 }
 
 /// A value of os-release without its quotes and escapes.
 fn unquoted(value: &str) -> String {
     let value = value.trim();
-    let inner = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    let inner =
+        ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
     inner.unwrap_or(value).replace("\\\"", "\"")
 }
 
 fn disk(entries: &[Entry<'_>]) -> Option<Disk> {
     let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
     let path = entry("disk.path")?.value.to_owned();
-    let figures = |line: &str| -> Vec<u64> { line.split_whitespace().map_while(|word| word.parse().ok()).collect() };
+    let figures = |line: &str| -> Vec<u64> {
+        line.split_whitespace().map_while(|word| word.parse().ok()).collect()
+    };
     if let [size, total, available] = figures(entry("disk.stat")?.value)[..] {
         return Some(Disk {
             path,
@@ -82,10 +89,16 @@ fn disk(entries: &[Entry<'_>]) -> Option<Disk> {
     // df's last line: NAME BLOCKS USED AVAILABLE PERCENT MOUNT, in blocks of 1024; the name may hold blanks.
     let line = entry("disk.df")?.text();
     let words: Vec<&str> = line.split_whitespace().collect();
-    let percent = words.iter().position(|word| word.strip_suffix('%').is_some_and(|n| n.parse::<u8>().is_ok()))?;
+    let percent = words
+        .iter()
+        .position(|word| word.strip_suffix('%').is_some_and(|n| n.parse::<u8>().is_ok()))?;
     let total: u64 = words.get(percent.checked_sub(3)?)?.parse().ok()?;
     let available: u64 = words.get(percent.checked_sub(1)?)?.parse().ok()?;
-    Some(Disk { path, total_bytes: total.saturating_mul(1024), available_bytes: available.saturating_mul(1024) })
+    Some(Disk {
+        path,
+        total_bytes: total.saturating_mul(1024),
+        available_bytes: available.saturating_mul(1024),
+    })
 }
 
 /// Programs with their path. What the shell has built in, or calls an alias, is no program.

@@ -7,7 +7,8 @@ use crate::domain::fault::{Code, Fault};
 use crate::domain::text::clean_block;
 use crate::transport::{Command, Transport};
 
-const IMAGES_SH: &str = concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/images.sh"));
+const IMAGES_SH: &str =
+    concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/images.sh"));
 
 /// Images that are tried, from the smallest.
 const TRIED: usize = 8;
@@ -72,7 +73,10 @@ esac
 "#;
 
     /// What the script finds, and how often a container was run.
-    fn asked(images: &[(&str, &str)], environment: &[(&str, &str)]) -> (Result<ImageFound, String>, usize) {
+    fn asked(
+        images: &[(&str, &str)],
+        environment: &[(&str, &str)],
+    ) -> (Result<ImageFound, String>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let engine = folder.path().join("docker");
         std::fs::write(&engine, ENGINE).unwrap();
@@ -82,9 +86,15 @@ esac
         for (id, text) in images {
             std::fs::write(folder.path().join(id), format!("{text}\n")).unwrap();
         }
-        let words = ["-c", IMAGES_SH, "sh", "./docker", "sandboxer-op-1", "sandboxer.check=op-1", "3"];
+        let words =
+            ["-c", IMAGES_SH, "sh", "./docker", "sandboxer-op-1", "sandboxer.check=op-1", "3"];
         let mut command = std::process::Command::new("sh");
-        let ran = command.args(words).envs(environment.to_vec()).current_dir(folder.path()).output().unwrap();
+        let ran = command
+            .args(words)
+            .envs(environment.to_vec())
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
         let log = std::fs::read_to_string(folder.path().join("asked")).unwrap_or_default();
         let runs = log.lines().filter(|line| line.starts_with("run --rm --pull=never")).count();
         (read(&String::from_utf8_lossy(&ran.stdout)), runs)
@@ -99,7 +109,10 @@ esac
             ("dd", "10"),
             ("ee", "9 <none>:<none>"),
         ];
-        assert_eq!(asked(&images, &[("RUNS", "big:1 small:1")]), (Ok(ImageFound::Runs("small:1".to_owned())), 2));
+        assert_eq!(
+            asked(&images, &[("RUNS", "big:1 small:1")]),
+            (Ok(ImageFound::Runs("small:1".to_owned())), 2)
+        );
         assert_eq!(asked(&images, &[("RUNS", "")]), (Ok(ImageFound::None(3)), 3));
         assert_eq!(asked(&[], &[]), (Ok(ImageFound::None(0)), 0));
         assert_eq!(asked(&images[3..], &[]), (Ok(ImageFound::None(0)), 0));
@@ -110,10 +123,16 @@ esac
 
     #[test]
     fn an_image_none_or_the_engines_words() {
-        assert_eq!(read("had=3\nimage=localhost/a:1\n"), Ok(ImageFound::Runs("localhost/a:1".to_owned())));
+        assert_eq!(
+            read("had=3\nimage=localhost/a:1\n"),
+            Ok(ImageFound::Runs("localhost/a:1".to_owned()))
+        );
         assert_eq!(read("had=3\n"), Ok(ImageFound::None(3)));
         assert_eq!(read("had=0\n"), Ok(ImageFound::None(0)));
-        assert_eq!(read("failed=\n Cannot connect\n image=x\n"), Err("Cannot connect\nimage=x".to_owned()));
+        assert_eq!(
+            read("failed=\n Cannot connect\n image=x\n"),
+            Err("Cannot connect\nimage=x".to_owned())
+        );
         assert_eq!(read(""), Err(String::new()));
     }
 }

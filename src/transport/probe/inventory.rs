@@ -53,13 +53,16 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
             "inventory" => entry.value.clone_into(&mut root),
             "dir" => current = directory(&mut drafts, &root, entry),
             "manifest" => {
-                if let Some((id, draft)) = current.as_ref().and_then(|id| Some((id, drafts.get_mut(id)?))) {
+                if let Some((id, draft)) =
+                    current.as_ref().and_then(|id| Some((id, drafts.get_mut(id)?)))
+                {
                     manifest(draft, id, &entry.text());
                 }
             }
             "list" => list(&mut drafts, entry),
             "failed" => {
-                let words: Vec<&str> = entry.body.iter().copied().filter(|line| !line.trim().is_empty()).collect();
+                let words: Vec<&str> =
+                    entry.body.iter().copied().filter(|line| !line.trim().is_empty()).collect();
                 let line = format!("{} {}", entry.value, words.join(" "));
                 found.failed.push(crate::domain::text::clean_line(line.trim(), 400));
             }
@@ -89,7 +92,11 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     }
 }
 
-fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>) -> Option<String> {
+fn directory(
+    drafts: &mut BTreeMap<String, Draft>,
+    root: &str,
+    entry: &Entry<'_>,
+) -> Option<String> {
     let name = if entry.value.is_empty() { entry.text() } else { entry.value.to_owned() };
     let id = name.strip_prefix("sbx-").filter(|id| !id.is_empty())?.to_owned();
     let draft = drafts.entry(id.clone()).or_default();
@@ -105,7 +112,8 @@ fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>
 
 fn manifest(draft: &mut Draft, id: &str, text: &str) {
     let parsed: Option<Value> = serde_json::from_str(text).ok();
-    let field = |name: &str| parsed.as_ref().and_then(|value| value.get(name)).and_then(Value::as_str);
+    let field =
+        |name: &str| parsed.as_ref().and_then(|value| value.get(name)).and_then(Value::as_str);
     match (field("id"), field("owner")) {
         (Some(named), Some(owner)) if named == id && !owner.is_empty() => {
             draft.owners.insert(owner.to_owned());
@@ -133,7 +141,8 @@ fn list(drafts: &mut BTreeMap<String, Draft>, entry: &Entry<'_>) {
 
 /// The id from our label; where that is missing from compose's project, or from a name that only a project gives.
 fn sandbox_of(kind: &str, marks: &Marks) -> Option<String> {
-    let of_project = |project: &str| project.strip_prefix("sbx-").filter(|id| is_id(id)).map(str::to_owned);
+    let of_project =
+        |project: &str| project.strip_prefix("sbx-").filter(|id| is_id(id)).map(str::to_owned);
     if let Some(id) = &marks.id {
         return Some(id.clone());
     }
@@ -177,8 +186,9 @@ fn of_array(array: &Value) -> Option<Marks> {
     if !array.get(1)?.is_string() {
         return Some(labelled(name, array.get(1)));
     }
-    let text =
-        |index: usize| array.get(index).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+    let text = |index: usize| {
+        array.get(index).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
     Some(Marks { name, id: text(1), owner: text(2), project: text(3) })
 }
 

@@ -62,7 +62,8 @@ pub fn parse_runtimes(lines: &str) -> RuntimeReport {
 /// left out.
 pub(super) fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
     for runtime in known {
-        if let Some(engine) = report.engines.iter().find(|engine| engine.program == runtime.engine) {
+        if let Some(engine) = report.engines.iter().find(|engine| engine.program == runtime.engine)
+        {
             report.runtimes.push(Runtime {
                 engine_version: engine.version.clone(),
                 engine_id: engine.id.clone(),
@@ -71,7 +72,11 @@ pub(super) fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
                 ..runtime.clone()
             });
         } else {
-            report.findings.push(format!("{}: {} does not answer", runtime.command.join(" "), runtime.engine));
+            report.findings.push(format!(
+                "{}: {} does not answer",
+                runtime.command.join(" "),
+                runtime.engine
+            ));
         }
     }
 }
@@ -93,7 +98,11 @@ impl<'a> Said<'a> {
     /// `None`: it was not asked.
     fn status(&self, tag: &str) -> Option<i32> {
         let entry = self.entries.iter().find(|entry| {
-            entry.key.strip_prefix("rt.").and_then(|key| key.strip_suffix(".status")).is_some_and(|key| key == tag)
+            entry
+                .key
+                .strip_prefix("rt.")
+                .and_then(|key| key.strip_suffix(".status"))
+                .is_some_and(|key| key == tag)
         })?;
         entry.value.parse().ok()
     }
@@ -132,8 +141,12 @@ impl<'a> Said<'a> {
             return;
         }
         let components = self.fields("docker-server").unwrap_or_default();
-        let podman_behind = components.split('|').skip(1).any(|name| name.to_ascii_lowercase().contains("podman"));
-        let inode = self.values("docker").find_map(|value| value.strip_prefix("inode|")).unwrap_or_default();
+        let podman_behind =
+            components.split('|').skip(1).any(|name| name.to_ascii_lowercase().contains("podman"));
+        let inode = self
+            .values("docker")
+            .find_map(|value| value.strip_prefix("inode|"))
+            .unwrap_or_default();
         // Podman's socket makes up a new `ID` for every question.
         let id = if podman_behind { format!("{folder}:{inode}") } else { id.to_owned() };
         report.engines.push(Engine {
@@ -147,7 +160,8 @@ impl<'a> Said<'a> {
 
     fn podman(&self, report: &mut RuntimeReport) {
         let Some(status) = self.status("podman") else { return };
-        let (inode, folder) = self.fields("podman").and_then(|text| text.split_once('|')).unwrap_or_default();
+        let (inode, folder) =
+            self.fields("podman").and_then(|text| text.split_once('|')).unwrap_or_default();
         if status != 0 || folder.is_empty() {
             report.findings.push(format!("podman: does not answer: {}", self.reason("podman")));
             return;
@@ -173,9 +187,9 @@ impl<'a> Said<'a> {
             return;
         }
         let Some((flavour, version)) = self.values(tag).find_map(flavour) else {
-            report
-                .findings
-                .push(format!("{name}: what it says of its version names no compose tool that is known here"));
+            report.findings.push(format!(
+                "{name}: what it says of its version names no compose tool that is known here"
+            ));
             return;
         };
         let Some(engine) = self.engine(&report.engines, &flavour) else {
@@ -204,7 +218,9 @@ impl<'a> Said<'a> {
         }
         let Some(docker) = engines.iter().find(|engine| engine.program == "docker") else {
             // No docker client, but docker's socket: podman listens on it.
-            return podman.filter(|_| self.status("docker").is_none() && self.values("socket").next().is_some());
+            return podman.filter(|_| {
+                self.status("docker").is_none() && self.values("socket").next().is_some()
+            });
         };
         // Asked directly, podman says more than through docker's words; but only if it is the same storage.
         if docker.podman_behind {
@@ -222,7 +238,11 @@ fn flavour(line: &str) -> Option<(Flavour, String)> {
         Flavour::DockerComposeV2
     } else if lower.starts_with("docker-compose version") {
         // v2 as a program of its own can say either.
-        if after_word(line, "version")?.starts_with("1.") { Flavour::DockerComposeV1 } else { Flavour::DockerComposeV2 }
+        if after_word(line, "version")?.starts_with("1.") {
+            Flavour::DockerComposeV1
+        } else {
+            Flavour::DockerComposeV2
+        }
     } else if lower.starts_with("podman-compose") && lower.contains("version") {
         // 1.0.x calls itself "podman-composer".
         Flavour::PodmanCompose

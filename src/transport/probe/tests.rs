@@ -27,13 +27,20 @@ fn facts_of_a_usual_host() {
         (facts.machine_id.as_str(), facts.hostname.as_str(), facts.uid, facts.user.as_str()),
         ("3d12", "vm", 1000, "al ice")
     );
-    assert_eq!((facts.mem_total_bytes, facts.mem_available_bytes, facts.cpus), (2_048_000, 1_024_000, 8));
+    assert_eq!(
+        (facts.mem_total_bytes, facts.mem_available_bytes, facts.cpus),
+        (2_048_000, 1_024_000, 8)
+    );
     assert!((facts.load1 - 0.38).abs() < 1e-9);
     assert_eq!(facts.os.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
     assert_eq!(facts.workspace_root, "/home/al ice/sandboxes");
     assert_eq!(
         facts.disk,
-        Some(Disk { path: "/home/al ice".to_owned(), total_bytes: 4_096_000, available_bytes: 2_048_000 })
+        Some(Disk {
+            path: "/home/al ice".to_owned(),
+            total_bytes: 4_096_000,
+            available_bytes: 2_048_000
+        })
     );
     let tools: Vec<&str> = facts.tools.keys().map(String::as_str).collect();
     assert_eq!(tools, ["gnu-tar", "rsync", "tar"]);
@@ -44,8 +51,16 @@ fn facts_of_a_usual_host() {
 #[test]
 fn facts_of_odd_hosts() {
     for (change, to, check) in [
-        ("mem=MemAvailable:   1000 kB\n", "mem=Buffers: 5 kB\nmem=Cached: 5 kB\n", "available 20480"),
-        ("disk.stat=4096 1000 500\n", "disk.stat=\ndisk.df=\n a b 100 40 60 40% /mnt 5% x\n\n", "disk 102400 61440"),
+        (
+            "mem=MemAvailable:   1000 kB\n",
+            "mem=Buffers: 5 kB\nmem=Cached: 5 kB\n",
+            "available 20480",
+        ),
+        (
+            "disk.stat=4096 1000 500\n",
+            "disk.stat=\ndisk.df=\n a b 100 40 60 40% /mnt 5% x\n\n",
+            "disk 102400 61440",
+        ),
         ("disk.stat=4096 1000 500\n", "disk.stat=\ndisk.df=\n\n", "disk none"),
         ("tar=tar (GNU tar) 1.34\n", "tar=tar (busybox) 1.35\n", "gnu false"),
         ("now=1795780801.500000000", "now=1795780800.%N", "offset 0"),
@@ -53,8 +68,9 @@ fn facts_of_odd_hosts() {
     ] {
         let said = SAID.replace(change, to);
         let facts = read(&output(&said), &want(), Duration::from_millis(250)).unwrap().facts;
-        let disk =
-            facts.disk.map_or("disk none".to_owned(), |d| format!("disk {} {}", d.total_bytes, d.available_bytes));
+        let disk = facts.disk.map_or("disk none".to_owned(), |d| {
+            format!("disk {} {}", d.total_bytes, d.available_bytes)
+        });
         let told = [
             format!("available {}", facts.mem_available_bytes),
             disk,
@@ -68,7 +84,10 @@ fn facts_of_odd_hosts() {
 #[test]
 fn what_did_not_come_to_its_end_is_no_answer() {
     let cut = SAID.split("now=").next().unwrap();
-    assert_eq!(read(&output(cut), &want(), Duration::ZERO).unwrap_err().code, Code::OperationFailed);
+    assert_eq!(
+        read(&output(cut), &want(), Duration::ZERO).unwrap_err().code,
+        Code::OperationFailed
+    );
     let failed = Output { status: 2, stderr: b"sh: syntax error".to_vec(), ..output(SAID) };
     let fault = read(&failed, &want(), Duration::ZERO).unwrap_err();
     assert_eq!(fault.details["output"], "sh: syntax error");
@@ -125,11 +144,13 @@ fn program(dir: &std::path::Path, name: &str, text: &str) {
 /// A PATH with the usual tools and none of this machine's engines.
 fn bare_path(dir: &std::path::Path, without: &[&str]) -> String {
     for tool in [
-        "sh", "cat", "head", "tail", "sed", "ls", "id", "uname", "nproc", "stat", "df", "date", "sleep", "timeout",
-        "grep", "tar", "true",
+        "sh", "cat", "head", "tail", "sed", "ls", "id", "uname", "nproc", "stat", "df", "date",
+        "sleep", "timeout", "grep", "tar", "true",
     ] {
-        let Some(real) =
-            ["/usr/bin", "/bin"].iter().map(|bin| std::path::Path::new(bin).join(tool)).find(|path| path.exists())
+        let Some(real) = ["/usr/bin", "/bin"]
+            .iter()
+            .map(|bin| std::path::Path::new(bin).join(tool))
+            .find(|path| path.exists())
         else {
             continue;
         };
@@ -162,7 +183,13 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         fs::write(root.join("secret"), r#"{"id":"link-in","owner":"own-1"}"#).unwrap();
         symlink("../secret", root.join("sbx-link-in/manifest.json")).unwrap();
         symlink("sbx-aa", root.join("sbx-link")).unwrap();
-        assert!(Process::new("mkfifo").arg(root.join("sbx-fifo/manifest.json")).status().unwrap().success());
+        assert!(
+            Process::new("mkfifo")
+                .arg(root.join("sbx-fifo/manifest.json"))
+                .status()
+                .unwrap()
+                .success()
+        );
         program(&bin, "docker", "echo 'Cannot connect' >&2; exit 1");
         program(
             &bin,
@@ -172,9 +199,11 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         program(&bin, "podman-compose", "echo podman-compose version 1.6.0");
         let path = bare_path(&bin, &[]);
         let home = temp.path().join("home").display().to_string();
-        let output = run_script(&shell, &path, &home, &["~/sand boxes/", "yes", "all", "1", "/nowhere"]);
+        let output =
+            run_script(&shell, &path, &home, &["~/sand boxes/", "yes", "all", "1", "/nowhere"]);
         assert_eq!(output.error_text(), "", "{shell:?}");
-        let probed = read(&output, &ProbeRequest { inventory: true, ..want() }, Duration::ZERO).unwrap();
+        let probed =
+            read(&output, &ProbeRequest { inventory: true, ..want() }, Duration::ZERO).unwrap();
         assert_eq!(probed.facts.workspace_root, root.display().to_string());
         assert!(probed.facts.disk.unwrap().total_bytes > 0);
         let runtime = &probed.facts.runtimes[0];
@@ -184,8 +213,14 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         );
         assert!(runtime.engine_id.as_ref().unwrap().starts_with("/tmp:"));
         assert_eq!(probed.findings, ["docker: no engine answers: Cannot connect"]);
-        let items: BTreeMap<String, Option<String>> =
-            probed.facts.inventory.unwrap().sandboxes.into_iter().map(|item| (item.sandbox_id, item.owner)).collect();
+        let items: BTreeMap<String, Option<String>> = probed
+            .facts
+            .inventory
+            .unwrap()
+            .sandboxes
+            .into_iter()
+            .map(|item| (item.sandbox_id, item.owner))
+            .collect();
         let expected = [
             ("aa", Some("own-1")),
             ("big", None),
@@ -194,7 +229,13 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
             ("link-in", None),
             ("x\nnow=5", None),
         ];
-        assert_eq!(items, expected.into_iter().map(|(id, owner)| (id.to_owned(), owner.map(str::to_owned))).collect());
+        assert_eq!(
+            items,
+            expected
+                .into_iter()
+                .map(|(id, owner)| (id.to_owned(), owner.map(str::to_owned)))
+                .collect()
+        );
     }
 }
 
@@ -212,8 +253,12 @@ fn a_root_that_is_not_there_is_not_made() {
         ("/", "/".to_owned()),
         ("/no/such", "/no/such".to_owned()),
     ] {
-        let probed =
-            read(&run_script(&["/bin/sh"], &path, &home, &[root, "no", "all", "0"]), &want(), Duration::ZERO).unwrap();
+        let probed = read(
+            &run_script(&["/bin/sh"], &path, &home, &[root, "no", "all", "0"]),
+            &want(),
+            Duration::ZERO,
+        )
+        .unwrap();
         assert_eq!(probed.facts.workspace_root, resolved, "{root}");
         assert!(probed.facts.disk.is_some_and(|disk| disk.total_bytes > 0), "{root}");
     }
@@ -231,6 +276,10 @@ fn an_engine_that_hangs_does_not_hang_the_probe() {
         let output = run_script(&["/bin/sh"], &path, "/root", &["/tmp", "no", "all", "0"]);
         assert!(began.elapsed() < Duration::from_secs(50), "{without:?}");
         let probed = read(&output, &want(), Duration::ZERO).unwrap();
-        assert_eq!(probed.findings, ["docker: no engine answers: it did not answer in time"], "{without:?}");
+        assert_eq!(
+            probed.findings,
+            ["docker: no engine answers: it did not answer in time"],
+            "{without:?}"
+        );
     }
 }

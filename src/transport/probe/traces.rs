@@ -10,7 +10,8 @@ use crate::domain::name::OperationId;
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Transport};
 
-const TRACES_SH: &str = concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/traces.sh"));
+const TRACES_SH: &str =
+    concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/traces.sh"));
 
 /// Each call in it has a limit of its own, well below.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -47,7 +48,8 @@ pub async fn traces(
     let output = transport.run(&command, DEADLINE).await?;
     if !output.ok() {
         let words = clean_line(output.error_text().trim(), 400);
-        return Err(Fault::new(Code::OperationFailed, "the host could not be looked through").because(words));
+        return Err(Fault::new(Code::OperationFailed, "the host could not be looked through")
+            .because(words));
     }
     read(&output.text())
 }
@@ -61,7 +63,8 @@ fn read(text: &str) -> Result<Vec<Resource>, Fault> {
                 let fault = Fault::new(Code::OperationFailed, "an engine does not say what it has");
                 return Err(fault.because(clean_line(&text, 400)));
             }
-            "container" | "pod" | "network" | "volume" | "image" | "directory" | "mount" | "process" => {
+            "container" | "pod" | "network" | "volume" | "image" | "directory" | "mount"
+            | "process" => {
                 found.insert((entry.key.to_owned(), clean_line(text.trim(), 400)));
             }
             _ => {}
@@ -78,10 +81,14 @@ mod tests {
     fn each_thing_once_and_never_half_a_list() {
         let said = "banner\ncontainer=\n sbx-a_web_1\nvolume=\n 0f\nvolume=\n 0f\nprocess=\n 7 sh x=1\nelse=\n y\n";
         let found = read(said).unwrap();
-        let found: Vec<String> = found.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
+        let found: Vec<String> =
+            found.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
         assert_eq!(found, ["container sbx-a_web_1", "process 7 sh x=1", "volume 0f"]);
         let fault = read(&format!("{said}failed=\n docker ps: no daemon\n")).unwrap_err();
-        assert_eq!((&fault.code, fault.causes()), (&Code::OperationFailed, vec!["docker ps: no daemon".to_owned()]));
+        assert_eq!(
+            (&fault.code, fault.causes()),
+            (&Code::OperationFailed, vec!["docker ps: no daemon".to_owned()])
+        );
     }
 
     /// A podman whose list of volumes fails the first times, as one does while somebody removes a volume.
@@ -96,7 +103,11 @@ mod tests {
         std::fs::write(&engine, script).unwrap();
         std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
         let words = ["-c", TRACES_SH, "sh", "/nowhere", "op-1", "1", "./podman", "1", "a"];
-        let ran = std::process::Command::new("sh").args(words).current_dir(folder.path()).output().unwrap();
+        let ran = std::process::Command::new("sh")
+            .args(words)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
         let mut found = read(&String::from_utf8_lossy(&ran.stdout))?;
         found.retain(|one| one.kind == "volume");
         Ok(found)
@@ -105,7 +116,10 @@ mod tests {
     #[test]
     fn a_list_that_fails_over_what_went_away_is_asked_for_again() {
         let volume = Resource { kind: "volume".to_owned(), id: "sbx-a_kept".to_owned() };
-        assert_eq!((found_by(0).unwrap(), found_by(2).unwrap()), (vec![volume.clone()], vec![volume]));
+        assert_eq!(
+            (found_by(0).unwrap(), found_by(2).unwrap()),
+            (vec![volume.clone()], vec![volume])
+        );
         let fault = found_by(3).unwrap_err();
         assert!(fault.causes()[0].contains("no such volume"), "{fault:?}");
     }

@@ -9,8 +9,11 @@ use crate::transport::shell::channel::Broken;
 
 /// A deadline that passed.
 pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Fault {
-    Fault::new(Code::Timeout, format!("a command on {} did not end within {:?}", spec.name, deadline))
-        .detail("host", spec.name.as_str())
+    Fault::new(
+        Code::Timeout,
+        format!("a command on {} did not end within {:?}", spec.name, deadline),
+    )
+    .detail("host", spec.name.as_str())
 }
 
 /// A stream that stood still.

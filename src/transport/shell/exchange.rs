@@ -27,7 +27,11 @@ pub(crate) enum Answer {
 }
 
 /// Runs a small command on a shell; its output is kept from the beginning.
-pub(crate) async fn run(channel: &mut Channel, command: &Command, last: bool) -> Result<(Answer, Output), Fault> {
+pub(crate) async fn run(
+    channel: &mut Channel,
+    command: &Command,
+    last: bool,
+) -> Result<(Answer, Output), Fault> {
     let (mut out, mut err) = (Head::default(), Head::default());
     let answer = exchange(channel, command, last, &mut |source, chunk| match source {
         Source::Stdout => out.push(chunk),
@@ -35,7 +39,8 @@ pub(crate) async fn run(channel: &mut Channel, command: &Command, last: bool) ->
     })
     .await?;
     let truncated = out.truncated || err.truncated;
-    let output = Output { status: status_of(&answer), stdout: out.bytes, stderr: err.bytes, truncated };
+    let output =
+        Output { status: status_of(&answer), stdout: out.bytes, stderr: err.bytes, truncated };
     Ok((answer, output))
 }
 
@@ -59,7 +64,8 @@ pub(crate) async fn stream(
     out_lines.finish(&mut |line| sink(Source::Stdout, line));
     err_lines.finish(&mut |line| sink(Source::Stderr, line));
     let truncated = out.truncated || err.truncated;
-    let output = Output { status: status_of(&answer), stdout: out.bytes, stderr: err.bytes, truncated };
+    let output =
+        Output { status: status_of(&answer), stdout: out.bytes, stderr: err.bytes, truncated };
     Ok((answer, output))
 }
 
@@ -170,7 +176,8 @@ async fn send(
 impl<'a> Exchange<'a> {
     fn begin(channel: &'a mut Channel, command: &Command, last: bool) -> Result<Self, Fault> {
         let nonce = watchdog::nonce();
-        let mut text = if channel.prepared { Vec::new() } else { watchdog::PREAMBLE.as_bytes().to_vec() };
+        let mut text =
+            if channel.prepared { Vec::new() } else { watchdog::PREAMBLE.as_bytes().to_vec() };
         text.extend(watchdog::request(command, &nonce, last)?);
         channel.prepared = true;
         Ok(Self {
@@ -197,7 +204,8 @@ impl<'a> Exchange<'a> {
     async fn step(&mut self, take: &mut (dyn FnMut(Source, &[u8]) + Send)) -> Option<Source> {
         // Complete: both marks are there. Over: neither stream can bring them any more.
         let err_done = self.err.status().is_some();
-        if self.out.status().is_some() && err_done || !self.out_open && (!self.err_open || err_done) {
+        if self.out.status().is_some() && err_done || !self.out_open && (!self.err_open || err_done)
+        {
             return None;
         }
         let input = self.input.as_mut().filter(|_| self.out.begun());
@@ -240,7 +248,10 @@ impl<'a> Exchange<'a> {
     fn answer(self) -> Answer {
         match (self.out.status(), self.round_trip) {
             (Some(status), Some(round_trip)) => Answer::Done { status, round_trip },
-            _ => Answer::Broken(Broken { unsent: self.unsent, ..broken(&self.out, &self.err, self.error) }),
+            _ => Answer::Broken(Broken {
+                unsent: self.unsent,
+                ..broken(&self.out, &self.err, self.error)
+            }),
         }
     }
 }
@@ -248,8 +259,13 @@ impl<'a> Exchange<'a> {
 /// What can be said of a shell that ended early.
 pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<io::Error>) -> Broken {
     let begun = out.begun();
-    let said =
-        |frame: &Frame| if begun { String::new() } else { String::from_utf8_lossy(frame.noise()).trim().to_owned() };
-    let words = [said(err), said(out)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    let said = |frame: &Frame| {
+        if begun { String::new() } else { String::from_utf8_lossy(frame.noise()).trim().to_owned() }
+    };
+    let words = [said(err), said(out)]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n");
     Broken { begun, unsent: false, words, error }
 }

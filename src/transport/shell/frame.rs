@@ -160,7 +160,11 @@ mod tests {
         let whole = b"\x1eBn0 7\n\x1eHn0\nab\x1eHn0\n\x1eHn0\nc\x1eHn1\n\x1eHn\x1eHn0\n\x1eEn0 3\n";
         for cut in 0..whole.len() {
             let (frame, out) = read(&[&whole[..cut], &whole[cut..]]);
-            assert_eq!((out.as_slice(), frame.status()), (b"abc\x1eHn1\n\x1eHn".as_slice(), Some(3)), "{cut}");
+            assert_eq!(
+                (out.as_slice(), frame.status()),
+                (b"abc\x1eHn1\n\x1eHn".as_slice(), Some(3)),
+                "{cut}"
+            );
         }
     }
 

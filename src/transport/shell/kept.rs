@@ -101,7 +101,10 @@ mod tests {
 
     #[test]
     fn lines_are_joined_over_reads_and_the_last_needs_no_end() {
-        assert_eq!(lines(&[b"a\nb", b"c\n\n", b"d"]), [b"a".to_vec(), b"bc".to_vec(), b"".to_vec(), b"d".to_vec()]);
+        assert_eq!(
+            lines(&[b"a\nb", b"c\n\n", b"d"]),
+            [b"a".to_vec(), b"bc".to_vec(), b"".to_vec(), b"d".to_vec()]
+        );
     }
 
     #[test]
@@ -122,6 +125,8 @@ mod tests {
         head.push(b"first");
         head.push(&vec![0; OUTPUT_LIMIT]);
         head.push(b"more");
-        assert!(head.bytes.starts_with(b"first") && head.bytes.len() == OUTPUT_LIMIT && head.truncated);
+        assert!(
+            head.bytes.starts_with(b"first") && head.bytes.len() == OUTPUT_LIMIT && head.truncated
+        );
     }
 }

@@ -16,10 +16,13 @@ const LONGEST: usize = 108 - 1 - 1 - 16 - 17;
 /// Where control sockets go: `sbx` in the user's runtime folder (`XDG_RUNTIME_DIR`) if that is short enough, else
 /// `/tmp/sbx-UID`.
 pub fn default_control_dir(runtime_dir: Option<&OsStr>) -> PathBuf {
-    let runtime = runtime_dir.map(Path::new).filter(|dir| dir.is_absolute() && dir.is_dir()).map(|dir| dir.join("sbx"));
-    runtime
-        .filter(|dir| dir.as_os_str().len() <= LONGEST)
-        .unwrap_or_else(|| PathBuf::from(format!("/tmp/sbx-{}", rustix::process::geteuid().as_raw())))
+    let runtime = runtime_dir
+        .map(Path::new)
+        .filter(|dir| dir.is_absolute() && dir.is_dir())
+        .map(|dir| dir.join("sbx"));
+    runtime.filter(|dir| dir.as_os_str().len() <= LONGEST).unwrap_or_else(|| {
+        PathBuf::from(format!("/tmp/sbx-{}", rustix::process::geteuid().as_raw()))
+    })
 }
 
 /// Makes the folder if it is not there and makes sure that nobody else can put anything into it.
@@ -31,7 +34,8 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), Fault> {
         return Err(refused(dir, "it cannot be made").because(error));
     }
     // Not `metadata`: a link that somebody put there first would be followed.
-    let found = fs::symlink_metadata(dir).map_err(|error| refused(dir, "it cannot be read").because(error))?;
+    let found = fs::symlink_metadata(dir)
+        .map_err(|error| refused(dir, "it cannot be read").because(error))?;
     if !found.is_dir() {
         return Err(refused(dir, "it is not a folder"));
     }
@@ -53,13 +57,16 @@ pub(crate) fn sweep(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
         let path = entry.path();
         let Ok(found) = fs::symlink_metadata(&path) else { continue };
-        let old = || found.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > LOG_KEPT);
+        let old = || {
+            found.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > LOG_KEPT)
+        };
         let extension = path.extension().and_then(OsStr::to_str);
         let dead = if found.file_type().is_socket() {
             // A master that is only busy or stuck still has its socket open, and is not refused. Under a longer name ssh
             // makes its socket first, and listens on it a moment later.
             (extension.is_none() || old())
-                && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+                && UnixStream::connect(&path)
+                    .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
         } else {
             extension == Some("log") && old()
         };
@@ -70,9 +77,12 @@ pub(crate) fn sweep(dir: &Path) {
 }
 
 fn refused(dir: &Path, why: &str) -> Fault {
-    Fault::new(Code::OperationFailed, format!("{} is not used for SSH control sockets: {why}", dir.display()))
-        .hint("remove it, or set XDG_RUNTIME_DIR to a folder of your own")
-        .detail("path", dir.to_string_lossy())
+    Fault::new(
+        Code::OperationFailed,
+        format!("{} is not used for SSH control sockets: {why}", dir.display()),
+    )
+    .hint("remove it, or set XDG_RUNTIME_DIR to a folder of your own")
+    .detail("path", dir.to_string_lossy())
 }
 
 #[cfg(test)]
@@ -116,7 +126,9 @@ mod tests {
         file("a.2.log", 10);
         file("a.lock", 4000);
         sweep(home.path());
-        let left = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left = fs::read_dir(home.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut left: Vec<String> = left.collect();
         left.sort();
         assert_eq!(left, ["a.2.log", "a.lock", "living"]);

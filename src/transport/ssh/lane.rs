@@ -47,7 +47,11 @@ enum Asked {
 }
 
 impl Lane {
-    pub(crate) fn new(target: &Arc<Target>, purpose: Purpose, connecting: &Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(
+        target: &Arc<Target>,
+        purpose: Purpose,
+        connecting: &Arc<AtomicUsize>,
+    ) -> Self {
         let link = |index| Link::new(target.clone(), Place { purpose, index }, connecting.clone());
         Self { target: target.clone(), links: std::array::from_fn(link), last: AtomicUsize::new(0) }
     }
@@ -66,7 +70,11 @@ impl Lane {
     ///
     /// A session that was refused ran nothing, and neither did one on a connection that is gone: both are tried again.
     /// `shells`: idle ones of ours, which are given up before we wait for a session that they occupy.
-    pub(crate) async fn open(&self, line: &[u8], shells: Option<&Shells>) -> Result<Channel, Fault> {
+    pub(crate) async fn open(
+        &self,
+        line: &[u8],
+        shells: Option<&Shells>,
+    ) -> Result<Channel, Fault> {
         let started = Instant::now();
         let (mut pause, mut widened) = (10, started);
         loop {
@@ -136,7 +144,9 @@ impl Lane {
                     again = false;
                     session = self.links[0].session().await?;
                 }
-                Ok(Err(error)) => return Err(self.fault("other", "gives no session").because(error)),
+                Ok(Err(error)) => {
+                    return Err(self.fault("other", "gives no session").because(error));
+                }
                 Err(_) => return Err(self.fault("timeout", "does not answer")),
             }
         }

@@ -49,7 +49,9 @@ impl Link {
         if let Some(session) = &state.session {
             return Ok(session.clone());
         }
-        if let Some(failure) = state.failure.as_ref().filter(|_| self.attempts.load(Ordering::Acquire) != before) {
+        if let Some(failure) =
+            state.failure.as_ref().filter(|_| self.attempts.load(Ordering::Acquire) != before)
+        {
             return Err(copy(failure));
         }
         let made = self.make().await;
@@ -132,7 +134,8 @@ impl Drop for Turn<'_> {
 
 /// The same fault for somebody else who waited.
 fn copy(fault: &Fault) -> Fault {
-    let mut other = Fault::new(fault.code.clone(), fault.message.clone()).retryable(fault.retryable);
+    let mut other =
+        Fault::new(fault.code.clone(), fault.message.clone()).retryable(fault.retryable);
     other.hint.clone_from(&fault.hint);
     other.details = fault.details.clone();
     match fault.causes().join(": ") {

@@ -82,8 +82,12 @@ impl Target {
         self.remove_stale(&socket).await?;
         control_dir::sweep(&self.control_dir);
         let resolved = Resolved::parse(&settings);
-        let peer =
-            Peer { spec: &self.spec, target: &self.name, config: self.spec.ssh_config.as_ref(), resolved: &resolved };
+        let peer = Peer {
+            spec: &self.spec,
+            target: &self.name,
+            config: self.spec.ssh_config.as_ref(),
+            resolved: &resolved,
+        };
         for attempt in 1.. {
             let (status, words) = self.start(&socket).await?;
             if status.is_some_and(|status| status.success()) {
@@ -100,16 +104,19 @@ impl Target {
         drop(lock);
         match self.existing(&socket).await {
             Some(master) => Ok(master),
-            None => {
-                Err(unreachable(self.spec.name.as_str(), "other", "was reached, but its connection cannot be shared"))
-            }
+            None => Err(unreachable(
+                self.spec.name.as_str(),
+                "other",
+                "was reached, but its connection cannot be shared",
+            )),
         }
     }
 
     /// A further connection beside the one with this socket, if it is there; makes none.
     pub(crate) async fn beside(&self, first: &Path, place: Place) -> Option<Master> {
         let name = first.file_name()?.to_str()?;
-        let socket = first.with_file_name(format!("{}{}", &name[..name.len().checked_sub(1)?], place.index));
+        let socket =
+            first.with_file_name(format!("{}{}", &name[..name.len().checked_sub(1)?], place.index));
         self.existing(&socket).await
     }
 
@@ -117,7 +124,11 @@ impl Target {
     /// connection, with a socket of another name.
     async fn settings(&self) -> Result<String, Fault> {
         let mut program = self.ssh();
-        program.args(["-G", "--", &self.name]).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        program
+            .args(["-G", "--", &self.name])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         let Ok(output) = timeout(ASK, program.output()).await else {
             return Err(unreachable(
                 self.spec.name.as_str(),
@@ -131,8 +142,12 @@ impl Target {
         }
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         let resolved = Resolved::default();
-        let peer =
-            Peer { spec: &self.spec, target: &self.name, config: self.spec.ssh_config.as_ref(), resolved: &resolved };
+        let peer = Peer {
+            spec: &self.spec,
+            target: &self.name,
+            config: self.spec.ssh_config.as_ref(),
+            resolved: &resolved,
+        };
         Err(classify(&words, &peer).retryable(false))
     }
 
@@ -162,15 +177,24 @@ impl Target {
     /// Waits for our turn, or for the connection that another process makes. The kernel frees the lock of a process
     /// that dies.
     async fn lock(&self, socket: &Path) -> Result<Turn, Fault> {
-        let failed =
-            |error| unreachable(self.spec.name.as_str(), "other", "cannot be locked for connecting").because(error);
+        let failed = |error| {
+            unreachable(self.spec.name.as_str(), "other", "cannot be locked for connecting")
+                .because(error)
+        };
         let path = socket.with_extension("lock");
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(failed)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
         let wait = async {
             loop {
                 match file.try_lock() {
-                    Ok(()) => return Ok(self.existing(socket).await.map_or(Turn::Ours(file), Turn::Made)),
+                    Ok(()) => {
+                        return Ok(self.existing(socket).await.map_or(Turn::Ours(file), Turn::Made));
+                    }
                     Err(TryLockError::WouldBlock) => sleep(jitter(30)).await,
                     Err(TryLockError::Error(error)) => return Err(failed(error)),
                 }
@@ -181,9 +205,11 @@ impl Target {
         };
         match timeout(LOCK_WAIT, wait).await {
             Ok(turn) => turn,
-            Err(_) => {
-                Err(unreachable(self.spec.name.as_str(), "timeout", "is still being connected to by another process"))
-            }
+            Err(_) => Err(unreachable(
+                self.spec.name.as_str(),
+                "timeout",
+                "is still being connected to by another process",
+            )),
         }
     }
 
@@ -198,9 +224,12 @@ impl Target {
         program.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         match timeout(ASK, program.status()).await {
             Ok(Ok(status)) if !status.success() => match fs::remove_file(socket) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    Err(unreachable(host, "other", "has an old control socket that cannot be removed").because(error))
-                }
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(unreachable(
+                    host,
+                    "other",
+                    "has an old control socket that cannot be removed",
+                )
+                .because(error)),
                 _ => Ok(()),
             },
             Ok(Err(error)) => Err(no_ssh(error)),
@@ -274,7 +303,9 @@ impl Log {
 
     fn stderr(&self) -> Result<Stdio, Fault> {
         let file = OpenOptions::new().append(true).open(&self.path);
-        Ok(file.map_err(|error| Fault::internal("the log of ssh could not be opened").because(error))?.into())
+        Ok(file
+            .map_err(|error| Fault::internal("the log of ssh could not be opened").because(error))?
+            .into())
     }
 
     fn read(&self) -> String {

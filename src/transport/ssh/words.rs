@@ -19,8 +19,11 @@ pub(crate) struct Resolved {
 impl Resolved {
     /// Reads the output of `ssh -G`.
     pub(crate) fn parse(text: &str) -> Self {
-        let value =
-            |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')).map(str::to_owned);
+        let value = |key: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
+                .map(str::to_owned)
+        };
         Self {
             hostname: value("hostname").unwrap_or_default(),
             port: value("port").unwrap_or_default(),
@@ -53,27 +56,45 @@ pub(crate) struct Peer<'a> {
 pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Fault {
     let host = &peer.spec.name;
     let has = |text: &str| words.contains(text);
-    let fault = if has("REMOTE HOST IDENTIFICATION HAS CHANGED") || has("REVOKED HOST KEY DETECTED") {
-        Fault::new(Code::HostChanged, format!("the SSH host key of {host} is not the one that is known"))
-            .hint(changed_hint(words, peer))
+    let fault = if has("REMOTE HOST IDENTIFICATION HAS CHANGED") || has("REVOKED HOST KEY DETECTED")
+    {
+        Fault::new(
+            Code::HostChanged,
+            format!("the SSH host key of {host} is not the one that is known"),
+        )
+        .hint(changed_hint(words, peer))
     } else if has("Host key verification failed") || has("host key is known for") {
         let hint = format!("look at its key and accept it once: {}", accept_line(peer));
-        unreachable(host.as_str(), "unknown_host_key", "is not known by its SSH host key").retryable(false).hint(hint)
+        unreachable(host.as_str(), "unknown_host_key", "is not known by its SSH host key")
+            .retryable(false)
+            .hint(hint)
     } else if has("Permission denied (") || has("Too many authentication failures") {
-        let hint = peer.spec.login_hint.clone().unwrap_or_else(|| format!("try: {}", by_hand(peer, "")));
-        unreachable(host.as_str(), "credentials", "refuses our credentials").retryable(false).hint(hint)
+        let hint =
+            peer.spec.login_hint.clone().unwrap_or_else(|| format!("try: {}", by_hand(peer, "")));
+        unreachable(host.as_str(), "credentials", "refuses our credentials")
+            .retryable(false)
+            .hint(hint)
     } else if has("Could not resolve hostname") {
-        unreachable(host.as_str(), "resolve", "cannot be found: its name does not resolve")
-            .hint(format!("check the name, or say under hosts.{host} of the configuration how ssh reaches it"))
+        unreachable(host.as_str(), "resolve", "cannot be found: its name does not resolve").hint(
+            format!(
+                "check the name, or say under hosts.{host} of the configuration how ssh reaches it"
+            ),
+        )
     } else if has("Connection refused") {
-        unreachable(host.as_str(), "refused", "refuses the connection").hint("is sshd running there, and on that port?")
+        unreachable(host.as_str(), "refused", "refuses the connection")
+            .hint("is sshd running there, and on that port?")
     } else if has("timed out") || has("Timeout, server") {
         unreachable(host.as_str(), "timeout", "does not answer")
             .hint(format!("is it up, and reachable from here? try: {}", by_hand(peer, "")))
-    } else if has("configuration option") || has("Can't open user config file") || has("Bad owner or permissions") {
-        unreachable(host.as_str(), "other", "has an SSH configuration that ssh refuses").retryable(false)
+    } else if has("configuration option")
+        || has("Can't open user config file")
+        || has("Bad owner or permissions")
+    {
+        unreachable(host.as_str(), "other", "has an SSH configuration that ssh refuses")
+            .retryable(false)
     } else {
-        unreachable(host.as_str(), "other", "cannot be reached").hint(format!("try: {}", by_hand(peer, "")))
+        unreachable(host.as_str(), "other", "cannot be reached")
+            .hint(format!("try: {}", by_hand(peer, "")))
     };
     let words = words.trim();
     let fault = fault.detail("host", host.as_str());
@@ -89,14 +110,23 @@ pub(crate) fn dropped_early(words: &str) -> bool {
         "Connection closed by",
         "Connection reset by",
     ];
-    let not_that =
-        ["refused", "timed out", "Could not resolve", "Permission denied", "Host key verification", "open failed"];
-    early.iter().any(|text| words.contains(text)) && !not_that.iter().any(|text| words.contains(text))
+    let not_that = [
+        "refused",
+        "timed out",
+        "Could not resolve",
+        "Permission denied",
+        "Host key verification",
+        "open failed",
+    ];
+    early.iter().any(|text| words.contains(text))
+        && !not_that.iter().any(|text| words.contains(text))
 }
 
 /// A fault of a connection, with the kind of `details.kind`.
 pub(crate) fn unreachable(host: &str, kind: &str, what: &str) -> Fault {
-    Fault::new(Code::HostUnreachable, format!("host {host} {what}")).detail("kind", kind).detail("host", host)
+    Fault::new(Code::HostUnreachable, format!("host {host} {what}"))
+        .detail("kind", kind)
+        .detail("host", host)
 }
 
 /// There is no ssh here.
@@ -128,7 +158,10 @@ fn accept_line(peer: &Peer<'_>) -> String {
 }
 
 fn by_hand(peer: &Peer<'_>, options: &str) -> String {
-    let config = peer.config.map(|path| format!("-F {} ", word(&path.to_string_lossy()))).unwrap_or_default();
+    let config = peer
+        .config
+        .map(|path| format!("-F {} ", word(&path.to_string_lossy())))
+        .unwrap_or_default();
     let guard = if peer.target.starts_with('-') { "-- " } else { "" };
     format!("ssh {config}{options}{guard}{} true", word(peer.target))
 }
@@ -145,11 +178,18 @@ mod tests {
     fn judged(words: &str) -> (String, String, bool) {
         let mut spec = HostSpec::named("lab");
         spec.login_hint = Some("run ops-warden renew".to_owned());
-        let resolved = Resolved { hostname: "10.0.0.7".into(), port: "2222".into(), host_key_alias: None };
+        let resolved =
+            Resolved { hostname: "10.0.0.7".into(), port: "2222".into(), host_key_alias: None };
         let config = PathBuf::from("/home/me/lab config");
-        let peer = Peer { spec: &spec, target: "ops@lab", config: Some(&config), resolved: &resolved };
+        let peer =
+            Peer { spec: &spec, target: "ops@lab", config: Some(&config), resolved: &resolved };
         let fault = classify(words, &peer);
-        let kind = fault.details.get("kind").and_then(|kind| kind.as_str()).unwrap_or(fault.code.as_str()).to_owned();
+        let kind = fault
+            .details
+            .get("kind")
+            .and_then(|kind| kind.as_str())
+            .unwrap_or(fault.code.as_str())
+            .to_owned();
         (kind, fault.hint.clone().unwrap_or_default(), fault.retryable)
     }
 
@@ -157,7 +197,11 @@ mod tests {
     fn every_text_of_ssh_has_its_kind() {
         for (words, kind, retryable) in [
             ("ssh: connect to host 127.0.0.1 port 1: Connection refused\r\n", "refused", true),
-            ("ssh: Could not resolve hostname nosuch.invalid: Name or service not known\r\n", "resolve", true),
+            (
+                "ssh: Could not resolve hostname nosuch.invalid: Name or service not known\r\n",
+                "resolve",
+                true,
+            ),
             ("ssh: connect to host 10.1.1.1 port 22: Connection timed out\r\n", "timeout", true),
             ("ssh: connect to host 10.1.1.1 port 22: Operation timed out\r\n", "timeout", true),
             (
@@ -166,7 +210,11 @@ mod tests {
                 true,
             ),
             ("me@10.0.0.7: Permission denied (publickey).\r\n", "credentials", false),
-            ("Received disconnect from 10.0.0.7 port 22:2: Too many authentication failures\r\n", "credentials", false),
+            (
+                "Received disconnect from 10.0.0.7 port 22:2: Too many authentication failures\r\n",
+                "credentials",
+                false,
+            ),
             ("Host key verification failed.\r\n", "unknown_host_key", false),
             (
                 "No ED25519 host key is known for [10.0.0.7]:2222 and you have requested strict checking.\r\nHost key verification failed.\r\n",
@@ -198,12 +246,17 @@ mod tests {
         assert_eq!(judged("a@b: Permission denied (publickey).").1, "run ops-warden renew");
         let unknown = judged("Host key verification failed.").1;
         assert!(
-            unknown.ends_with("ssh -F '/home/me/lab config' -o StrictHostKeyChecking=ask ops@lab true"),
+            unknown.ends_with(
+                "ssh -F '/home/me/lab config' -o StrictHostKeyChecking=ask ops@lab true"
+            ),
             "{unknown}"
         );
         let changed =
             judged("REMOTE HOST IDENTIFICATION HAS CHANGED!\r\nOffending ED25519 key in /home/me/known hosts:3\r\n").1;
-        assert!(changed.contains("ssh-keygen -R '[10.0.0.7]:2222' -f '/home/me/known hosts'"), "{changed}");
+        assert!(
+            changed.contains("ssh-keygen -R '[10.0.0.7]:2222' -f '/home/me/known hosts'"),
+            "{changed}"
+        );
     }
 
     #[test]
@@ -220,7 +273,8 @@ mod tests {
 
     #[test]
     fn the_resolved_target_is_read() {
-        let resolved = Resolved::parse("host lab\nhostname 10.0.0.7\nport 22\nhostkeyalias lab-key\n");
+        let resolved =
+            Resolved::parse("host lab\nhostname 10.0.0.7\nport 22\nhostkeyalias lab-key\n");
         assert_eq!(resolved.key_name(), "lab-key");
         assert_eq!(Resolved::parse("hostname h\nport 22\n").key_name(), "h");
     }

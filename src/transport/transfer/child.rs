@@ -34,7 +34,12 @@ impl Running {
     /// Starts a program with `input` as its stdin.
     ///
     /// Errors: `missing_dependency` when it is not there, else `internal`.
-    pub(super) fn start(program: &str, args: &[OsString], folder: &Path, input: File) -> Result<Self, Fault> {
+    pub(super) fn start(
+        program: &str,
+        args: &[OsString],
+        folder: &Path,
+        input: File,
+    ) -> Result<Self, Fault> {
         let mut command = Command::new(program);
         command.args(args).current_dir(folder).env("LC_ALL", "C");
         // A bash that is called sh takes exported functions for programs.
@@ -47,13 +52,17 @@ impl Running {
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound && folder.is_dir() {
-                Fault::new(Code::MissingDependency, format!("{program} is not installed on this machine"))
-                    .because(error)
+                Fault::new(
+                    Code::MissingDependency,
+                    format!("{program} is not installed on this machine"),
+                )
+                .because(error)
             } else {
                 Fault::internal(format!("{program} could not be started")).because(error)
             }
         })?;
-        let group = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+        let group =
+            child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Fault::internal(format!("{program} has no pipes")));
         };
@@ -70,7 +79,11 @@ impl Group {
     /// Waits for the end; a signal n is 128 + n.
     pub(super) async fn wait(mut self) -> Result<i32, Fault> {
         use std::os::unix::process::ExitStatusExt;
-        let status = self.child.wait().await.map_err(|error| Fault::internal("a program was lost").because(error))?;
+        let status = self
+            .child
+            .wait()
+            .await
+            .map_err(|error| Fault::internal("a program was lost").because(error))?;
         // Reaped: from here on the number may belong to somebody else.
         self.group = None;
         Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))

@@ -74,10 +74,15 @@ impl Plan {
         let message = if files > limits.files {
             format!("the repository has more than {} files", limits.files)
         } else {
-            format!("the repository has {bytes} bytes in {files} files, more than {} bytes", limits.bytes)
+            format!(
+                "the repository has {bytes} bytes in {files} files, more than {} bytes",
+                limits.bytes
+            )
         };
         Err(Fault::invalid_input("repo", message)
-            .hint(format!("--yes sends it all the same; sync.exclude or a {IGNORE_FILE} file leaves parts out"))
+            .hint(format!(
+                "--yes sends it all the same; sync.exclude or a {IGNORE_FILE} file leaves parts out"
+            ))
             .detail("files", files)
             .detail("bytes", bytes)
             .detail("max_files", limits.files)
@@ -138,9 +143,17 @@ struct Tally {
 }
 
 impl Walk {
-    fn new(source: &Path, excludes: &[String], limits: Limits, cancelled: Arc<AtomicBool>) -> Result<Self, Fault> {
+    fn new(
+        source: &Path,
+        excludes: &[String],
+        limits: Limits,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<Self, Fault> {
         let root = source.canonicalize().ok().filter(|path| path.is_dir()).ok_or_else(|| {
-            Fault::invalid_input("repo", format!("{} is not a directory", clean_line(&source.to_string_lossy(), 200)))
+            Fault::invalid_input(
+                "repo",
+                format!("{} is not a directory", clean_line(&source.to_string_lossy(), 200)),
+            )
         })?;
         let mut builder = GitignoreBuilder::new(&root);
         for pattern in excludes {
@@ -155,11 +168,18 @@ impl Walk {
         if let Some(path) = odd_ignore_file(&self.root) {
             return Err(not_regular(&path));
         }
-        let list =
-            tempfile::tempfile().map_err(|error| Fault::internal("no temporary file could be made").because(error))?;
+        let list = tempfile::tempfile()
+            .map_err(|error| Fault::internal("no temporary file could be made").because(error))?;
         let mut writer = BufWriter::new(list.try_clone().map_err(unwritable)?);
         let mut tally = Tally {
-            plan: Plan { files: 0, directories: 0, bytes: 0, left_out: 0, stream_bytes: 10240, list },
+            plan: Plan {
+                files: 0,
+                directories: 0,
+                bytes: 0,
+                left_out: 0,
+                stream_bytes: 10240,
+                list,
+            },
             directories: Vec::new(),
             linked: HashSet::new(),
             unreadable: Vec::new(),
@@ -218,7 +238,8 @@ impl Walk {
         if let Some(error) = entry.error() {
             return Err(ignore_file(&entry.path().join(IGNORE_FILE), error.to_string()));
         }
-        let Some(relative) = entry.path().strip_prefix(&self.root).ok().filter(|path| !path.as_os_str().is_empty())
+        let Some(relative) =
+            entry.path().strip_prefix(&self.root).ok().filter(|path| !path.as_os_str().is_empty())
         else {
             return Ok(());
         };
@@ -236,7 +257,12 @@ enum Refusal {
 }
 
 /// Whether an entry is sent and, for a directory, entered.
-fn keep(entry: &DirEntry, excludes: &Gitignore, device: Option<u64>, refused: &mpsc::Sender<Refusal>) -> bool {
+fn keep(
+    entry: &DirEntry,
+    excludes: &Gitignore,
+    device: Option<u64>,
+    refused: &mpsc::Sender<Refusal>,
+) -> bool {
     let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
     if entry.depth() > 0 && excludes.matched(entry.path(), is_directory).is_ignore() {
         return false;
@@ -244,7 +270,10 @@ fn keep(entry: &DirEntry, excludes: &Gitignore, device: Option<u64>, refused: &m
     if !is_directory {
         return true;
     }
-    if entry.depth() > 0 && self::device(entry.path()) != device && is_kernel_file_system(entry.path()) {
+    if entry.depth() > 0
+        && self::device(entry.path()) != device
+        && is_kernel_file_system(entry.path())
+    {
         let _ = refused.send(Refusal::KernelFiles);
         return false;
     }
@@ -344,10 +373,15 @@ impl Tally {
         if self.unreadable_count == 0 {
             return Ok(());
         }
-        let paths: Vec<String> = self.unreadable.iter().map(|path| clean_line(&path.to_string_lossy(), 200)).collect();
+        let paths: Vec<String> =
+            self.unreadable.iter().map(|path| clean_line(&path.to_string_lossy(), 200)).collect();
         Err(Fault::invalid_input(
             "repo",
-            format!("{} of the repository's files cannot be read: {}", self.unreadable_count, paths.join(", ")),
+            format!(
+                "{} of the repository's files cannot be read: {}",
+                self.unreadable_count,
+                paths.join(", ")
+            ),
         )
         .hint(format!("sync.exclude or a {IGNORE_FILE} file leaves them out"))
         .detail("paths", paths)
@@ -365,20 +399,29 @@ fn write_path(writer: &mut impl Write, relative: &[u8]) -> std::io::Result<()> {
 fn path_of(error: &ignore::Error) -> Option<PathBuf> {
     match error {
         ignore::Error::WithPath { path, .. } => Some(path.clone()),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_of(err)
+        }
         ignore::Error::Partial(errors) => errors.iter().find_map(path_of),
         _ => None,
     }
 }
 
 fn bad_pattern(pattern: &str, error: ignore::Error) -> Fault {
-    Fault::new(Code::InvalidProfile, format!("sync.exclude has a pattern that is none: {}", clean_line(pattern, 200)))
-        .detail("field", "sync.exclude")
-        .because(error)
+    Fault::new(
+        Code::InvalidProfile,
+        format!("sync.exclude has a pattern that is none: {}", clean_line(pattern, 200)),
+    )
+    .detail("field", "sync.exclude")
+    .because(error)
 }
 
 fn ignore_file(path: &Path, reason: String) -> Fault {
-    Fault::invalid_input("repo", format!("{} cannot be used", clean_line(&path.to_string_lossy(), 300))).because(reason)
+    Fault::invalid_input(
+        "repo",
+        format!("{} cannot be used", clean_line(&path.to_string_lossy(), 300)),
+    )
+    .because(reason)
 }
 
 fn not_regular(path: &Path) -> Fault {

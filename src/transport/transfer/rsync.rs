@@ -50,7 +50,9 @@ pub(super) async fn send(
 ) -> Result<Sent, Fault> {
     let started = Instant::now();
     loop {
-        let list = plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
+        let list = plan
+            .list()
+            .map_err(|error| Fault::internal("the list of files is gone").because(error))?;
         let mut words: Vec<OsString> = ["-c", RSYNC_SH, "sbx"].map(OsString::from).to_vec();
         words.extend(arguments(&transport.remote_shell(), dest));
         let (group, stdout, stderr) = Running::start("sh", &words, source, list)?.split();
@@ -59,7 +61,10 @@ pub(super) async fn send(
             0 => return Ok(Sent { method: Method::Rsync, bytes, warnings: Vec::new() }),
             VANISHED => {
                 let gone = stderr.lines().filter(|line| line.contains("vanished"));
-                let warnings = gone.take(MAX_WARNINGS).map(|line| crate::domain::text::clean_line(line, 400)).collect();
+                let warnings = gone
+                    .take(MAX_WARNINGS)
+                    .map(|line| crate::domain::text::clean_line(line, 400))
+                    .collect();
                 return Ok(Sent { method: Method::Rsync, bytes, warnings });
             }
             // ssh was given no session, so nothing ran.
@@ -67,9 +72,11 @@ pub(super) async fn send(
                 transport.make_room().await?;
             }
             127 => {
-                return Err(
-                    Fault::new(Code::MissingDependency, "rsync is not installed on this machine").because(stderr)
-                );
+                return Err(Fault::new(
+                    Code::MissingDependency,
+                    "rsync is not installed on this machine",
+                )
+                .because(stderr));
             }
             status => return Err(failed("the copy to the host failed", status, &stderr)),
         }
@@ -114,8 +121,9 @@ fn arguments(shell: &RemoteShell, dest: &str) -> Vec<OsString> {
 
 /// The rsync there, without what the account's environment says to it. A line for the account's shell, whichever that is.
 fn far_rsync() -> String {
-    let names: Vec<&str> =
-        scrubbed_names().filter(|name| name.contains("RSYNC") || *name == "POSIXLY_CORRECT").collect();
+    let names: Vec<&str> = scrubbed_names()
+        .filter(|name| name.contains("RSYNC") || *name == "POSIXLY_CORRECT")
+        .collect();
     format!("--rsync-path=sh -c 'unset -v {}; exec rsync \"$@\"' sbx", names.join(" "))
 }
 
@@ -178,8 +186,10 @@ mod tests {
 
     #[test]
     fn the_remote_shell_as_rsync_splits_it() {
-        let words: Vec<OsString> =
-            ["ssh", "-S", "/tmp/a b/it's", "-o", "X=\"y\"", ""].iter().map(OsString::from).collect();
+        let words: Vec<OsString> = ["ssh", "-S", "/tmp/a b/it's", "-o", "X=\"y\"", ""]
+            .iter()
+            .map(OsString::from)
+            .collect();
         assert_eq!(shell_words(&words), "ssh -S '/tmp/a b/it''s' -o 'X=\"y\"' ''");
     }
 
@@ -188,7 +198,10 @@ mod tests {
         let local = arguments(&RemoteShell { command: vec![], target: String::new() }, "/r/w/");
         assert_eq!(local.last().unwrap(), "/r/w/");
         assert!(!local.contains(&OsString::from("-e")));
-        let remote = arguments(&RemoteShell { command: vec!["ssh".into()], target: "host".into() }, "/r/w x");
+        let remote = arguments(
+            &RemoteShell { command: vec!["ssh".into()], target: "host".into() },
+            "/r/w x",
+        );
         assert_eq!(remote.last().unwrap(), "host:/r/w x/");
         assert!(!remote.iter().any(|arg| arg.to_string_lossy().contains("delete")));
     }

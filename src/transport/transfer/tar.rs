@@ -24,12 +24,15 @@ pub(super) async fn send(
     dest: &str,
     progress: &mut Progress<'_>,
 ) -> Result<Sent, Fault> {
-    let list = plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
+    let list =
+        plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
     // GNU's format for names above 100 bytes: busybox reads it, and skips what the POSIX one says of them.
     let args =
-        ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"].map(OsString::from);
+        ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"]
+            .map(OsString::from);
     let (group, stdout, stderr) = Running::start("tar", &args, source, list)?.split();
-    let mut counted = Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
+    let mut counted =
+        Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
     let extract = Command::script(EXTRACT_SH).arg(dest);
     let sending = async {
         let far = transport.feed(&extract, &mut counted, IDLE).await;
@@ -58,10 +61,18 @@ fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Fault
     // "Broken pipe" is SIGPIPE in words.
     let piped = errors.iter().any(|line| line.contains("Broken pipe"));
     if here && (far.ok() || !piped) {
-        return Err(failed("this machine's tar could not read the repository", status, &errors.join("\n")));
+        return Err(failed(
+            "this machine's tar could not read the repository",
+            status,
+            &errors.join("\n"),
+        ));
     }
     if !far.ok() {
-        return Err(failed("the host's tar could not write what was sent", far.status, &far.error_text()));
+        return Err(failed(
+            "the host's tar could not write what was sent",
+            far.status,
+            &far.error_text(),
+        ));
     }
     if status == 141 {
         return Err(failed("the host stopped reading before the end", status, &far.error_text()));
@@ -71,8 +82,9 @@ fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Fault
 
 /// What GNU tar says: what changed under it, and what is wrong.
 fn sort_lines(stderr: &str) -> (Vec<String>, Vec<String>) {
-    let lines =
-        stderr.lines().filter(|line| !line.is_empty() && !line.contains("Exiting with failure status due to previous"));
+    let lines = stderr.lines().filter(|line| {
+        !line.is_empty() && !line.contains("Exiting with failure status due to previous")
+    });
     lines.map(|line| clean_line(line, 400)).partition(|line| {
         [
             ": file changed as we read it",
@@ -96,7 +108,11 @@ struct Counted<'a, 'p, R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, '_, R> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         let polled = Pin::new(&mut this.source).poll_read(cx, buffer);
@@ -104,7 +120,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, '_, R> {
         if read > 0 {
             this.bytes += read as u64;
             // Headers are a good part of a stream of small files, and no content.
-            let done = u128::from(this.bytes) * u128::from(this.progress.of) / u128::from(this.stream);
+            let done =
+                u128::from(this.bytes) * u128::from(this.progress.of) / u128::from(this.stream);
             this.progress.at(u64::try_from(done).unwrap_or(u64::MAX));
         }
         polled
@@ -123,13 +140,22 @@ mod tests {
             stderr: b"tar: ./a: Cannot write: No space left on device\n".to_vec(),
             ..Output::default()
         };
-        let cut = Output { status: 2, stderr: b"tar: Unexpected EOF in archive\n".to_vec(), ..Output::default() };
+        let cut = Output {
+            status: 2,
+            stderr: b"tar: Unexpected EOF in archive\n".to_vec(),
+            ..Output::default()
+        };
         let vanished = "tar: ./a: Cannot stat: No such file or directory\ntar: Exiting with failure status due to previous errors\n";
         for (status, stderr, far, expected) in [
             (0, "", &ok, "sent, 0 warnings"),
             (1, "tar: ./a: file changed as we read it\n", &ok, "sent, 1 warnings"),
             (2, vanished, &ok, "sent, 1 warnings"),
-            (2, "tar: ./a: Cannot open: Permission denied\n", &ok, "tar: ./a: Cannot open: Permission denied"),
+            (
+                2,
+                "tar: ./a: Cannot open: Permission denied\n",
+                &ok,
+                "tar: ./a: Cannot open: Permission denied",
+            ),
             (2, "", &ok, "it ended with status 2 and said nothing"),
             (141, "", &full, "tar: ./a: Cannot write: No space left on device"),
             (

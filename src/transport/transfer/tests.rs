@@ -63,14 +63,22 @@ async fn what_is_left_out() {
                 "src/node_modules/z",
             ],
         ),
-        (vec![".git", "node_modules", "*.log"], vec![], vec![".env", "build/out", "src/build/out", "src/main.rs"]),
+        (
+            vec![".git", "node_modules", "*.log"],
+            vec![],
+            vec![".env", "build/out", "src/build/out", "src/main.rs"],
+        ),
         // A slash anchors at the root; a trailing one means directories.
         (
             vec![".*", "node_modules/", "/build", "*.log", "!keep.log"],
             vec![],
             vec!["keep.log", "src/build/out", "src/main.rs"],
         ),
-        (vec!["src/**"], vec![], vec![".env", ".git/HEAD", "a.log", "build/out", "keep.log", "node_modules/x/y"]),
+        (
+            vec!["src/**"],
+            vec![],
+            vec![".env", ".git/HEAD", "a.log", "build/out", "keep.log", "node_modules/x/y"],
+        ),
         // In any directory, relative to it; the file itself goes along.
         (
             vec![".git", "node_modules", "build"],
@@ -78,11 +86,20 @@ async fn what_is_left_out() {
             vec![".env", "a.log", "keep.log", "src/.sandboxerignore"],
         ),
         // It cannot bring back what the profile excludes.
-        (vec!["*.log", ".*", "build", "node_modules"], vec![(".sandboxerignore", "!keep.log\n")], vec!["src/main.rs"]),
+        (
+            vec!["*.log", ".*", "build", "node_modules"],
+            vec![(".sandboxerignore", "!keep.log\n")],
+            vec!["src/main.rs"],
+        ),
         // Other tools' ignore files mean nothing here.
         (
             vec![".git", "node_modules", "build", "src"],
-            vec![(".gitignore", "*"), (".ignore", "*"), (".rgignore", "*"), (".git/info/exclude", "*")],
+            vec![
+                (".gitignore", "*"),
+                (".ignore", "*"),
+                (".rgignore", "*"),
+                (".git/info/exclude", "*"),
+            ],
             vec![".env", ".gitignore", ".ignore", ".rgignore", "a.log", "keep.log"],
         ),
     ] {
@@ -120,16 +137,23 @@ async fn oddities_are_counted_or_kept() {
     symlink("loop", root.join("loop")).unwrap();
     symlink("nowhere", root.join("dangling")).unwrap();
     let _socket = UnixListener::bind(root.join("socket")).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success()
+    );
     let plan = planned(root, &[]).await;
-    assert_eq!((plan.files, plan.directories, plan.left_out, plan.bytes), (8 + 2 + 3, 3, 2, 8 * 2 + 10));
+    assert_eq!(
+        (plan.files, plan.directories, plan.left_out, plan.bytes),
+        (8 + 2 + 3, 3, 2, 8 * 2 + 10)
+    );
     let names = listed(&plan);
     assert!(
         names.contains(&"#hash".to_owned())
             && names.contains(&"line\nbreak".to_owned())
             && names.contains(&"out".to_owned())
     );
-    assert!(!names.iter().any(|name| name.starts_with("out/") || name == "fifo" || name == "socket"));
+    assert!(
+        !names.iter().any(|name| name.starts_with("out/") || name == "fifo" || name == "socket")
+    );
     // Children before their directories.
     let at = |name: &str| names.iter().position(|known| known == name).unwrap();
     assert!(at("empty/deep") < at("empty") && at("hard/2") < at("hard"));
@@ -153,15 +177,22 @@ async fn trees_that_are_refused() {
             Ok(plan) => assert!(allowed && plan.files == 10, "{limits:?}"),
             Err(fault) => {
                 assert!(!allowed, "{limits:?}");
-                assert_eq!((fault.code, fault.details["field"].as_str()), (Code::InvalidInput, Some("repo")));
+                assert_eq!(
+                    (fault.code, fault.details["field"].as_str()),
+                    (Code::InvalidInput, Some("repo"))
+                );
                 assert!(fault.hint.unwrap().contains("--yes"));
             }
         }
     }
     for source in [root.join("f1"), root.join("none")] {
-        assert_eq!(plan(&source, &[], Limits::contract()).await.unwrap_err().code, Code::InvalidInput);
+        assert_eq!(
+            plan(&source, &[], Limits::contract()).await.unwrap_err().code,
+            Code::InvalidInput
+        );
     }
-    let fault = plan(root, &["a{b".to_owned(), "[z-a]".to_owned()], Limits::contract()).await.unwrap_err();
+    let fault =
+        plan(root, &["a{b".to_owned(), "[z-a]".to_owned()], Limits::contract()).await.unwrap_err();
     assert_eq!(fault.code, Code::InvalidProfile);
 }
 
@@ -171,7 +202,13 @@ async fn an_ignore_file_that_would_hang_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let folder = if deep { temp.path().join("a/b") } else { temp.path().to_owned() };
         fs::create_dir_all(&folder).unwrap();
-        assert!(std::process::Command::new("mkfifo").arg(folder.join(IGNORE_FILE)).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(folder.join(IGNORE_FILE))
+                .status()
+                .unwrap()
+                .success()
+        );
         let walk = plan(temp.path(), &[], Limits::contract());
         let fault = tokio::time::timeout(Duration::from_secs(30), walk).await.unwrap().unwrap_err();
         assert_eq!(fault.code, Code::InvalidInput, "deep: {deep}");

@@ -21,7 +21,9 @@ pub(super) fn complete(typed: &str, home: Option<&Path>, folders: bool) -> Compl
     }
     let folder = if head.is_empty() { PathBuf::from(".") } else { expand_home(head, home) };
     let mut names = names(&folder, begun, folders);
-    let Some(common) = names.iter().map(|(name, _)| name.as_str()).reduce(agreed) else { return Completion::Nothing };
+    let Some(common) = names.iter().map(|(name, _)| name.as_str()).reduce(agreed) else {
+        return Completion::Nothing;
+    };
     let slash = if names.len() == 1 && names[0].1 { "/" } else { "" };
     let completed = format!("{head}{common}{slash}");
     if completed != typed {
@@ -32,7 +34,9 @@ pub(super) fn complete(typed: &str, home: Option<&Path>, folders: bool) -> Compl
     }
     names.sort();
     names.truncate(TOLD);
-    Completion::Choices(names.into_iter().map(|(name, folder)| if folder { name + "/" } else { name }).collect())
+    Completion::Choices(
+        names.into_iter().map(|(name, folder)| if folder { name + "/" } else { name }).collect(),
+    )
 }
 
 /// The names in a folder that begin so, and whether each is a folder. A name that no field can hold is none.
@@ -68,7 +72,9 @@ mod tests {
         std::fs::write(home.path().join("shop-\u{1b}[31m"), "").unwrap();
         std::os::unix::fs::symlink(home.path().join("shop-web"), home.path().join("link")).unwrap();
         let to = |text: &str| Completion::To(text.to_owned());
-        let choices = |names: &[&str]| Completion::Choices(names.iter().map(|name| (*name).to_owned()).collect());
+        let choices = |names: &[&str]| {
+            Completion::Choices(names.iter().map(|name| (*name).to_owned()).collect())
+        };
         for (typed, folders, expected) in [
             ("~", false, to("~/")),
             ("~/s", true, to("~/shop-")),

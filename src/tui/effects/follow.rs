@@ -103,7 +103,9 @@ pub(super) async fn follow(
     };
     if let Ok(place) = places.acquire_owned().await {
         let (missed, lines) = waiting.take();
-        let _ = queue.send(Msg::Log(generation, Box::new(LogBatch { missed, lines, _place: place }))).await;
+        let _ = queue
+            .send(Msg::Log(generation, Box::new(LogBatch { missed, lines, _place: place })))
+            .await;
     }
     ended
 }

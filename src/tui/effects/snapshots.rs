@@ -53,21 +53,30 @@ impl Effects {
         match effect {
             Effect::Snapshot(job, frozen, request) => {
                 self.task(move |problem| Msg::SnapshotStarted(job, Err(problem)), async move {
-                    let Ok(_permit) = begun.acquire().await else { return Msg::Skipped(job, NOT_BEGUN.to_owned()) };
+                    let Ok(_permit) = begun.acquire().await else {
+                        return Msg::Skipped(job, NOT_BEGUN.to_owned());
+                    };
                     match changed(client.as_ref(), &frozen).await {
                         Some(Changed::Other(reason)) => Msg::Skipped(job, reason),
                         Some(Changed::Unknown(problem)) => Msg::SnapshotStarted(job, Err(problem)),
-                        None => Msg::SnapshotStarted(job, client.snapshot(request).await.map(Box::new)),
+                        None => {
+                            Msg::SnapshotStarted(job, client.snapshot(request).await.map(Box::new))
+                        }
                     }
                 });
             }
             Effect::DeleteSnapshot(job, frozen, request) => {
                 self.task(move |problem| Msg::SnapshotStarted(job, Err(problem)), async move {
-                    let Ok(_permit) = begun.acquire().await else { return Msg::Skipped(job, NOT_BEGUN.to_owned()) };
+                    let Ok(_permit) = begun.acquire().await else {
+                        return Msg::Skipped(job, NOT_BEGUN.to_owned());
+                    };
                     match snapshot_changed(client.as_ref(), &frozen).await {
                         Some(Changed::Other(reason)) => Msg::Skipped(job, reason),
                         Some(Changed::Unknown(problem)) => Msg::SnapshotStarted(job, Err(problem)),
-                        None => Msg::SnapshotStarted(job, client.delete_snapshot(request).await.map(Box::new)),
+                        None => Msg::SnapshotStarted(
+                            job,
+                            client.delete_snapshot(request).await.map(Box::new),
+                        ),
                     }
                 });
             }
@@ -75,7 +84,10 @@ impl Effects {
                 self.task(move |problem| Msg::Started(job, Err(problem)), async move {
                     match snapshot_changed(client.as_ref(), &frozen).await {
                         Some(Changed::Other(reason)) => {
-                            let problem = Problem::new(Code::Conflict, format!("nothing was restored: {reason}"));
+                            let problem = Problem::new(
+                                Code::Conflict,
+                                format!("nothing was restored: {reason}"),
+                            );
                             Msg::Started(job, Err(problem.hint("look at it again, then decide")))
                         }
                         Some(Changed::Unknown(problem)) => Msg::Started(job, Err(problem)),
@@ -104,7 +116,9 @@ impl Effects {
             }
             Effect::RollOut(job, request) => self.roll_out(job, request),
             Effect::StopRollout(job) => {
-                if let Some(token) = self.rollouts.lock().unwrap_or_else(PoisonError::into_inner).remove(&job) {
+                if let Some(token) =
+                    self.rollouts.lock().unwrap_or_else(PoisonError::into_inner).remove(&job)
+                {
                     token.cancel();
                 }
             }
@@ -138,7 +152,9 @@ async fn took(client: &dyn Client, operation: &OperationId) -> Option<Duration> 
 /// Looks at a frozen snapshot once more. Between this look and the act the store's compare-and-set watches.
 async fn snapshot_changed(client: &dyn Client, frozen: &FrozenSnapshot) -> Option<Changed> {
     match client.snapshot_view(frozen.id.as_str()).await {
-        Ok(view) if view.record.id != frozen.id => Some(Changed::Other(format!("{} is another one now", frozen.id))),
+        Ok(view) if view.record.id != frozen.id => {
+            Some(Changed::Other(format!("{} is another one now", frozen.id)))
+        }
         Ok(view) if view.record.revision != frozen.revision => {
             Some(Changed::Other("it changed since you looked".to_owned()))
         }
@@ -146,7 +162,9 @@ async fn snapshot_changed(client: &dyn Client, frozen: &FrozenSnapshot) -> Optio
             Some(Changed::Other("what depends on it changed since you looked".to_owned()))
         }
         Ok(_) => None,
-        Err(problem) if problem.code == Code::NotFound => Some(Changed::Other("it is gone".to_owned())),
+        Err(problem) if problem.code == Code::NotFound => {
+            Some(Changed::Other("it is gone".to_owned()))
+        }
         Err(problem) => Some(Changed::Unknown(problem)),
     }
 }
@@ -158,7 +176,8 @@ async fn add_patch(
 ) -> Result<Box<crate::domain::Patch>, Problem> {
     if let Some(path) = file {
         let read = tokio::task::spawn_blocking(move || read_script(&path)).await;
-        request.script = read.map_err(|error| Problem::new(Code::Internal, error.to_string()))??;
+        request.script =
+            read.map_err(|error| Problem::new(Code::Internal, error.to_string()))??;
     }
     client.add_patch(request).await.map(Box::new)
 }
@@ -172,7 +191,8 @@ fn read_script(path: &Path) -> Result<String, Problem> {
         problem
     };
     let shown = path.display();
-    let unreadable = |error: std::io::Error| refused(format!("{shown} cannot be read: {error}"), None);
+    let unreadable =
+        |error: std::io::Error| refused(format!("{shown} cannot be read: {error}"), None);
     let file = std::fs::File::open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(refused(format!("{shown} is not a file"), None));
@@ -180,7 +200,8 @@ fn read_script(path: &Path) -> Result<String, Problem> {
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_SCRIPT_BYTES).unwrap_or(u64::MAX) + 1;
     file.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|error| refused(format!("{shown} is no text"), Some(error.to_string())))
+    String::from_utf8(bytes)
+        .map_err(|error| refused(format!("{shown} is no text"), Some(error.to_string())))
 }
 
 #[cfg(test)]
@@ -194,9 +215,11 @@ mod tests {
         std::fs::write(&path, "echo grüße\n").unwrap();
         assert_eq!(read_script(&path).unwrap(), "echo grüße\n");
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
-        for (path, words) in
-            [(path.as_path(), "is no text"), (folder.path(), "is not a file"), (&path.join("no"), "cannot be read")]
-        {
+        for (path, words) in [
+            (path.as_path(), "is no text"),
+            (folder.path(), "is not a file"),
+            (&path.join("no"), "cannot be read"),
+        ] {
             let problem = read_script(path).unwrap_err();
             assert!(problem.message.contains(words), "{}", problem.message);
             assert_eq!(problem.details["field"], "script");

@@ -37,7 +37,8 @@ impl Effects {
                 self.started(job, frozen, async move { client.apply_patches(request).await });
             }
             Effect::Label(request) => {
-                let (id, lost) = (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
+                let (id, lost) =
+                    (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
                 self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
                     let Ok(_permit) = begun.acquire().await else {
                         return Msg::Labelled(id, Err(Problem::new(Code::Cancelled, NOT_BEGUN)));
@@ -66,7 +67,9 @@ impl Effects {
     {
         let (client, begun) = (self.client(), Arc::clone(&self.begun));
         self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-            let Ok(_permit) = begun.acquire().await else { return Msg::Skipped(job, NOT_BEGUN.to_owned()) };
+            let Ok(_permit) = begun.acquire().await else {
+                return Msg::Skipped(job, NOT_BEGUN.to_owned());
+            };
             match changed(client.as_ref(), &frozen).await {
                 Some(Changed::Unknown(problem)) => Msg::Started(job, Err(problem)),
                 Some(Changed::Other(reason)) => Msg::Skipped(job, reason),
@@ -87,13 +90,18 @@ pub(super) enum Changed {
 /// Looks at a frozen target once more. Between this look and the act the store's compare-and-set watches.
 pub(super) async fn changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
     match client.get(frozen.id.as_str()).await {
-        Ok(record) if record.id != frozen.id => Some(Changed::Other(format!("{} is another one now", frozen.id))),
-        Ok(record) if record.revision == frozen.revision => patches_changed(client, frozen).await,
-        Ok(record) if record.state != frozen.state => {
-            Some(Changed::Other(format!("it changed since you looked, from {} to {}", frozen.state, record.state)))
+        Ok(record) if record.id != frozen.id => {
+            Some(Changed::Other(format!("{} is another one now", frozen.id)))
         }
+        Ok(record) if record.revision == frozen.revision => patches_changed(client, frozen).await,
+        Ok(record) if record.state != frozen.state => Some(Changed::Other(format!(
+            "it changed since you looked, from {} to {}",
+            frozen.state, record.state
+        ))),
         Ok(_) => Some(Changed::Other("it changed since you looked".to_owned())),
-        Err(problem) if problem.code == Code::NotFound => Some(Changed::Other("it is gone".to_owned())),
+        Err(problem) if problem.code == Code::NotFound => {
+            Some(Changed::Other("it is gone".to_owned()))
+        }
         Err(problem) => Some(Changed::Unknown(problem)),
     }
 }
@@ -104,7 +112,9 @@ async fn patches_changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed
     match client.snapshot_view(snapshot.as_str()).await {
         Ok(view) if view.patches.iter().map(|patch| &patch.id).eq(seen) => None,
         Ok(_) => Some(Changed::Other("its patches changed since you looked".to_owned())),
-        Err(problem) if problem.code == Code::NotFound => Some(Changed::Other("its snapshot is gone".to_owned())),
+        Err(problem) if problem.code == Code::NotFound => {
+            Some(Changed::Other("its snapshot is gone".to_owned()))
+        }
         Err(problem) => Some(Changed::Unknown(problem)),
     }
 }

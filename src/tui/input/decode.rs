@@ -3,7 +3,9 @@
 //! An Esc before a key is Alt, or it is the Esc key that a slow link joined with what was typed next: such a key has the
 //! modifier ALT, and who knows the bound keys decides. Where a sequence names its modifiers, Alt is META.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 /// The longest sequence that is looked at; a longer one is no key.
 const LONGEST: usize = 64;
@@ -83,7 +85,9 @@ impl Decoder {
         let begun = std::mem::take(&mut self.begun);
         match begun.as_slice() {
             b"\x1b" => Some(key(KeyCode::Esc, KeyModifiers::NONE)),
-            [0x1b, letter @ (b'[' | b'O')] => Some(key(KeyCode::Char(char::from(*letter)), KeyModifiers::ALT)),
+            [0x1b, letter @ (b'[' | b'O')] => {
+                Some(key(KeyCode::Char(char::from(*letter)), KeyModifiers::ALT))
+            }
             _ => None,
         }
     }
@@ -128,10 +132,14 @@ fn read(bytes: &[u8]) -> Read {
             }
         }
         // The Linux console's F1 to F5.
-        [0x1b, b'[', b'[', last @ b'A'..=b'E'] => Read::Event(key(KeyCode::F(last - b'A' + 1), KeyModifiers::NONE)),
+        [0x1b, b'[', b'[', last @ b'A'..=b'E'] => {
+            Read::Event(key(KeyCode::F(last - b'A' + 1), KeyModifiers::NONE))
+        }
         [0x1b, b'[', body @ ..] => control_sequence(body),
         [0x1b, rest @ ..] => match read(rest) {
-            Read::Event(Event::Key(event)) => Read::Event(key(event.code, event.modifiers | KeyModifiers::ALT)),
+            Read::Event(Event::Key(event)) => {
+                Read::Event(key(event.code, event.modifiers | KeyModifiers::ALT))
+            }
             other => other,
         },
         _ => plain(bytes),
@@ -162,7 +170,9 @@ fn plain(bytes: &[u8]) -> Read {
 
 /// `ESC [ … final`.
 fn control_sequence(body: &[u8]) -> Read {
-    let Some((last, parameters)) = body.split_last().filter(|(last, _)| (0x40..=0x7e).contains(*last)) else {
+    let Some((last, parameters)) =
+        body.split_last().filter(|(last, _)| (0x40..=0x7e).contains(*last))
+    else {
         return Read::More;
     };
     let Ok(parameters) = std::str::from_utf8(parameters) else { return Read::Nothing };
@@ -243,7 +253,12 @@ fn mouse(parameters: &str, last: u8) -> Option<Event> {
         .into_iter()
         .filter(|(bit, _)| button & bit != 0)
         .fold(KeyModifiers::NONE, |all, (_, modifier)| all | modifier);
-    Some(Event::Mouse(MouseEvent { kind, column: column.checked_sub(1)?, row: row.checked_sub(1)?, modifiers }))
+    Some(Event::Mouse(MouseEvent {
+        kind,
+        column: column.checked_sub(1)?,
+        row: row.checked_sub(1)?,
+        modifiers,
+    }))
 }
 
 #[cfg(test)]

@@ -42,7 +42,9 @@ impl Key {
             return Self::parse(rest).map(|key| Self { alt: true, ..key });
         }
         let plain = |code| Some(Self { code, ctrl: false, alt: false });
-        if let Some((_, code, _)) = NAMED.iter().find(|(name, _, shown)| *name == word || *shown == word) {
+        if let Some((_, code, _)) =
+            NAMED.iter().find(|(name, _, shown)| *name == word || *shown == word)
+        {
             return plain(*code);
         }
         if let Some(number) = word.strip_prefix('f').and_then(|digits| digits.parse::<u8>().ok()) {

@@ -57,7 +57,12 @@ impl Mode {
     /// Whether what is typed goes into a text.
     pub fn types_text(self) -> bool {
         match self {
-            Self::Filter | Self::Form | Self::LogField | Self::LabelField | Self::Palette | Self::Confirm => true,
+            Self::Filter
+            | Self::Form
+            | Self::LogField
+            | Self::LabelField
+            | Self::Palette
+            | Self::Confirm => true,
             Self::Main
             | Self::Paper
             | Self::Picker
@@ -269,6 +274,14 @@ impl Action {
 
     /// Whether it takes something away.
     pub fn is_destructive(self) -> bool {
-        matches!(self, Self::Destroy | Self::Recreate | Self::CancelJob | Self::Reap | Self::Sleep | Self::RemovePatch)
+        matches!(
+            self,
+            Self::Destroy
+                | Self::Recreate
+                | Self::CancelJob
+                | Self::Reap
+                | Self::Sleep
+                | Self::RemovePatch
+        )
     }
 }

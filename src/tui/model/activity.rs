@@ -92,7 +92,12 @@ pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
         text = subject(event).into_iter().fold(text, |text, word| format!("{text} {word}"));
     }
     for key in ["name", "host", "profile", "reason", "message"] {
-        if let Some(value) = event.data.get(key).and_then(serde_json::Value::as_str).filter(|value| !value.is_empty()) {
+        if let Some(value) = event
+            .data
+            .get(key)
+            .and_then(serde_json::Value::as_str)
+            .filter(|value| !value.is_empty())
+        {
             text = format!("{text}  {}", value.strip_prefix("profile.").unwrap_or(value));
         }
     }
@@ -110,16 +115,19 @@ pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
 
 /// What an event is about: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
 fn subject(event: &Event) -> Option<String> {
-    let word = |key: &str| event.data.get(key).and_then(serde_json::Value::as_str).filter(|value| !value.is_empty());
+    let word = |key: &str| {
+        event.data.get(key).and_then(serde_json::Value::as_str).filter(|value| !value.is_empty())
+    };
     let snapshot = word("snapshot_name").or(word("snapshot_id")).map(str::to_owned);
     let sandbox = event.sandbox_id.as_ref().map(ToString::to_string);
     match (&event.kind, event.data.get("sequence").and_then(serde_json::Value::as_u64)) {
-        (EventKind::PatchAdded | EventKind::PatchRemoved, Some(number)) => {
-            Some(snapshot.map_or_else(|| number.to_string(), |snapshot| format!("{number} on {snapshot}")))
-        }
-        (EventKind::PatchApplied | EventKind::PatchFailed, Some(number)) => {
-            Some(sandbox.map_or_else(|| number.to_string(), |sandbox| format!("{number} on {sandbox}")))
-        }
+        (EventKind::PatchAdded | EventKind::PatchRemoved, Some(number)) => Some(
+            snapshot
+                .map_or_else(|| number.to_string(), |snapshot| format!("{number} on {snapshot}")),
+        ),
+        (EventKind::PatchApplied | EventKind::PatchFailed, Some(number)) => Some(
+            sandbox.map_or_else(|| number.to_string(), |sandbox| format!("{number} on {sandbox}")),
+        ),
         (kind, _) if kind.as_str().starts_with("snapshot.") => match (snapshot, sandbox) {
             (Some(snapshot), Some(sandbox)) => Some(format!("{snapshot} of {sandbox}")),
             (snapshot, sandbox) => snapshot.or(sandbox),
@@ -143,10 +151,12 @@ pub(super) fn event_glyph(kind: &EventKind) -> (char, Role) {
         | EventKind::SnapshotFailed
         | EventKind::PatchFailed
         | EventKind::HostChanged => ('✗', Role::Bad),
-        EventKind::SandboxLost | EventKind::SandboxExpiring | EventKind::CreditsShortfall => ('⚠', Role::Warn),
-        EventKind::SandboxRequested | EventKind::SandboxProvisioning | EventKind::SandboxDestroying => {
-            ('◐', Role::Busy)
+        EventKind::SandboxLost | EventKind::SandboxExpiring | EventKind::CreditsShortfall => {
+            ('⚠', Role::Warn)
         }
+        EventKind::SandboxRequested
+        | EventKind::SandboxProvisioning
+        | EventKind::SandboxDestroying => ('◐', Role::Busy),
         _ => ('·', Role::Dim),
     }
 }

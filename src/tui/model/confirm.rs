@@ -187,17 +187,24 @@ impl Confirm {
             target.left_out = match purpose {
                 _ if bulk && target.protected => Some("protected: not in a bulk"),
                 Purpose::Destroy if !target.state.may_be_destroyed() => Some("destroyed already"),
-                Purpose::Recreate if !target.state.may_be_recreated() => Some("not from this state"),
-                Purpose::Sleep | Purpose::Apply { .. } if target.state != State::Ready => Some("it is not ready"),
+                Purpose::Recreate if !target.state.may_be_recreated() => {
+                    Some("not from this state")
+                }
+                Purpose::Sleep | Purpose::Apply { .. } if target.state != State::Ready => {
+                    Some("it is not ready")
+                }
                 Purpose::Wake if target.state != State::Sleeping => Some("it does not sleep"),
                 _ => None,
             }
             .map(str::to_owned);
         }
-        let taken: Vec<&Target> = targets.iter().filter(|target| target.left_out.is_none()).collect();
+        let taken: Vec<&Target> =
+            targets.iter().filter(|target| target.left_out.is_none()).collect();
         let demand = match taken.as_slice() {
             // Waking one up takes nothing away from anybody.
-            [only] if only.protected && purpose != Purpose::Wake => Some((only.id.to_string(), "its id")),
+            [only] if only.protected && purpose != Purpose::Wake => {
+                Some((only.id.to_string(), "its id"))
+            }
             many if many.len() > MANY => Some((many.len().to_string(), "their number")),
             _ => None,
         };
@@ -227,7 +234,8 @@ impl Confirm {
                 None
             };
         }
-        let taken: Vec<&SnapshotTarget> = snapshots.iter().filter(|target| target.left_out.is_none()).collect();
+        let taken: Vec<&SnapshotTarget> =
+            snapshots.iter().filter(|target| target.left_out.is_none()).collect();
         let mut act = "Delete";
         let demand = match taken.as_slice() {
             [only] if !only.dependants.is_empty() => {

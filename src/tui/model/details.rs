@@ -34,11 +34,23 @@ pub struct Details {
 impl Details {
     /// Opens a record.
     pub fn new(record: SandboxRecord) -> Self {
-        Self { id: record.id.clone(), record: Box::new(record), load: Load::Loading, events: Vec::new(), offset: 0 }
+        Self {
+            id: record.id.clone(),
+            record: Box::new(record),
+            load: Load::Loading,
+            events: Vec::new(),
+            offset: 0,
+        }
     }
 
     /// The record as lines of a width.
-    pub fn paper(&self, width: usize, present: Present<'_>, host: Option<&Host>, snapshots: &Snapshots) -> Paper {
+    pub fn paper(
+        &self,
+        width: usize,
+        present: Present<'_>,
+        host: Option<&Host>,
+        snapshots: &Snapshots,
+    ) -> Paper {
         let mut paper = Paper::new(width);
         let (record, now) = (&self.record, present.now);
         overview(&mut paper, record, present);
@@ -57,7 +69,9 @@ impl Details {
         }
         let at_creation = record.telemetry.as_ref().and_then(Kept::read);
         let latest = host.and_then(|host| host.view.facts.as_ref());
-        if let Some(facts) = latest.into_iter().chain(at_creation.as_ref()).max_by_key(|facts| facts.at) {
+        if let Some(facts) =
+            latest.into_iter().chain(at_creation.as_ref()).max_by_key(|facts| facts.at)
+        {
             inventory(&mut paper, facts, now);
         }
         paper
@@ -68,14 +82,25 @@ impl Details {
         match &self.load {
             Load::Loading => paper.text(Role::Dim, 2, "reading the events…"),
             Load::Failed(problem) => {
-                paper.text(Role::Bad, 2, &format!("the events cannot be read: {}", problem.message));
+                paper.text(
+                    Role::Bad,
+                    2,
+                    &format!("the events cannot be read: {}", problem.message),
+                );
             }
-            Load::Ready if self.events.is_empty() => paper.text(Role::Dim, 2, "no events are kept of it"),
+            Load::Ready if self.events.is_empty() => {
+                paper.text(Role::Dim, 2, "no events are kept of it")
+            }
             Load::Ready => {}
         }
         for event in &self.events {
             let line = event_line(event, false);
-            let day = event.time.timestamp().to_zoned_datetime(zone.clone()).strftime("%m-%d").to_string();
+            let day = event
+                .time
+                .timestamp()
+                .to_zoned_datetime(zone.clone())
+                .strftime("%m-%d")
+                .to_string();
             paper.spans([
                 (Role::Dim, format!("  {day} {} ", clock(event.time, zone))),
                 (line.role, format!("{} ", line.glyph)),
@@ -88,7 +113,11 @@ impl Details {
 fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
     let now = present.now;
     let ago = |time: Time| present.ago(time);
-    paper.pair("state", state_role(&record.state), &format!("{} {}", state_glyph(&record.state), record.state));
+    paper.pair(
+        "state",
+        state_role(&record.state),
+        &format!("{} {}", state_glyph(&record.state), record.state),
+    );
     paper.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
     paper.maybe("message", Role::Plain, record.message.as_deref());
     paper.maybe("patches", Role::Bad, record.patch_error.as_deref());
@@ -105,7 +134,11 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
     }
     paper.pair("id", Role::Plain, record.id.as_str());
     paper.maybe("name", Role::Plain, record.name.as_deref());
-    paper.pair("profile", Role::Plain, &format!("{} {}", record.profile.id, record.profile.version));
+    paper.pair(
+        "profile",
+        Role::Plain,
+        &format!("{} {}", record.profile.id, record.profile.version),
+    );
     paper.pair("extension", Role::Plain, record.extension.as_str());
     paper.pair("host", Role::Plain, record.host.as_str());
     paper.maybe("workdir", Role::Plain, record.workdir.as_deref());
@@ -113,8 +146,10 @@ fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
     paper.maybe("observed", Role::Plain, record.observed_at.map(ago));
     paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at), record.actor));
     paper.maybe("ready", Role::Plain, record.ready_at.map(ago));
-    let deadline = record.expires_at.map(|end| format!(" ({})", date(end, present.zone))).unwrap_or_default();
-    let role = if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
+    let deadline =
+        record.expires_at.map(|end| format!(" ({})", date(end, present.zone))).unwrap_or_default();
+    let role =
+        if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
     paper.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
     paper.maybe("at most", Role::Dim, record.max_expires_at.map(|end| date(end, present.zone)));
     for (key, value) in &record.labels {
@@ -129,14 +164,19 @@ fn reach(paper: &mut Paper, record: &SandboxRecord) {
     paper.pair("ssh", Role::Code, &reach.ssh);
     for endpoint in &reach.endpoints {
         paper.gap();
-        let ports =
-            format!("{} {} -> {}/{}", endpoint.service, endpoint.container_port, endpoint.host_port, endpoint.protocol);
+        let ports = format!(
+            "{} {} -> {}/{}",
+            endpoint.service, endpoint.container_port, endpoint.host_port, endpoint.protocol
+        );
         paper.pair("endpoint", Role::Plain, &ports);
         paper.pair("url", Role::Code, &endpoint.url);
         paper.maybe("tunnel", Role::Code, endpoint.tunnel.as_deref());
     }
     for attachment in &reach.attachments {
-        let text = format!("{} ({}, {}, {})", attachment.local, attachment.provider, attachment.id, attachment.state);
+        let text = format!(
+            "{} ({}, {}, {})",
+            attachment.local, attachment.provider, attachment.id, attachment.state
+        );
         paper.pair("attachment", Role::Plain, &text);
     }
 }
@@ -167,23 +207,35 @@ fn service_words(service: &Service) -> String {
 fn host_section(paper: &mut Paper, record: &SandboxRecord, host: Option<&Host>, now: Time) {
     let Some(host) = host else { return };
     paper.heading(&format!("Host {}", record.host));
-    let since =
-        |time: Option<Time>| time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default();
+    let since = |time: Option<Time>| {
+        time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default()
+    };
     let latency = host.view.latency_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
     match host.standing(now) {
         Standing::Up => paper.pair("state", Role::Good, &format!("● up{latency}")),
         Standing::Slow => paper.pair("state", Role::Warn, &format!("● slow{latency}")),
-        Standing::Connecting => paper.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked))),
+        Standing::Connecting => {
+            paper.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)))
+        }
         Standing::Forbidden => paper.pair("state", Role::Dim, "forbidden by the configuration"),
-        Standing::Down => paper.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since))),
+        Standing::Down => {
+            paper.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)))
+        }
     }
     paper.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));
     paper.maybe("says", Role::Plain, host.view.message.as_deref());
     paper.maybe("hint", Role::Key, host.view.hint.as_deref());
-    let error = host.services_error.as_ref().map(|problem| format!("cannot be asked for: {}", problem.message));
+    let error = host
+        .services_error
+        .as_ref()
+        .map(|problem| format!("cannot be asked for: {}", problem.message));
     paper.maybe("services", Role::Warn, error);
     let next = host.next.filter(|next| *next > now && host.standing(now) == Standing::Down);
-    paper.maybe("next try", Role::Dim, next.map(|next| format!("in {}", age(next.since(now).as_secs()))));
+    paper.maybe(
+        "next try",
+        Role::Dim,
+        next.map(|next| format!("in {}", age(next.since(now).as_secs()))),
+    );
 }
 
 fn settings(paper: &mut Paper, record: &SandboxRecord) {
@@ -197,7 +249,11 @@ fn settings(paper: &mut Paper, record: &SandboxRecord) {
         paper.heading("Placement");
         paper.pair(route.host.as_str(), Role::Good, &route.reason);
         for verdict in route.verdicts.iter().filter(|verdict| verdict.host != route.host) {
-            paper.pair(verdict.host.as_str(), if verdict.ok { Role::Plain } else { Role::Warn }, &verdict.reason);
+            paper.pair(
+                verdict.host.as_str(),
+                if verdict.ok { Role::Plain } else { Role::Warn },
+                &verdict.reason,
+            );
         }
     }
     if !record.rewrites.is_empty() {
@@ -224,8 +280,13 @@ fn teardown(paper: &mut Paper, record: &SandboxRecord) {
                 TeardownOutcome::Failed => Role::Bad,
                 _ => Role::Dim,
             };
-            let reason = line.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            paper.pair(line.outcome.as_str(), role, &format!("{} {}{reason}", line.resource.kind, line.resource.id));
+            let reason =
+                line.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            paper.pair(
+                line.outcome.as_str(),
+                role,
+                &format!("{} {}{reason}", line.resource.kind, line.resource.id),
+            );
         }
     }
     if !record.leftovers.is_empty() {
@@ -256,9 +317,9 @@ fn certified(paper: &mut Paper, certificate: &Certificate) {
     paper.maybe(
         "exit codes",
         Role::Plain,
-        certificate
-            .exit_codes_trusted
-            .map(|yes| if yes { "tell failure from success" } else { "do not tell failure from success" }),
+        certificate.exit_codes_trusted.map(|yes| {
+            if yes { "tell failure from success" } else { "do not tell failure from success" }
+        }),
     );
     paper.maybe("ps format", Role::Plain, certificate.ps_format.as_deref());
     for finding in &certificate.findings {
@@ -267,31 +328,49 @@ fn certified(paper: &mut Paper, certificate: &Certificate) {
 }
 
 fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
-    paper.heading(&format!("Inventory of {}, {} ago", facts.hostname, age(now.since(facts.at).as_secs())));
+    paper.heading(&format!(
+        "Inventory of {}, {} ago",
+        facts.hostname,
+        age(now.since(facts.at).as_secs())
+    ));
     let os = facts.os.as_deref().unwrap_or("unknown system");
     paper.pair("system", Role::Plain, &format!("{os}, {}", facts.kernel));
     paper.pair("account", Role::Plain, &format!("{} ({})", facts.user, facts.uid));
     paper.pair("load", Role::Plain, &format!("{:.2} on {} processors", facts.load1, facts.cpus));
-    let memory = format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
+    let memory =
+        format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
     paper.pair("memory", Role::Plain, &memory);
     if let Some(disk) = &facts.disk {
         paper.pair(
             "disk",
             Role::Plain,
-            &format!("{} free of {} ({})", bytes(disk.available_bytes), bytes(disk.total_bytes), disk.path),
+            &format!(
+                "{} free of {} ({})",
+                bytes(disk.available_bytes),
+                bytes(disk.total_bytes),
+                disk.path
+            ),
         );
     }
     if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > 2.0) {
         paper.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));
     }
     for runtime in &facts.runtimes {
-        paper.pair("runtime", Role::Plain, &format!("{} {} ({})", runtime.flavour, runtime.version, runtime.engine));
+        paper.pair(
+            "runtime",
+            Role::Plain,
+            &format!("{} {} ({})", runtime.flavour, runtime.version, runtime.engine),
+        );
         if let Some(escape) = runtime.builds_escape() {
             paper.pair("builds", Role::Warn, &escape);
         }
     }
     if !facts.tools.is_empty() {
-        paper.pair("tools", Role::Plain, &facts.tools.keys().cloned().collect::<Vec<_>>().join(", "));
+        paper.pair(
+            "tools",
+            Role::Plain,
+            &facts.tools.keys().cloned().collect::<Vec<_>>().join(", "),
+        );
     }
     if let Some(found) = &facts.inventory {
         paper.pair("sandboxes", Role::Plain, &found.sandboxes.len().to_string());

@@ -144,9 +144,11 @@ impl Fields {
 
     /// Puts an error beside the field that `details.field` names, which gets the focus; else it comes back.
     pub fn refuse(&mut self, problem: Problem) -> Option<Problem> {
-        let named = problem.details.get("field").and_then(serde_json::Value::as_str).map(str::to_owned);
+        let named =
+            problem.details.get("field").and_then(serde_json::Value::as_str).map(str::to_owned);
         let at = named.and_then(|name| self.list.iter().position(|field| field.is_named(&name)));
-        let Some((at, field)) = at.and_then(|at| self.list.get_mut(at).map(|field| (at, field))) else {
+        let Some((at, field)) = at.and_then(|at| self.list.get_mut(at).map(|field| (at, field)))
+        else {
             return Some(problem);
         };
         let hint = problem.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
@@ -189,7 +191,8 @@ impl Field {
 
     /// Whether an error's `details.field` means this one.
     fn is_named(&self, name: &str) -> bool {
-        let bare = name.strip_prefix("inputs.").or_else(|| name.strip_prefix("input.")).unwrap_or(name);
+        let bare =
+            name.strip_prefix("inputs.").or_else(|| name.strip_prefix("input.")).unwrap_or(name);
         match &self.key {
             FieldKey::Input(own) => own == bare,
             FieldKey::Host => bare == "host",
@@ -216,12 +219,17 @@ impl Field {
         let checked = match (&self.key, &self.spec) {
             (FieldKey::Input(name), Some(spec)) => spec.check(name, self.input.value()),
             (FieldKey::Ttl, _) if value == "none" => Ok(()),
-            (FieldKey::Ttl, _) => value.parse::<Seconds>().map(|_| ()).map_err(|error| error.to_string()),
+            (FieldKey::Ttl, _) => {
+                value.parse::<Seconds>().map(|_| ()).map_err(|error| error.to_string())
+            }
             (FieldKey::Name, _) => check_name(value).map_err(|fault| fault.message),
             (FieldKey::Labels, _) => labels(value).map(|_| ()),
-            (FieldKey::RunIn, _) => patch::check("true", value, None).map_err(|fault| fault.message),
+            (FieldKey::RunIn, _) => {
+                patch::check("true", value, None).map_err(|fault| fault.message)
+            }
             (FieldKey::Description, _) => {
-                patch::check("true", patch::RUN_IN_WORKSPACE, Some(value)).map_err(|fault| fault.message)
+                patch::check("true", patch::RUN_IN_WORKSPACE, Some(value))
+                    .map_err(|fault| fault.message)
             }
             (FieldKey::Canary, _) if value.parse::<u32>().is_ok_and(|count| count > 0) => Ok(()),
             (FieldKey::Canary, _) => Err("a number from 1 on; empty: all at once".to_owned()),
@@ -233,7 +241,8 @@ impl Field {
     /// Goes to the next or previous choice; the default, then the choices.
     pub fn turn(&mut self, by: isize) {
         let Choice::OneOf(choices) = &self.choice else { return };
-        let shown = if self.input.value().is_empty() { self.default.as_str() } else { self.input.value() };
+        let shown =
+            if self.input.value().is_empty() { self.default.as_str() } else { self.input.value() };
         let at = choices.iter().position(|choice| choice == shown).unwrap_or_default();
         let count = choices.len().max(1);
         let next = (at + count).saturating_add_signed(by) % count;

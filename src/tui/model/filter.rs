@@ -49,7 +49,9 @@ impl Filter {
                 ("label:", Field::Label),
             ]
             .into_iter()
-            .find_map(|(prefix, field)| lower.strip_prefix(prefix).map(|value| (field, value.to_owned())));
+            .find_map(|(prefix, field)| {
+                lower.strip_prefix(prefix).map(|value| (field, value.to_owned()))
+            });
             match exact {
                 Some((Field::Profile, value)) => {
                     let value = value.strip_prefix("profile.").unwrap_or(&value).to_owned();
@@ -57,7 +59,12 @@ impl Filter {
                 }
                 Some(exact) => filter.exact.push(exact),
                 None => {
-                    let pattern = Pattern::new(&lower, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+                    let pattern = Pattern::new(
+                        &lower,
+                        CaseMatching::Ignore,
+                        Normalization::Smart,
+                        AtomKind::Fuzzy,
+                    );
                     filter.words.push((lower, pattern));
                 }
             }
@@ -88,7 +95,12 @@ impl Filter {
     /// Whether a row passes. A word passes when any one field holds it: across fields almost everything would.
     pub fn passes(&self, entry: &Entry, matcher: &mut Matcher) -> bool {
         let labels = &entry.record.labels;
-        let facets = Facets { words: &entry.words, state: &entry.state, degraded: entry.degraded > 0, labels };
+        let facets = Facets {
+            words: &entry.words,
+            state: &entry.state,
+            degraded: entry.degraded > 0,
+            labels,
+        };
         self.passes_facets(&facets, matcher)
     }
 
@@ -99,7 +111,9 @@ impl Filter {
             Field::Profile => facets.words[2].contains(value.as_str()),
             Field::State => {
                 facets.state.contains(value.as_str())
-                    || (facets.degraded && !value.is_empty() && "degraded".starts_with(value.as_str()))
+                    || (facets.degraded
+                        && !value.is_empty()
+                        && "degraded".starts_with(value.as_str()))
             }
             Field::Label => has_label(facets.labels, value),
         });

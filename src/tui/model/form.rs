@@ -84,8 +84,16 @@ impl CreateForm {
         let ttl = view.profile.as_ref().and_then(|profile| profile.ttl);
         let ttl = ttl.map_or_else(|| "none".to_owned(), |ttl| ttl.to_string());
         fields.push(Field::text(FieldKey::Host, "placement decides", &host_help(hosts)));
-        fields.push(Field::text(FieldKey::Ttl, &ttl, "from ready on, such as 90m or 2d; none: no deadline"));
-        fields.push(Field::text(FieldKey::Name, "none", "unique among sandboxes that are not destroyed"));
+        fields.push(Field::text(
+            FieldKey::Ttl,
+            &ttl,
+            "from ready on, such as 90m or 2d; none: no deadline",
+        ));
+        fields.push(Field::text(
+            FieldKey::Name,
+            "none",
+            "unique among sandboxes that are not destroyed",
+        ));
         fields.push(Field::text(
             FieldKey::Labels,
             "none",
@@ -112,8 +120,10 @@ impl CreateForm {
 
     /// What the form asks for.
     pub fn request(&self) -> CreateRequest {
-        let mut request =
-            CreateRequest { profile: self.profile().map(|view| view.id.clone()), ..CreateRequest::default() };
+        let mut request = CreateRequest {
+            profile: self.profile().map(|view| view.id.clone()),
+            ..CreateRequest::default()
+        };
         for field in &self.fields.list {
             let value = field.input.value().trim();
             if value.is_empty() {
@@ -146,7 +156,11 @@ impl Default for CreateForm {
 
 fn input_field(name: &str, spec: &InputSpec) -> Field {
     let default = spec.default.clone().unwrap_or_default();
-    let mut field = Field::text(FieldKey::Input(name.to_owned()), &default, spec.help.as_deref().unwrap_or_default());
+    let mut field = Field::text(
+        FieldKey::Input(name.to_owned()),
+        &default,
+        spec.help.as_deref().unwrap_or_default(),
+    );
     if field.help.is_empty() {
         field.help = format!("a {}", spec.kind);
     }
@@ -161,5 +175,9 @@ fn input_field(name: &str, spec: &InputSpec) -> Field {
 }
 
 fn host_help(hosts: &[String]) -> String {
-    if hosts.is_empty() { "one host, whatever the profile says".to_owned() } else { hosts.join(", ") }
+    if hosts.is_empty() {
+        "one host, whatever the profile says".to_owned()
+    } else {
+        hosts.join(", ")
+    }
 }

@@ -70,7 +70,9 @@ impl Host {
         match self.view.state {
             HostState::Forbidden => Standing::Forbidden,
             HostState::Down => Standing::Down,
-            HostState::Up if late || self.view.latency_ms.is_some_and(|ms| ms > SLOW_MS) => Standing::Slow,
+            HostState::Up if late || self.view.latency_ms.is_some_and(|ms| ms > SLOW_MS) => {
+                Standing::Slow
+            }
             HostState::Up => Standing::Up,
             HostState::Slow => Standing::Slow,
             _ => Standing::Connecting,
@@ -91,7 +93,10 @@ impl Hosts {
         self.list = views
             .into_iter()
             .map(|view| {
-                let known = old.iter().position(|host| host.view.name == view.name).map(|at| old.swap_remove(at));
+                let known = old
+                    .iter()
+                    .position(|host| host.view.name == view.name)
+                    .map(|at| old.swap_remove(at));
                 let mut host = known.unwrap_or(Host {
                     view: view.clone(),
                     asked: None,

@@ -46,7 +46,9 @@ impl JobState {
         match problem.cancel_outcome() {
             None => Self::Failed(problem),
             Some(CancelOutcome::Undone) => Self::Undone(problem),
-            Some(CancelOutcome::Stopped | CancelOutcome::Done | CancelOutcome::Other(_)) => Self::Stopped(problem),
+            Some(CancelOutcome::Stopped | CancelOutcome::Done | CancelOutcome::Other(_)) => {
+                Self::Stopped(problem)
+            }
         }
     }
 
@@ -141,7 +143,9 @@ impl Job {
 
     /// From 0 to 1, where that is known.
     pub fn fraction(&self) -> Option<f64> {
-        self.part.filter(|(_, of)| *of > 0).map(|(done, of)| (done as f64 / of as f64).clamp(0.0, 1.0))
+        self.part
+            .filter(|(_, of)| *of > 0)
+            .map(|(done, of)| (done as f64 / of as f64).clamp(0.0, 1.0))
     }
 
     /// Bytes that its step moved so far.
@@ -187,10 +191,14 @@ impl Job {
             error.unwrap_or_else(|| Problem::new(Code::OperationFailed, "it failed"))
         };
         self.state = match operation.state {
-            OperationState::Succeeded if operation.cancel_outcome == Some(CancelOutcome::Done) => JobState::DoneAnyway,
+            OperationState::Succeeded if operation.cancel_outcome == Some(CancelOutcome::Done) => {
+                JobState::DoneAnyway
+            }
             OperationState::Succeeded => JobState::Succeeded,
             OperationState::Cancelled | OperationState::Failed => JobState::of_problem(error()),
-            _ if operation.cancel_requested || self.state == JobState::Cancelling => JobState::Cancelling,
+            _ if operation.cancel_requested || self.state == JobState::Cancelling => {
+                JobState::Cancelling
+            }
             _ => JobState::Running,
         };
         self.ended = operation.finished_at;

@@ -31,12 +31,24 @@ pub struct Jobs {
 
 impl Jobs {
     /// Adds a job that was asked for here.
-    pub fn start(&mut self, kind: OperationKind, sandbox: Option<SandboxId>, title: String, now: Time) -> JobId {
+    pub fn start(
+        &mut self,
+        kind: OperationKind,
+        sandbox: Option<SandboxId>,
+        title: String,
+        now: Time,
+    ) -> JobId {
         self.add(kind, sandbox, title, now, true)
     }
 
     /// Adds a job on a snapshot that was asked for here.
-    pub fn start_on(&mut self, kind: OperationKind, snapshot: SnapshotId, title: String, now: Time) -> JobId {
+    pub fn start_on(
+        &mut self,
+        kind: OperationKind,
+        snapshot: SnapshotId,
+        title: String,
+        now: Time,
+    ) -> JobId {
         let id = self.add(kind, None, title, now, true);
         if let Some(job) = self.get_mut(id) {
             job.snapshot = Some(snapshot);
@@ -44,7 +56,14 @@ impl Jobs {
         id
     }
 
-    fn add(&mut self, kind: OperationKind, sandbox: Option<SandboxId>, title: String, now: Time, here: bool) -> JobId {
+    fn add(
+        &mut self,
+        kind: OperationKind,
+        sandbox: Option<SandboxId>,
+        title: String,
+        now: Time,
+        here: bool,
+    ) -> JobId {
         self.last += 1;
         let id = JobId(self.last);
         self.list.push_front(Job {
@@ -107,13 +126,17 @@ impl Jobs {
 
     /// What runs on a sandbox: of this process or, if it does nothing there, of another.
     pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
-        let on_it = || self.list.iter().filter(|job| job.is_running() && job.sandbox.as_ref() == Some(id));
+        let on_it =
+            || self.list.iter().filter(|job| job.is_running() && job.sandbox.as_ref() == Some(id));
         on_it().find(|job| job.elsewhere.is_none()).or_else(|| on_it().next())
     }
 
     /// What is being done to a snapshot, or with it, by whichever process is heard of.
     pub fn of_snapshot(&self, id: &SnapshotId) -> Option<&Job> {
-        self.list.iter().filter(|job| job.is_running()).find(|job| job.snapshot.as_ref() == Some(id))
+        self.list
+            .iter()
+            .filter(|job| job.is_running())
+            .find(|job| job.snapshot.as_ref() == Some(id))
     }
 
     /// The job of another process's operation on a sandbox, which its record names.
@@ -147,9 +170,16 @@ impl Jobs {
 
     /// Takes what other processes do and did: new ones are added, known ones moved on, and those that are not told any
     /// more have ended. Those that ran when they were heard of last and began or ended since, as they were then.
-    pub fn take_elsewhere(&mut self, operations: Vec<Operation>, title: impl Fn(&Operation) -> String) -> Vec<Moved> {
-        let before: Vec<(JobId, JobState)> =
-            self.running().filter(|job| job.elsewhere.is_some()).map(|job| (job.id, job.state.clone())).collect();
+    pub fn take_elsewhere(
+        &mut self,
+        operations: Vec<Operation>,
+        title: impl Fn(&Operation) -> String,
+    ) -> Vec<Moved> {
+        let before: Vec<(JobId, JobState)> = self
+            .running()
+            .filter(|job| job.elsewhere.is_some())
+            .map(|job| (job.id, job.state.clone()))
+            .collect();
         for job in self.list.iter_mut().filter(|job| job.elsewhere.is_some() && job.is_running()) {
             if !operations.iter().any(|operation| job.operation.as_ref() == Some(&operation.id)) {
                 job.state = JobState::Succeeded;
@@ -166,25 +196,41 @@ impl Jobs {
                 }
             }
         }
-        let ended = before.iter().filter(|(id, _)| self.get(*id).is_some_and(|job| !job.is_running()));
-        let mut moved: Vec<Moved> = ended.map(|(id, state)| Moved::Ended(*id, state.clone())).collect();
-        let is_new = |job: &&Job| job.elsewhere.is_some() && before.iter().all(|(id, _)| *id != job.id);
+        let ended =
+            before.iter().filter(|(id, _)| self.get(*id).is_some_and(|job| !job.is_running()));
+        let mut moved: Vec<Moved> =
+            ended.map(|(id, state)| Moved::Ended(*id, state.clone())).collect();
+        let is_new =
+            |job: &&Job| job.elsewhere.is_some() && before.iter().all(|(id, _)| *id != job.id);
         moved.extend(self.running().filter(is_new).map(|job| Moved::Began(job.id)));
         moved
     }
 
     fn add_elsewhere(&mut self, operation: &Operation, title: String) -> JobId {
-        let id = self.add(operation.kind.clone(), operation.sandbox_id.clone(), title, operation.started_at, false);
+        let id = self.add(
+            operation.kind.clone(),
+            operation.sandbox_id.clone(),
+            title,
+            operation.started_at,
+            false,
+        );
         if let Some(job) = self.get_mut(id) {
             job.operation = Some(operation.id.clone());
             job.snapshot.clone_from(&operation.snapshot_id);
-            job.elsewhere =
-                Some(Elsewhere { pid: operation.pid, host: operation.host.clone(), actor: operation.actor.clone() });
-            job.write(format!("runs in process {} on {}, for {}", operation.pid, operation.host, operation.actor));
+            job.elsewhere = Some(Elsewhere {
+                pid: operation.pid,
+                host: operation.host.clone(),
+                actor: operation.actor.clone(),
+            });
+            job.write(format!(
+                "runs in process {} on {}, for {}",
+                operation.pid, operation.host, operation.actor
+            ));
             job.follow(operation);
         }
         // Where it belongs among the others, the newest first.
-        let at = self.list.iter().skip(1).take_while(|job| job.started > operation.started_at).count();
+        let at =
+            self.list.iter().skip(1).take_while(|job| job.started > operation.started_at).count();
         if at > 0
             && let Some(job) = self.list.pop_front()
         {
@@ -201,7 +247,10 @@ impl Jobs {
     /// Tells which operation a job became. Progress may have come before this answer and made a job of its own:
     /// what that one heard is taken over.
     pub fn set_operation(&mut self, id: JobId, operation: OperationId) {
-        let early = self.list.iter().position(|job| job.id != id && job.operation.as_ref() == Some(&operation));
+        let early = self
+            .list
+            .iter()
+            .position(|job| job.id != id && job.operation.as_ref() == Some(&operation));
         let early = early.and_then(|at| self.list.remove(at));
         let Some(job) = self.get_mut(id) else { return };
         job.operation = Some(operation);
@@ -226,12 +275,19 @@ impl Jobs {
                     && job.operation.is_none()
                     && job.kind == progress.kind
                     && (job.sandbox.is_some() && job.sandbox == progress.sandbox_id
-                        || job.sandbox.is_none() && job.snapshot.is_some() && job.snapshot == progress.snapshot_id)
+                        || job.sandbox.is_none()
+                            && job.snapshot.is_some()
+                            && job.snapshot == progress.snapshot_id)
                     && !job.is_rollout())
         });
         let at = known.unwrap_or_else(|| {
             let snapshot = progress.snapshot_id.as_ref().map(ToString::to_string);
-            let title = progress.sandbox_id.as_ref().map(ToString::to_string).or(snapshot).unwrap_or_default();
+            let title = progress
+                .sandbox_id
+                .as_ref()
+                .map(ToString::to_string)
+                .or(snapshot)
+                .unwrap_or_default();
             self.add(progress.kind.clone(), progress.sandbox_id.clone(), title, now, false);
             0
         });

@@ -147,7 +147,10 @@ impl Labels {
         check_label(key, value).map_err(|fault| fault.message)?;
         self.remove.remove(key);
         let same = !self.targets.is_empty()
-            && self.targets.iter().all(|target| target.labels.get(key).is_some_and(|known| known == value));
+            && self
+                .targets
+                .iter()
+                .all(|target| target.labels.get(key).is_some_and(|known| known == value));
         if same {
             self.set.remove(key);
         } else {
@@ -170,7 +173,8 @@ impl Labels {
 
     /// Whether every target will be protected.
     pub fn is_protected(&self) -> bool {
-        let has = |target: &LabelTarget| target.labels.get(PROTECT).is_some_and(|value| value == "true");
+        let has =
+            |target: &LabelTarget| target.labels.get(PROTECT).is_some_and(|value| value == "true");
         match self.set.get(PROTECT) {
             Some(value) => value == "true",
             None => !self.remove.contains(PROTECT) && self.targets.iter().all(has),
@@ -241,7 +245,10 @@ mod tests {
             id: format!("{number:08}").as_str().into(),
             name: None,
             revision: 3,
-            labels: labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            labels: labels
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect(),
             state: Labelling::Waiting,
         };
         Labels {

@@ -23,7 +23,10 @@ impl Area {
 
     /// Whether a cell is inside.
     pub fn holds(self, column: u16, row: u16) -> bool {
-        column >= self.x && row >= self.y && column - self.x < self.width && row - self.y < self.height
+        column >= self.x
+            && row >= self.y
+            && column - self.x < self.width
+            && row - self.y < self.height
     }
 
     /// Without `by` columns left and right and `by` rows above and below.
@@ -39,7 +42,12 @@ impl Area {
     #[must_use]
     pub fn centred(self, width: u16, height: u16) -> Self {
         let (width, height) = (width.min(self.width), height.min(self.height));
-        Self::new(self.x + (self.width - width) / 2, self.y + (self.height - height) / 2, width, height)
+        Self::new(
+            self.x + (self.width - width) / 2,
+            self.y + (self.height - height) / 2,
+            width,
+            height,
+        )
     }
 }
 
@@ -280,7 +288,9 @@ mod tests {
         for width in 0..160 {
             for height in 0..60 {
                 let panes = [Pane::Sandboxes, Pane::Snapshots, Pane::Activity];
-                for (focus, below) in panes.into_iter().flat_map(|focus| panes.map(|below| (focus, below))) {
+                for (focus, below) in
+                    panes.into_iter().flat_map(|focus| panes.map(|below| (focus, below)))
+                {
                     let screen = Screen::of((width, height), focus, below);
                     for area in [
                         screen.header,
@@ -301,7 +311,10 @@ mod tests {
                     }
                     let shown = below == focus || focus == Pane::Sandboxes;
                     if screen.header.height > 0 && shown {
-                        assert!(screen.rows(focus).height > 0, "{width}x{height}: {focus:?} has the focus and no rows");
+                        assert!(
+                            screen.rows(focus).height > 0,
+                            "{width}x{height}: {focus:?} has the focus and no rows"
+                        );
                     }
                     if screen.list.height > 0 {
                         let last = screen.columns().last().copied().unwrap();

@@ -8,7 +8,9 @@ use super::jobs::Jobs;
 use super::paper::{Paper, Role};
 use super::sandboxes::Sandboxes;
 use super::snapshots::{Snapshots, caveat, snapshot_glyph, standings};
-use super::words::{Present, age, bytes, date, many, patch_glyph, patch_role, state_glyph, state_role, took};
+use super::words::{
+    Present, age, bytes, date, many, patch_glyph, patch_role, state_glyph, state_role, took,
+};
 use crate::domain::Time;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
@@ -74,8 +76,11 @@ fn overview(paper: &mut Paper, view: &SnapshotView, present: Present<'_>, jobs: 
     paper.maybe("", Role::Warn, caveat(view).map(|words| format!("⚠ {words}")));
     paper.maybe("message", Role::Plain, record.message.as_deref());
     if let Some(job) = jobs.of_snapshot(&record.id) {
-        let stage =
-            job.stage.as_ref().map(|(stage, step, steps)| format!(" {step}/{steps} {stage}")).unwrap_or_default();
+        let stage = job
+            .stage
+            .as_ref()
+            .map(|(stage, step, steps)| format!(" {step}/{steps} {stage}"))
+            .unwrap_or_default();
         let moved = job.moved().map(|moved| format!(", {}", bytes(moved))).unwrap_or_default();
         paper.pair("operation", Role::Busy, &format!("{}{stage}{moved}", job.kind));
     } else if let Some(running) = &record.operation {
@@ -96,21 +101,41 @@ fn overview(paper: &mut Paper, view: &SnapshotView, present: Present<'_>, jobs: 
             .as_ref()
             .map(|parent| format!("{parent}, with its patches up to {}", record.patch_level)),
     );
-    paper.pair("profile", Role::Plain, &format!("{} {}", record.profile.id, record.profile.version));
+    paper.pair(
+        "profile",
+        Role::Plain,
+        &format!("{} {}", record.profile.id, record.profile.version),
+    );
     paper.pair("extension", Role::Plain, record.extension.as_str());
     paper.pair("host", Role::Plain, record.host.as_str());
     paper.maybe("path", Role::Code, record.path.as_deref());
     for replica in &record.replicas {
-        paper.pair("copy", Role::Plain, &format!("{} {} ({})", replica.host, replica.path, bytes(replica.bytes)));
+        paper.pair(
+            "copy",
+            Role::Plain,
+            &format!("{} {} ({})", replica.host, replica.path, bytes(replica.bytes)),
+        );
     }
-    paper.pair("created", Role::Plain, &format!("{} by {}", present.ago(record.created_at), record.actor));
+    paper.pair(
+        "created",
+        Role::Plain,
+        &format!("{} by {}", present.ago(record.created_at), record.actor),
+    );
     paper.maybe("expires", Role::Plain, record.expires_at.map(|end| date(end, present.zone)));
     paper.maybe("verified", Role::Good, record.verified_at.map(|time| present.ago(time)));
     for damage in &record.damage {
-        paper.pair("damaged", Role::Bad, &format!("{}, found {}", damage.message, present.ago(damage.found_at)));
+        paper.pair(
+            "damaged",
+            Role::Bad,
+            &format!("{}, found {}", damage.message, present.ago(damage.found_at)),
+        );
     }
     for (key, value) in &record.labels {
-        paper.pair("label", if key == "protect" { Role::Warn } else { Role::Plain }, &format!("{key}={value}"));
+        paper.pair(
+            "label",
+            if key == "protect" { Role::Warn } else { Role::Plain },
+            &format!("{key}={value}"),
+        );
     }
 }
 
@@ -141,12 +166,17 @@ fn based(paper: &mut Paper, view: &SnapshotView, sandboxes: &Sandboxes) {
 fn patches(paper: &mut Paper, view: &SnapshotView) {
     paper.heading("Patches");
     if view.patches.is_empty() {
-        paper.text(Role::Dim, 2, &format!("none; the next one is number {}", view.record.next_patch_sequence));
+        paper.text(
+            Role::Dim,
+            2,
+            &format!("none; the next one is number {}", view.record.next_patch_sequence),
+        );
     }
     for patch in &view.patches {
         let about = patch.description.as_deref().unwrap_or("no description");
         let lines = many(patch.script.lines().count(), "line", "lines");
-        let text = format!("{about}  (in {}, {lines}, {}, by {})", patch.run_in, patch.id, patch.actor);
+        let text =
+            format!("{about}  (in {}, {lines}, {}, by {})", patch.run_in, patch.id, patch.actor);
         paper.pair(&patch.sequence.to_string(), Role::Plain, &text);
     }
 }
@@ -181,7 +211,11 @@ fn archive(paper: &mut Paper, record: &SnapshotRecord, now: Time) {
         }
     }
     if facts.foreign_owners > 0 {
-        paper.pair("owners", Role::Plain, &format!("{} entries of other accounts", facts.foreign_owners));
+        paper.pair(
+            "owners",
+            Role::Plain,
+            &format!("{} entries of other accounts", facts.foreign_owners),
+        );
     }
     for pattern in &facts.excludes {
         paper.pair("excluded", Role::Dim, pattern);
@@ -198,7 +232,10 @@ fn archive(paper: &mut Paper, record: &SnapshotRecord, now: Time) {
     if record.state == SnapshotState::Ready && record.verified_at.is_none() {
         paper.gap();
         let old = age(now.since(record.created_at).as_secs());
-        let text = format!("not read again since it was made {old} ago: `sandboxer snapshots verify {}`", record.id);
+        let text = format!(
+            "not read again since it was made {old} ago: `sandboxer snapshots verify {}`",
+            record.id
+        );
         paper.text(Role::Dim, 2, &text);
     }
 }
@@ -225,7 +262,10 @@ pub(super) fn of_sandbox(paper: &mut Paper, record: &SandboxRecord, all: &Snapsh
     while let Some(id) = next.take().filter(|id| !seen.contains(id)) {
         let view = all.get(&id);
         let key = if seen.is_empty() { "based on" } else { "and that on" };
-        let name = view.and_then(|view| view.record.name.as_ref()).map(|name| format!("{name}  ")).unwrap_or_default();
+        let name = view
+            .and_then(|view| view.record.name.as_ref())
+            .map(|name| format!("{name}  "))
+            .unwrap_or_default();
         let gone = if view.is_some() { "" } else { "  (gone)" };
         paper.pair(key, Role::Plain, &format!("{name}{id}{gone}"));
         next = view.and_then(|view| view.record.parent_snapshot.clone());
@@ -249,7 +289,8 @@ fn applied(paper: &mut Paper, record: &SandboxRecord, all: &Snapshots) {
     let state = base.map_or(&record.patch_state, |(_, based)| &based.patch_state);
     paper.pair("patches", patch_role(state), &format!("{} {state}", patch_glyph(state)));
     // What the last pass found is over once the snapshot, or the patch, is gone.
-    let error = record.patch_error.as_deref().filter(|_| base.is_some() && *state == record.patch_state);
+    let error =
+        record.patch_error.as_deref().filter(|_| base.is_some() && *state == record.patch_state);
     paper.maybe("", Role::Bad, error);
     for patch in patches {
         let run = record.applied_patches.iter().find(|applied| applied.id == patch.id);

@@ -103,7 +103,13 @@ pub struct LogRow<'a> {
 
 impl Logs {
     /// Opens the log of all services.
-    pub fn new(id: SandboxId, title: String, services: Vec<String>, generation: u64, now: Time) -> Self {
+    pub fn new(
+        id: SandboxId,
+        title: String,
+        services: Vec<String>,
+        generation: u64,
+        now: Time,
+    ) -> Self {
         let names = services.iter().map(|name| columns(name)).max().unwrap_or_default().min(NAME);
         Self {
             id,
@@ -137,7 +143,10 @@ impl Logs {
     /// Goes to the next service, or back: all of them, then each.
     pub fn turn(&mut self, by: isize) {
         let count = self.services.len() + 1;
-        let at = self.service.as_ref().and_then(|name| self.services.iter().position(|other| other == name));
+        let at = self
+            .service
+            .as_ref()
+            .and_then(|name| self.services.iter().position(|other| other == name));
         let at = at.map_or(0, |at| at + 1);
         let next = (at + count).saturating_add_signed(by) % count;
         self.service = next.checked_sub(1).and_then(|at| self.services.get(at).cloned());
@@ -145,7 +154,12 @@ impl Logs {
 
     /// Takes lines.
     pub fn extend(&mut self, missed: u64, lines: Vec<Arc<LogText>>) {
-        let widest = lines.iter().filter_map(|line| line.service.as_deref()).map(columns).max().unwrap_or_default();
+        let widest = lines
+            .iter()
+            .filter_map(|line| line.service.as_deref())
+            .map(columns)
+            .max()
+            .unwrap_or_default();
         self.names = self.names.max(widest.min(NAME));
         self.tail.extend(missed, lines);
         // What is looked at may have been dropped.
@@ -164,7 +178,9 @@ impl Logs {
     /// The place of a service among those that are known, for its colour.
     pub fn place_of(&self, service: &str) -> usize {
         let known = self.services.iter().position(|name| name == service);
-        known.unwrap_or_else(|| service.bytes().fold(0, |sum, byte| sum * 31 % 9973 + usize::from(byte)))
+        known.unwrap_or_else(|| {
+            service.bytes().fold(0, |sum, byte| sum * 31 % 9973 + usize::from(byte))
+        })
     }
 
     /// Columns that are left out on the left, at this width of the whole: never so many that every line would be.
@@ -202,7 +218,11 @@ impl Logs {
         let mut window = Vec::with_capacity(height);
         while window.len() < height {
             let Some(line) = self.tail.line(place.line) else { break };
-            let parts = if self.wrap { rows(&line.text, width) } else { vec![cut(&line.text, left, width)] };
+            let parts = if self.wrap {
+                rows(&line.text, width)
+            } else {
+                vec![cut(&line.text, left, width)]
+            };
             for (row, part) in parts.into_iter().enumerate().skip(place.row) {
                 if window.len() < height {
                     window.push(LogRow { line, number: place.line, part, begins: row == 0 });
@@ -254,8 +274,11 @@ impl Logs {
         let width = self.text_width(width);
         let bottom = self.bottom(width, height);
         let top = self.top.unwrap_or(bottom);
-        let to =
-            if by < 0 { self.back(top, by.unsigned_abs(), width) } else { self.forward(top, by.unsigned_abs(), width) };
+        let to = if by < 0 {
+            self.back(top, by.unsigned_abs(), width)
+        } else {
+            self.forward(top, by.unsigned_abs(), width)
+        };
         self.go(Some(to).filter(|to| *to < bottom));
     }
 
@@ -287,9 +310,14 @@ impl Logs {
         }
         let (first, end) = (self.tail.first(), self.tail.end());
         let from = from.clamp(first, end - 1);
-        let matches = |number: &u64| self.tail.line(*number).is_some_and(|line| self.needle.is_in(&line.text));
+        let matches = |number: &u64| {
+            self.tail.line(*number).is_some_and(|line| self.needle.is_in(&line.text))
+        };
         let found = if down {
-            (from..end).find(matches).map(|at| (at, false)).or_else(|| (first..from).find(matches).map(|at| (at, true)))
+            (from..end)
+                .find(matches)
+                .map(|at| (at, false))
+                .or_else(|| (first..from).find(matches).map(|at| (at, true)))
         } else {
             let above = (first..=from).rev().find(matches).map(|at| (at, false));
             above.or_else(|| (from + 1..end).rev().find(matches).map(|at| (at, true)))
@@ -371,14 +399,24 @@ mod tests {
     use crate::domain::output::{LogLine, Source};
 
     fn logs(texts: &[&str]) -> Logs {
-        let mut logs =
-            Logs::new("a1b2c3d4".into(), "a1b2c3d4".to_owned(), vec!["web".to_owned()], 1, Time::from_unix(0));
+        let mut logs = Logs::new(
+            "a1b2c3d4".into(),
+            "a1b2c3d4".to_owned(),
+            vec!["web".to_owned()],
+            1,
+            Time::from_unix(0),
+        );
         logs.extend(0, texts.iter().map(|text| line(text)).collect());
         logs
     }
 
     fn line(text: &str) -> Arc<LogText> {
-        let line = LogLine { service: "web".to_owned(), source: Source::Stdout, bytes: text.into(), cut: false };
+        let line = LogLine {
+            service: "web".to_owned(),
+            source: Source::Stdout,
+            bytes: text.into(),
+            cut: false,
+        };
         Arc::new(LogText::new(&line, "web".into()))
     }
 
@@ -441,7 +479,11 @@ mod tests {
         logs.turn(1);
         logs.restart(3, Time::from_unix(2));
         logs.extend(0, vec![line("short")]);
-        assert_eq!(shown(&logs, (10, 5)), ["short"], "clamped while what was long is not there yet");
+        assert_eq!(
+            shown(&logs, (10, 5)),
+            ["short"],
+            "clamped while what was long is not there yet"
+        );
         logs.extend(0, vec![line("a line that is far longer than the screen")]);
         assert_eq!(shown(&logs, (10, 5)), ["", "ar longer "]);
     }

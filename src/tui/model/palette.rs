@@ -82,7 +82,8 @@ impl Model {
     /// The palette's offers for a text, the best first.
     pub fn palette(&self, typed: &str) -> Vec<Offer> {
         let typed = typed.trim().to_lowercase();
-        let mut found: Vec<(Match, Offer)> = actions().filter_map(|action| offered(action, &typed)).collect();
+        let mut found: Vec<(Match, Offer)> =
+            actions().filter_map(|action| offered(action, &typed)).collect();
         let (verb, argument) = typed.split_once(' ').unwrap_or((&typed, ""));
         found.extend(self.arguments(verb, argument.trim_start()));
         found.extend(self.jumps(&typed));
@@ -93,23 +94,37 @@ impl Model {
 
     /// Offers of a verb with an argument. The verb alone shows every argument, behind the action of that name.
     fn arguments(&self, verb: &str, argument: &str) -> Vec<(Match, Offer)> {
-        let ranked = |name: &str| if argument.is_empty() { Some(Match::Word) } else { rank(name, argument) };
-        let filter = |field: &str, value: &str| Some((ranked(value)?, Offer::Filter(format!("{field}:{value}"))));
+        let ranked =
+            |name: &str| if argument.is_empty() { Some(Match::Word) } else { rank(name, argument) };
+        let filter = |field: &str, value: &str| {
+            Some((ranked(value)?, Offer::Filter(format!("{field}:{value}"))))
+        };
         match verb {
-            "host" => self.hosts.list.iter().filter_map(|host| filter(verb, host.view.name.as_str())).collect(),
+            "host" => self
+                .hosts
+                .list
+                .iter()
+                .filter_map(|host| filter(verb, host.view.name.as_str()))
+                .collect(),
             "state" => {
-                let mut states: Vec<&str> = self.sandboxes.all().map(|entry| entry.state.as_str()).collect();
+                let mut states: Vec<&str> =
+                    self.sandboxes.all().map(|entry| entry.state.as_str()).collect();
                 states.sort_unstable();
                 states.dedup();
                 states.into_iter().filter_map(|state| filter(verb, state)).collect()
             }
             "sort" => {
                 let ttl = |key: &SortKey| (*key == SortKey::Left).then(|| ranked("ttl")).flatten();
-                let key = |key: &SortKey| Some((ranked(key.as_str()).or(ttl(key))?, Offer::Sort(*key)));
+                let key =
+                    |key: &SortKey| Some((ranked(key.as_str()).or(ttl(key))?, Offer::Sort(*key)));
                 SortKey::ALL.iter().filter_map(key).collect()
             }
             "restore" => {
-                let ready = self.snapshots.all().iter().filter(|view| view.record.state == SnapshotState::Ready);
+                let ready = self
+                    .snapshots
+                    .all()
+                    .iter()
+                    .filter(|view| view.record.state == SnapshotState::Ready);
                 let offer = |(id, title): (&SnapshotId, &str)| {
                     let rank = ranked(title).into_iter().chain(ranked(id.as_str())).min()?;
                     Some((rank, Offer::Restore(id.clone(), title.to_owned())))
@@ -145,7 +160,8 @@ impl Model {
 /// The actions of the panes that this version has and that are no movement.
 fn actions() -> impl Iterator<Item = Action> {
     let in_panes = TABLE.iter().filter(|row| row.modes.contains(&Mode::Main)).map(|row| row.action);
-    in_panes.filter(|action| !action.is_later() && !action.is_movement() && *action != Action::Palette)
+    in_panes
+        .filter(|action| !action.is_later() && !action.is_movement() && *action != Action::Palette)
 }
 
 fn offered(action: Action, typed: &str) -> Option<(Match, Offer)> {

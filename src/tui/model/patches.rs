@@ -35,7 +35,15 @@ impl Patches {
     pub fn new(snapshot: SnapshotId, title: String) -> Self {
         let reading = (true, false);
         let window = Window::default();
-        Self { snapshot, title, load: Load::Loading, reading, status: Vec::new(), wanted: None, window }
+        Self {
+            snapshot,
+            title,
+            load: Load::Loading,
+            reading,
+            status: Vec::new(),
+            wanted: None,
+            window,
+        }
     }
 
     /// Takes what was read; the cursor stays on its row.
@@ -44,7 +52,8 @@ impl Patches {
         self.load = Load::Ready;
         let at = self.wanted.as_ref().and_then(|(patch, sandbox)| {
             let place = |row: &PatchRow<'_>| {
-                row.status.patch.id == *patch && row.standing.map(|standing| &standing.id) == sandbox.as_ref()
+                row.status.patch.id == *patch
+                    && row.standing.map(|standing| &standing.id) == sandbox.as_ref()
             };
             (0..self.len()).find(|at| self.row(*at).is_some_and(|row| place(&row)))
         });
@@ -106,8 +115,9 @@ impl Patches {
     pub fn go(&mut self, index: usize) {
         self.window.index = index;
         self.window.fit(self.len());
-        self.wanted =
-            self.selected().map(|row| (row.status.patch.id.clone(), row.standing.map(|standing| standing.id.clone())));
+        self.wanted = self.selected().map(|row| {
+            (row.status.patch.id.clone(), row.standing.map(|standing| standing.id.clone()))
+        });
     }
 
     /// Moves the cursor by rows.

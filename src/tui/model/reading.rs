@@ -22,12 +22,23 @@ pub struct Page {
 impl Page {
     /// Failure of a sandbox that nothing is left of, to be read where a log would be: why, then all that its step wrote.
     pub fn of_failed(record: &SandboxRecord) -> Option<Self> {
-        let failure = record.failure.as_ref().filter(|_| record.state == State::Failed && !record.kept_failed)?;
+        let failure = record
+            .failure
+            .as_ref()
+            .filter(|_| record.state == State::Failed && !record.kept_failed)?;
         let telling = telling_lines(&failure.output);
         let all = folded(&failure.output);
-        let text = if telling.len() < all.lines().count() { format!("{}\n\n{all}", telling.join("\n")) } else { all };
+        let text = if telling.len() < all.lines().count() {
+            format!("{}\n\n{all}", telling.join("\n"))
+        } else {
+            all
+        };
         let exit = failure.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
-        Some(Self { title: format!("{}: output of step {}{exit}", record.title(), failure.step), text, offset: 0 })
+        Some(Self {
+            title: format!("{}: output of step {}{exit}", record.title(), failure.step),
+            text,
+            offset: 0,
+        })
     }
 }
 
@@ -45,12 +56,20 @@ impl Model {
                 let host = self.hosts.get(details.record.host.as_str());
                 Some(details.paper(width, self.present(), host, &self.snapshots))
             }
-            Overlay::Snapshot(details) => {
-                Some(details.paper(width, self.present(), &self.jobs, &self.snapshots, &self.sandboxes))
-            }
+            Overlay::Snapshot(details) => Some(details.paper(
+                width,
+                self.present(),
+                &self.jobs,
+                &self.snapshots,
+                &self.sandboxes,
+            )),
             Overlay::Page(page) => {
                 let mut paper = Paper::new(width);
-                paper.text(Role::Code, 0, if page.text.is_empty() { "it wrote nothing" } else { &page.text });
+                paper.text(
+                    Role::Code,
+                    0,
+                    if page.text.is_empty() { "it wrote nothing" } else { &page.text },
+                );
                 Some(paper)
             }
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
@@ -83,7 +102,11 @@ impl Model {
             2,
             &format!("{later} more actions have their keys kept free and come with later versions"),
         );
-        paper.text(Role::Dim, 2, "every action can be put on another key: dashboard.keys in the configuration");
+        paper.text(
+            Role::Dim,
+            2,
+            "every action can be put on another key: dashboard.keys in the configuration",
+        );
         paper
     }
 }

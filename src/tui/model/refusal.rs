@@ -17,20 +17,31 @@ impl Model {
     fn pointed_sandbox_id(&self) -> Option<SandboxId> {
         match self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Palette(..))) {
             Some(Overlay::Details(details)) => Some(details.id.clone()),
-            Some(Overlay::Output(job, _)) => self.jobs.get(*job).and_then(|job| job.sandbox.clone()),
-            Some(Overlay::Error(problem, _)) => self.jobs.of_problem(problem).and_then(|job| job.sandbox.clone()),
+            Some(Overlay::Output(job, _)) => {
+                self.jobs.get(*job).and_then(|job| job.sandbox.clone())
+            }
+            Some(Overlay::Error(problem, _)) => {
+                self.jobs.of_problem(problem).and_then(|job| job.sandbox.clone())
+            }
             Some(Overlay::Patches(patches)) => {
                 patches.selected().and_then(|row| row.standing).map(|standing| standing.id.clone())
             }
             Some(_) => None,
             None => match self.focus {
                 Pane::Sandboxes => self.sandboxes.selected().map(|entry| entry.record.id.clone()),
-                Pane::Snapshots => self.snapshots.selected().and_then(|row| row.sandbox()).map(|s| s.id.clone()),
+                Pane::Snapshots => {
+                    self.snapshots.selected().and_then(|row| row.sandbox()).map(|s| s.id.clone())
+                }
                 Pane::Activity => {
                     let running = self.jobs.running().count();
-                    let line = self.activity.index.checked_sub(running).and_then(|at| self.activity.line(at));
+                    let line = self
+                        .activity
+                        .index
+                        .checked_sub(running)
+                        .and_then(|at| self.activity.line(at));
                     let job = self.jobs.running().nth(self.activity.index);
-                    job.and_then(|job| job.sandbox.clone()).or_else(|| line.and_then(|line| line.sandbox.clone()))
+                    job.and_then(|job| job.sandbox.clone())
+                        .or_else(|| line.and_then(|line| line.sandbox.clone()))
                 }
             },
         }
@@ -49,9 +60,16 @@ impl Model {
     pub fn cannot(&self, extension: &ExtensionId, capability: &Capability) -> Option<String> {
         let view = self.extensions.iter().find(|view| view.id == extension.as_str())?;
         if !view.available {
-            return Some(view.unavailable.clone().unwrap_or_else(|| format!("this version does not have {extension}")));
+            return Some(
+                view.unavailable
+                    .clone()
+                    .unwrap_or_else(|| format!("this version does not have {extension}")),
+            );
         }
-        let has = view.manifest.as_ref().is_none_or(|manifest| manifest.capabilities.contains(capability));
+        let has = view
+            .manifest
+            .as_ref()
+            .is_none_or(|manifest| manifest.capabilities.contains(capability));
         let verb = match capability {
             Capability::Snapshots => "take or restore snapshots",
             Capability::Patches => "apply patches",
@@ -81,7 +99,10 @@ impl Model {
                 top.map(|view| &view.record.extension)
             }
             // Marked ones are looked at one by one, when the question is asked.
-            _ if self.overlays.is_empty() && self.focus == Pane::Sandboxes && !self.sandboxes.marks().is_empty() => {
+            _ if self.overlays.is_empty()
+                && self.focus == Pane::Sandboxes
+                && !self.sandboxes.marks().is_empty() =>
+            {
                 return None;
             }
             _ => self.pointed_sandbox().map(|entry| &entry.record.extension),

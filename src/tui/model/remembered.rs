@@ -60,7 +60,10 @@ mod tests {
 
     #[test]
     fn read_back_equal_and_a_broken_file_is_none() {
-        let kept = Remembered { pane: Some(Pane::Activity), sort: Some(Sort { key: SortKey::Host, descending: true }) };
+        let kept = Remembered {
+            pane: Some(Pane::Activity),
+            sort: Some(Sort { key: SortKey::Host, descending: true }),
+        };
         assert_eq!(Remembered::parse(&kept.to_json()), kept);
         let earlier = r#"{"pane":"activity","sort":"host","descending":true,"filter":"shop","snapshots_filter":"env"}"#;
         assert_eq!(Remembered::parse(earlier), kept);

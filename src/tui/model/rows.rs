@@ -106,14 +106,20 @@ impl Sort {
             SortKey::Age => b.record.created_at.cmp(&a.record.created_at),
             SortKey::Left => deadline(a).cmp(&deadline(b)),
             SortKey::State => rank(a).cmp(&rank(b)),
-            SortKey::Name => (a.words[1].is_empty(), &a.words[1]).cmp(&(b.words[1].is_empty(), &b.words[1])),
+            SortKey::Name => {
+                (a.words[1].is_empty(), &a.words[1]).cmp(&(b.words[1].is_empty(), &b.words[1]))
+            }
             SortKey::Profile => a.words[2].cmp(&b.words[2]),
             SortKey::Host => a.words[3].cmp(&b.words[3]),
             SortKey::Id => Ordering::Equal,
         };
         let by_key = if self.descending { by_key.reverse() } else { by_key };
         let by_id = a.record.id.cmp(&b.record.id);
-        by_key.then(if self.key == SortKey::Id && self.descending { by_id.reverse() } else { by_id })
+        by_key.then(if self.key == SortKey::Id && self.descending {
+            by_id.reverse()
+        } else {
+            by_id
+        })
     }
 }
 

@@ -72,7 +72,8 @@ impl Sandboxes {
     /// than a frame, so somebody else should.
     #[must_use]
     pub fn replace(&mut self, entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
-        self.records = entries.iter().map(|entry| (entry.record.id.clone(), Arc::clone(entry))).collect();
+        self.records =
+            entries.iter().map(|entry| (entry.record.id.clone(), Arc::clone(entry))).collect();
         let old = std::mem::replace(&mut self.sorted, entries);
         self.load = Load::Ready;
         self.marks.retain(|id| self.records.contains_key(id));
@@ -95,7 +96,9 @@ impl Sandboxes {
             let entry = Arc::new(entry);
             self.records.insert(id, Arc::clone(&entry));
             let sort = self.sort;
-            let place = |list: &[Arc<Entry>]| list.partition_point(|other| sort.compare(other, &entry).is_lt());
+            let place = |list: &[Arc<Entry>]| {
+                list.partition_point(|other| sort.compare(other, &entry).is_lt())
+            };
             let at = place(&self.sorted);
             self.sorted.insert(at, Arc::clone(&entry));
             if self.filter.passes(&entry, &mut Filter::matcher()) {
@@ -164,8 +167,12 @@ impl Sandboxes {
             return;
         }
         let mut matcher = Filter::matcher();
-        self.shown =
-            self.sorted.iter().filter(|entry| self.filter.passes(entry, &mut matcher)).map(Arc::clone).collect();
+        self.shown = self
+            .sorted
+            .iter()
+            .filter(|entry| self.filter.passes(entry, &mut matcher))
+            .map(Arc::clone)
+            .collect();
     }
 
     /// Finds the cursor again after a change: on its sandbox if that is shown, else where it was.
@@ -291,7 +298,8 @@ impl Sandboxes {
 
     /// How many marked ones the filter hides.
     pub fn hidden_marks(&self) -> usize {
-        let visible = self.shown.iter().filter(|entry| self.marks.contains(&entry.record.id)).count();
+        let visible =
+            self.shown.iter().filter(|entry| self.marks.contains(&entry.record.id)).count();
         self.marks.len() - visible
     }
 
@@ -313,13 +321,16 @@ impl Sandboxes {
             .and_then(|id| self.shown.iter().position(|entry| entry.record.id == *id))
             .unwrap_or(self.window.index);
         let (low, high) = (from.min(self.window.index), from.max(self.window.index));
-        self.marks.extend(self.shown.iter().take(high + 1).skip(low).map(|entry| entry.record.id.clone()));
+        self.marks.extend(
+            self.shown.iter().take(high + 1).skip(low).map(|entry| entry.record.id.clone()),
+        );
         self.last_mark = self.selected().map(|entry| entry.record.id.clone());
     }
 
     /// Marks all that are shown; if all are, unmarks them.
     pub fn mark_all(&mut self) {
-        let all = !self.shown.is_empty() && self.shown.iter().all(|entry| self.marks.contains(&entry.record.id));
+        let all = !self.shown.is_empty()
+            && self.shown.iter().all(|entry| self.marks.contains(&entry.record.id));
         if all {
             for entry in &self.shown {
                 self.marks.remove(&entry.record.id);

@@ -9,7 +9,9 @@ use super::fields::{Field, FieldKey, Fields};
 use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
-use crate::client::{PatchRequest, Problem, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest};
+use crate::client::{
+    PatchRequest, Problem, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest,
+};
 use crate::domain::Time;
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::SandboxId;
@@ -83,7 +85,16 @@ const MODES: [(&str, &str); 3] = [
 impl Sheet {
     fn new(about: SheetAbout, number: u64, fields: Vec<Field>) -> Self {
         let fields = Fields::new(fields);
-        Self { about, number, fields, submitting: false, job: None, error: None, offset: 0, drawn: false }
+        Self {
+            about,
+            number,
+            fields,
+            submitting: false,
+            job: None,
+            error: None,
+            offset: 0,
+            drawn: false,
+        }
     }
 
     /// The form of a snapshot. Only one alone gets a name.
@@ -92,7 +103,11 @@ impl Sheet {
         if targets.iter().filter(|target| target.left_out.is_none()).count() == 1 {
             fields.push(Field::text(FieldKey::Name, "none", "unique among snapshots"));
         }
-        let mut mode = Field::one_of(FieldKey::Mode, &["default", "pause", "live", "stop"], "left and right choose");
+        let mut mode = Field::one_of(
+            FieldKey::Mode,
+            &["default", "pause", "live", "stop"],
+            "left and right choose",
+        );
         "default: the profile's, else pause where the runtime can".clone_into(&mut mode.default);
         fields.push(mode);
         Self::new(SheetAbout::Snapshot(targets), number, fields)
@@ -105,7 +120,11 @@ impl Sheet {
         let fields = vec![
             Field::text(FieldKey::Name, "none", "unique among sandboxes that are not destroyed"),
             Field::text(FieldKey::Host, &own, &hosts),
-            Field::text(FieldKey::Ttl, "the recipe's", "from ready on, such as 90m or 2d; none: no deadline"),
+            Field::text(
+                FieldKey::Ttl,
+                "the recipe's",
+                "from ready on, such as 90m or 2d; none: no deadline",
+            ),
             Field::one_of(
                 FieldKey::Strict,
                 &["no", "yes"],
@@ -120,7 +139,8 @@ impl Sheet {
     pub fn add_patch(number: u64, view: &Arc<SnapshotView>, script: Script) -> Self {
         let mut fields = Vec::new();
         if script == Script::File {
-            let mut file = Field::text(FieldKey::Script, "", "a file on this machine, at most 96 KiB");
+            let mut file =
+                Field::text(FieldKey::Script, "", "a file on this machine, at most 96 KiB");
             file.required = true;
             fields.push(file);
         }
@@ -224,7 +244,9 @@ impl Sheet {
                 let mode = self.fields.value(&FieldKey::Mode);
                 snapshot_lines(&mut lines, targets, mode.as_deref());
             }
-            SheetAbout::Restore(target, comparison) => restore_lines(&mut lines, target, comparison, now),
+            SheetAbout::Restore(target, comparison) => {
+                restore_lines(&mut lines, target, comparison, now)
+            }
             SheetAbout::AddPatch(view, script) => patch_lines(&mut lines, view, script),
             SheetAbout::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
         }
@@ -241,21 +263,32 @@ fn snapshot_lines(lines: &mut Lines, targets: &[Target], chosen: Option<&str>) {
     }
     for target in targets {
         match &target.left_out {
-            Some(reason) => lines.push((Role::Warn, format!("{}  left out: {reason}", target.title()))),
-            None => lines.push((Role::Plain, format!("{}  {} on {}", target.title(), target.state, target.host))),
+            Some(reason) => {
+                lines.push((Role::Warn, format!("{}  left out: {reason}", target.title())))
+            }
+            None => lines.push((
+                Role::Plain,
+                format!("{}  {} on {}", target.title(), target.state, target.host),
+            )),
         }
         lines.extend(target.silent.iter().map(|silent| (Role::Warn, format!("  ⚠ {silent}"))));
     }
     lines.push((
         Role::Dim,
-        "The workspace and its volumes are read on the host, and stay there as one archive.".to_owned(),
+        "The workspace and its volumes are read on the host, and stay there as one archive."
+            .to_owned(),
     ));
 }
 
 fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Comparison, now: Time) {
     let record = &target.view.record;
     let size = record.archive.bytes.map(|size| format!("{}, ", bytes(size))).unwrap_or_default();
-    let mode = record.archive.mode.as_ref().map(|mode| format!(", taken with mode {mode}")).unwrap_or_default();
+    let mode = record
+        .archive
+        .mode
+        .as_ref()
+        .map(|mode| format!(", taken with mode {mode}"))
+        .unwrap_or_default();
     let old = age(now.since(record.created_at).as_secs());
     let source = match &record.sandbox_name {
         Some(name) => format!("{} {name}", record.sandbox_id),
@@ -270,10 +303,16 @@ fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Compar
     match target.view.patches.as_slice() {
         [] => lines.push((Role::Dim, "no patches: it starts as it was".to_owned())),
         patches => {
-            lines.push((Role::Plain, format!("gets {} before it is ready:", many(patches.len(), "patch", "patches"))));
+            lines.push((
+                Role::Plain,
+                format!("gets {} before it is ready:", many(patches.len(), "patch", "patches")),
+            ));
             for patch in patches {
                 let about = patch.description.as_deref().unwrap_or("no description");
-                lines.push((Role::Plain, format!("  {} {about}  (in {})", patch.sequence, patch.run_in)));
+                lines.push((
+                    Role::Plain,
+                    format!("  {} {about}  (in {})", patch.sequence, patch.run_in),
+                ));
             }
         }
     }
@@ -282,17 +321,31 @@ fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Compar
 
 fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &SandboxId) {
     match comparison {
-        Comparison::Asking => lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned())),
-        Comparison::Failed(problem) => lines.push((Role::Dim, format!("cannot be compared: {}", problem.message))),
+        Comparison::Asking => {
+            lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned()))
+        }
+        Comparison::Failed(problem) => {
+            lines.push((Role::Dim, format!("cannot be compared: {}", problem.message)))
+        }
         Comparison::Known(diff) => {
-            let what = if diff.b == source.as_str() { format!("{source} as it is now") } else { diff.b.clone() };
+            let what = if diff.b == source.as_str() {
+                format!("{source} as it is now")
+            } else {
+                diff.b.clone()
+            };
             if diff.added + diff.removed + diff.changed == 0 {
                 lines.push((Role::Good, format!("✓ the same files as in {what}")));
             } else {
                 let grown = diff.bytes.unsigned_abs();
                 let sign = if diff.bytes < 0 { '-' } else { '+' };
-                let counts = format!("{} added, {} removed, {} changed", diff.added, diff.removed, diff.changed);
-                lines.push((Role::Plain, format!("since then, in {what}: {counts}, {sign}{}", bytes(grown))));
+                let counts = format!(
+                    "{} added, {} removed, {} changed",
+                    diff.added, diff.removed, diff.changed
+                );
+                lines.push((
+                    Role::Plain,
+                    format!("since then, in {what}: {counts}, {sign}{}", bytes(grown)),
+                ));
             }
             for change in diff.changes.iter().take(CHANGES) {
                 let (glyph, role) = match change.change.as_str() {
@@ -315,7 +368,10 @@ fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &Sandbox
 
 fn patch_lines(lines: &mut Lines, view: &SnapshotView, script: &Script) {
     if let Script::Written(text) = script {
-        lines.push((Role::Dim, format!("the script has {}:", many(text.lines().count(), "line", "lines"))));
+        lines.push((
+            Role::Dim,
+            format!("the script has {}:", many(text.lines().count(), "line", "lines")),
+        ));
         lines.extend(text.lines().take(5).map(|line| (Role::Code, format!("  {line}"))));
     }
     let sequence = view.record.next_patch_sequence;
@@ -323,7 +379,9 @@ fn patch_lines(lines: &mut Lines, view: &SnapshotView, script: &Script) {
     if view.sandboxes.is_empty() {
         lines.push((
             Role::Plain,
-            format!("It becomes patch {sequence}. No sandbox is based on the snapshot now; {restores}."),
+            format!(
+                "It becomes patch {sequence}. No sandbox is based on the snapshot now; {restores}."
+            ),
         ));
     } else {
         let count = many(view.sandboxes.len(), "sandbox gets", "sandboxes get");
@@ -334,24 +392,36 @@ fn patch_lines(lines: &mut Lines, view: &SnapshotView, script: &Script) {
     }
     for sandbox in &view.sandboxes {
         let name = sandbox.name.as_deref().unwrap_or("—");
-        let blocked =
-            if is_blocked(sandbox) { ", but only once the patch that failed there is out of the way" } else { "" };
+        let blocked = if is_blocked(sandbox) {
+            ", but only once the patch that failed there is out of the way"
+        } else {
+            ""
+        };
         let role = if blocked.is_empty() { Role::Good } else { Role::Warn };
         lines.push((role, format!("  … {} {name}  {}{blocked}", sandbox.id, sandbox.state)));
     }
     let never = match view.children.len() {
         0 => "Snapshots taken of those never get it, nor what is based on them".to_owned(),
         count => {
-            format!("Never: {} taken of those, and what is based on them", many(count, "snapshot", "snapshots"))
+            format!(
+                "Never: {} taken of those, and what is based on them",
+                many(count, "snapshot", "snapshots")
+            )
         }
     };
-    lines.push((Role::Dim, format!("{never}; nor does {}, from which it was taken.", view.record.sandbox_id)));
+    lines.push((
+        Role::Dim,
+        format!("{never}; nor does {}, from which it was taken.", view.record.sandbox_id),
+    ));
 }
 
 fn roll_out_lines(lines: &mut Lines, view: &SnapshotView, protected: &[SandboxId]) {
     let owing = |sandbox: &&BasedOn| !sandbox.owes.is_empty() && sandbox.state == State::Ready;
     if view.sandboxes.iter().filter(owing).all(|sandbox| protected.contains(&sandbox.id)) {
-        lines.push((Role::Warn, "No sandbox that is ready has to get any: there is nothing to apply.".to_owned()));
+        lines.push((
+            Role::Warn,
+            "No sandbox that is ready has to get any: there is nothing to apply.".to_owned(),
+        ));
     }
     for sandbox in &view.sandboxes {
         let name = sandbox.name.as_deref().unwrap_or("—");
@@ -372,5 +442,8 @@ fn roll_out_lines(lines: &mut Lines, view: &SnapshotView, protected: &[SandboxId
         };
         lines.push((role, format!("  {} {name}  {}  {what}", sandbox.id, sandbox.state)));
     }
-    lines.push((Role::Dim, "They run now. It stops at the first failure: no other sandbox is begun then.".to_owned()));
+    lines.push((
+        Role::Dim,
+        "They run now. It stops at the first failure: no other sandbox is begun then.".to_owned(),
+    ));
 }

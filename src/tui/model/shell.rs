@@ -34,7 +34,11 @@ impl ShellChoice {
 
     /// What is asked for, and what it is called.
     pub fn request(&self) -> (ShellRequest, String) {
-        let service = self.at.checked_sub(1).and_then(|at| self.services.get(at)).map(|service| service.name.clone());
+        let service = self
+            .at
+            .checked_sub(1)
+            .and_then(|at| self.services.get(at))
+            .map(|service| service.name.clone());
         let title = match &service {
             Some(service) => format!("{} {service}", self.title),
             None => self.title.clone(),

@@ -59,10 +59,13 @@ impl Default for Snapshots {
 impl Snapshots {
     /// Takes all snapshots, oldest first, in place of those that were known.
     pub fn replace(&mut self, views: Vec<Arc<SnapshotView>>) {
-        self.by_id = views.iter().enumerate().map(|(at, view)| (view.record.id.clone(), at)).collect();
+        self.by_id =
+            views.iter().enumerate().map(|(at, view)| (view.record.id.clone(), at)).collect();
         self.based = HashMap::new();
         for (at, view) in views.iter().enumerate() {
-            self.based.extend(view.sandboxes.iter().enumerate().map(|(place, s)| (s.id.clone(), (at, place))));
+            self.based.extend(
+                view.sandboxes.iter().enumerate().map(|(place, s)| (s.id.clone(), (at, place))),
+            );
         }
         self.views = views;
         self.load = Load::Ready;
@@ -75,7 +78,12 @@ impl Snapshots {
         if self.by_id.contains_key(&record.id) {
             return;
         }
-        let view = SnapshotView { record, patches: Vec::new(), sandboxes: Vec::new(), children: Vec::new() };
+        let view = SnapshotView {
+            record,
+            patches: Vec::new(),
+            sandboxes: Vec::new(),
+            children: Vec::new(),
+        };
         let mut views = self.views.clone();
         views.push(Arc::new(view));
         let load = self.load.clone();
@@ -143,7 +151,10 @@ impl Snapshots {
     }
 
     /// The snapshots taken of a sandbox, oldest first.
-    pub fn taken_of<'a>(&'a self, id: &'a SandboxId) -> impl Iterator<Item = &'a Arc<SnapshotView>> {
+    pub fn taken_of<'a>(
+        &'a self,
+        id: &'a SandboxId,
+    ) -> impl Iterator<Item = &'a Arc<SnapshotView>> {
         self.views.iter().filter(move |view| view.record.sandbox_id == *id)
     }
 
@@ -225,16 +236,20 @@ impl Snapshots {
     /// Marks the snapshots from the last marked row to the cursor.
     pub fn mark_range(&mut self) {
         let from = self.last_mark.clone().map(NodeId::Snapshot);
-        let from = from.and_then(|id| self.rows.iter().position(|row| row.id == id)).unwrap_or(self.window.index);
+        let from = from
+            .and_then(|id| self.rows.iter().position(|row| row.id == id))
+            .unwrap_or(self.window.index);
         let (low, high) = (from.min(self.window.index), from.max(self.window.index));
         let between = self.rows.iter().take(high + 1).skip(low).filter(|row| row.at.is_none());
         self.marks.extend(between.map(|row| row.view.record.id.clone()));
-        self.last_mark = self.pointed().map(|view| view.record.id.clone()).or(self.last_mark.take());
+        self.last_mark =
+            self.pointed().map(|view| view.record.id.clone()).or(self.last_mark.take());
     }
 
     /// Marks all snapshots that are shown; if all are, unmarks them.
     pub fn mark_all(&mut self) {
-        let shown = self.rows.iter().filter(|row| row.at.is_none()).map(|row| row.view.record.id.clone());
+        let shown =
+            self.rows.iter().filter(|row| row.at.is_none()).map(|row| row.view.record.id.clone());
         let shown: BTreeSet<SnapshotId> = shown.collect();
         if shown.is_subset(&self.marks) {
             self.marks.retain(|id| !shown.contains(id));
@@ -259,7 +274,12 @@ impl Snapshots {
 }
 
 /// Whether a row passes the filter.
-fn passes(filter: &Filter, view: &SnapshotView, sandbox: Option<&BasedOn>, matcher: &mut Matcher) -> bool {
+fn passes(
+    filter: &Filter,
+    view: &SnapshotView,
+    sandbox: Option<&BasedOn>,
+    matcher: &mut Matcher,
+) -> bool {
     let lower = |text: &str| clean_line(text, 80).to_lowercase();
     let name = |name: &Option<String>| lower(name.as_deref().unwrap_or_default());
     let (record, no_labels) = (&view.record, BTreeMap::new());
@@ -267,7 +287,8 @@ fn passes(filter: &Filter, view: &SnapshotView, sandbox: Option<&BasedOn>, match
         let words = [lower(sandbox.id.as_str()), name(&sandbox.name), String::new(), String::new()];
         (words, lower(sandbox.state.as_str()), &no_labels)
     } else {
-        let (profile, host) = (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
+        let (profile, host) =
+            (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
         let words = [lower(record.id.as_str()), name(&record.name), profile, host];
         (words, lower(record.state.as_str()), &record.labels)
     };
@@ -290,7 +311,8 @@ pub fn caveat(view: &SnapshotView) -> Option<String> {
     if view.record.state != SnapshotState::Ready {
         return None;
     }
-    let mut words: Vec<String> = view.record.damage_words().into_iter().map(|word| format!("archive {word}")).collect();
+    let mut words: Vec<String> =
+        view.record.damage_words().into_iter().map(|word| format!("archive {word}")).collect();
     if archive.consistency == Some(Consistency::Fuzzy) {
         words.push("files changed while it was read".to_owned());
     }
@@ -317,9 +339,14 @@ pub fn is_blocked(based: &BasedOn) -> bool {
 }
 
 /// How each patch of a snapshot stands on a sandbox: from its record where that is known, else from what the view says.
-pub fn standings(view: &SnapshotView, based: &BasedOn, record: Option<&SandboxRecord>) -> Vec<PatchState> {
+pub fn standings(
+    view: &SnapshotView,
+    based: &BasedOn,
+    record: Option<&SandboxRecord>,
+) -> Vec<PatchState> {
     let of = |patch: &Patch| {
-        let applied = record.map(|record| record.applied_patches.iter().find(|applied| applied.id == patch.id));
+        let applied = record
+            .map(|record| record.applied_patches.iter().find(|applied| applied.id == patch.id));
         match applied {
             Some(Some(applied)) => applied.state.clone(),
             Some(None) => PatchState::Pending,

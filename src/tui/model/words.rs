@@ -137,16 +137,27 @@ mod tests {
 
     #[test]
     fn durations_as_one_says_them() {
-        for (millis, text) in [(40, "0.0 s"), (3140, "3.1 s"), (42_400, "42 s"), (125_000, "2m05"), (7_380_000, "2h03")]
-        {
+        for (millis, text) in [
+            (40, "0.0 s"),
+            (3140, "3.1 s"),
+            (42_400, "42 s"),
+            (125_000, "2m05"),
+            (7_380_000, "2h03"),
+        ] {
             assert_eq!(took(Duration::from_millis(millis)), text);
         }
     }
 
     #[test]
     fn ages_in_two_figures() {
-        for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7380, "2h03"), (90_000, "1d01h"), (900_000, "10d")]
-        {
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (7380, "2h03"),
+            (90_000, "1d01h"),
+            (900_000, "10d"),
+        ] {
             assert_eq!(age(seconds), text);
         }
     }

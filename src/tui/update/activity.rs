@@ -52,11 +52,15 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let running = model.jobs.running().count();
-    let Some(line) = model.activity.line(model.activity.index - running).cloned() else { return Vec::new() };
+    let Some(line) = model.activity.line(model.activity.index - running).cloned() else {
+        return Vec::new();
+    };
     match (line.problem, line.job, line.sandbox) {
         (Some(problem), ..) => model.overlays.push(Overlay::Error(problem, 0)),
         (None, Some(job), _) => model.overlays.push(Overlay::Output(job, None)),
-        (None, None, Some(id)) if model.sandboxes.get(&id).is_some() => return keys::open_details(model, &id),
+        (None, None, Some(id)) if model.sandboxes.get(&id).is_some() => {
+            return keys::open_details(model, &id);
+        }
         // A sandbox that is over is in no list; its record is there all the same.
         (None, None, Some(id)) => {
             model.wanted = Some(id.clone());

@@ -12,7 +12,8 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::{OperationKind, PatchId, SnapshotId, Time};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age, is_blocked, many,
+    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age,
+    is_blocked, many,
 };
 
 /// What to know of a host that does not answer, if it does not.
@@ -23,7 +24,10 @@ pub(super) fn silence(model: &Model, name: &str, observed: Option<Time>) -> Opti
     let host = model.hosts.get(name);
     let down = host.filter(|host| host.standing(model.now) == Standing::Down);
     let since = host.and_then(|host| host.answered).or(observed);
-    let since = since.map_or_else(|| "never".to_owned(), |at| format!("{} ago", age(model.now.since(at).as_secs())));
+    let since = since.map_or_else(
+        || "never".to_owned(),
+        |at| format!("{} ago", age(model.now.since(at).as_secs())),
+    );
     let word = if down.is_some() { "is down" } else { "has not answered" };
     Some(format!("{name} {word}; last heard of {since}"))
 }
@@ -44,7 +48,9 @@ pub(super) fn ask(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
 /// Wakes at once where that is all that happens: one sandbox, no patches, a host that answers. Else it asks.
 pub(super) fn ask_wake(model: &mut Model) -> Vec<Effect> {
     let Some(confirm) = question(model, Purpose::Wake) else { return Vec::new() };
-    let plain = |target: &Target| target.notes.is_empty() && target.silent.is_none() && target.left_out.is_none();
+    let plain = |target: &Target| {
+        target.notes.is_empty() && target.silent.is_none() && target.left_out.is_none()
+    };
     if let [only] = confirm.targets.as_slice()
         && plain(only)
     {
@@ -71,7 +77,8 @@ fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
     let sleeps = matches!(purpose, Purpose::Sleep | Purpose::Wake);
     let of = |entry: &Arc<Entry>| {
         let mut target = freeze(model, entry);
-        target.left_out = model.cannot(&entry.record.extension, &Capability::Sleep).filter(|_| sleeps);
+        target.left_out =
+            model.cannot(&entry.record.extension, &Capability::Sleep).filter(|_| sleeps);
         target.notes = notes(model, purpose, &entry.record);
         target.patches = patches(model, purpose, &entry.record);
         target
@@ -90,7 +97,10 @@ fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String>
             }
             Some((view, _)) => {
                 let patches = many(view.patches.len(), "patch", "patches");
-                vec![format!("made again from snapshot {}, with its {patches}", view.record.title())]
+                vec![format!(
+                    "made again from snapshot {}, with its {patches}",
+                    view.record.title()
+                )]
             }
             None if model.snapshots.load == Load::Ready => {
                 vec![format!("its snapshot {base} is gone: this will be refused")]
@@ -106,7 +116,9 @@ fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String>
                     format!("gets patch {}: {about}", patch.sequence)
                 })
                 .collect();
-            if let Some(error) = sandbox.patch_error.as_ref().filter(|_| is_blocked(sandbox) && !notes.is_empty()) {
+            if let Some(error) =
+                sandbox.patch_error.as_ref().filter(|_| is_blocked(sandbox) && !notes.is_empty())
+            {
                 notes = vec![format!("{} wait: {error}", many(notes.len(), "patch", "patches"))];
             }
             notes
@@ -116,7 +128,11 @@ fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String>
 }
 
 /// The patches that a verb is shown with: one that is added meanwhile changes nothing of a sandbox that owes another already.
-pub(super) fn patches(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Option<(SnapshotId, Vec<PatchId>)> {
+pub(super) fn patches(
+    model: &Model,
+    purpose: Purpose,
+    record: &SandboxRecord,
+) -> Option<(SnapshotId, Vec<PatchId>)> {
     let applies = matches!(purpose, Purpose::Wake | Purpose::Recreate | Purpose::Apply { .. });
     let (view, _) = model.snapshots.of_sandbox(&record.id).filter(|_| applies)?;
     Some((view.record.id.clone(), view.patches.iter().map(|patch| patch.id.clone()).collect()))
@@ -134,7 +150,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     let Some(confirm) = top(model) else { return Vec::new() };
     let count = confirm.buttons.len().max(1);
     match action {
-        Action::NextButton | Action::PreviousButton | Action::Press if !confirm.drawn => keys::say_undrawn(model),
+        Action::NextButton | Action::PreviousButton | Action::Press if !confirm.drawn => {
+            keys::say_undrawn(model)
+        }
         Action::NextButton => confirm.focus = (confirm.focus + 1) % count,
         Action::PreviousButton => confirm.focus = (confirm.focus + count - 1) % count,
         Action::Leave => {
@@ -165,7 +183,8 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         }
         _ => {}
     }
-    confirm.offset = confirm.offset.min((confirm.targets.len() + confirm.snapshots.len()).saturating_sub(1));
+    confirm.offset =
+        confirm.offset.min((confirm.targets.len() + confirm.snapshots.len()).saturating_sub(1));
     Vec::new()
 }
 
@@ -192,12 +211,16 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
         Purpose::Quit => work::leave_after(model, Leaving::Cancelling),
         Purpose::CancelJob(job) => work::cancel(model, job),
         Purpose::DeleteSnapshots => snapshots::delete(model, &confirm),
-        Purpose::RemovePatch => {
-            confirm.patch.into_iter().map(|patch| Effect::RemovePatch(patch.snapshot, patch.id)).collect()
-        }
-        Purpose::Destroy | Purpose::Recreate | Purpose::Sleep | Purpose::Wake | Purpose::Apply { .. } => {
-            run(model, &confirm)
-        }
+        Purpose::RemovePatch => confirm
+            .patch
+            .into_iter()
+            .map(|patch| Effect::RemovePatch(patch.snapshot, patch.id))
+            .collect(),
+        Purpose::Destroy
+        | Purpose::Recreate
+        | Purpose::Sleep
+        | Purpose::Wake
+        | Purpose::Apply { .. } => run(model, &confirm),
     }
 }
 
@@ -217,14 +240,19 @@ fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
         let id = target.id.to_string();
         let (revision, force_protected) = (Some(target.revision), target.protected);
         effects.push(match confirm.purpose {
-            Purpose::Recreate => {
-                Effect::Recreate(job, frozen, RecreateRequest { id, revision, no_undo: false, force_protected })
-            }
+            Purpose::Recreate => Effect::Recreate(
+                job,
+                frozen,
+                RecreateRequest { id, revision, no_undo: false, force_protected },
+            ),
             Purpose::Sleep => Effect::Sleep(job, frozen, SleepRequest { id, revision }),
             Purpose::Wake => Effect::Wake(job, frozen, SleepRequest { id, revision }),
-            Purpose::Apply { retry } => Effect::Apply(job, frozen, ApplyRequest { id, revision, retry }),
+            Purpose::Apply { retry } => {
+                Effect::Apply(job, frozen, ApplyRequest { id, revision, retry })
+            }
             _ => {
-                let request = DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
+                let request =
+                    DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
                 Effect::Destroy(job, frozen, request)
             }
         });

@@ -66,8 +66,10 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Problem>
             effects.extend(snapshots::read(model));
             if first {
                 // A host that answered before this could not tell whether it had anything to be asked for.
-                let hosts: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
-                effects.extend(hosts.iter().flat_map(|name| elsewhere::refresh_services(model, name)));
+                let hosts: Vec<HostName> =
+                    model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
+                effects
+                    .extend(hosts.iter().flat_map(|name| elsewhere::refresh_services(model, name)));
             }
         }
         // Rows that are there stay; the title says that they could not be read again.
@@ -90,7 +92,11 @@ fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {
 }
 
 /// One sandbox was read.
-pub(super) fn got(model: &mut Model, id: &SandboxId, answer: Result<Box<Entry>, Problem>) -> Vec<Effect> {
+pub(super) fn got(
+    model: &mut Model,
+    id: &SandboxId,
+    answer: Result<Box<Entry>, Problem>,
+) -> Vec<Effect> {
     if model.wanted.as_ref() == Some(id) {
         return show_wanted(model, answer);
     }
@@ -113,7 +119,9 @@ fn show_wanted(model: &mut Model, answer: Result<Box<Entry>, Problem>) -> Vec<Ef
     match answer {
         Ok(entry) if model.overlays.is_empty() => {
             let id = entry.record.id.clone();
-            model.overlays.push(Overlay::Details(Details::new(SandboxRecord::clone(&entry.record))));
+            model
+                .overlays
+                .push(Overlay::Details(Details::new(SandboxRecord::clone(&entry.record))));
             vec![Effect::Events(Some(id), None)]
         }
         Ok(_) => Vec::new(),
@@ -160,9 +168,11 @@ pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Problem>) -
             Vec::new()
         }
         Ok(views) => {
-            let known: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
+            let known: Vec<HostName> =
+                model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
             model.hosts.replace(views, model.now);
-            let new = model.hosts.list.iter().filter(|host| host.view.state != HostState::Forbidden);
+            let new =
+                model.hosts.list.iter().filter(|host| host.view.state != HostState::Forbidden);
             let new = new.map(|host| host.view.name.clone()).filter(|name| !known.contains(name));
             // Staggered: twenty connections at once are no kindness to anyone.
             new.enumerate()
@@ -189,7 +199,11 @@ pub(super) fn host_due(model: &mut Model, name: HostName) -> Vec<Effect> {
 }
 
 /// A host was asked.
-pub(super) fn host_checked(model: &mut Model, name: HostName, answer: Result<Box<HostView>, Problem>) -> Vec<Effect> {
+pub(super) fn host_checked(
+    model: &mut Model,
+    name: HostName,
+    answer: Result<Box<HostView>, Problem>,
+) -> Vec<Effect> {
     let now = model.now;
     let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
     host.asked = None;
@@ -219,7 +233,8 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     match model.hosts.take(view, model.now) {
         Some(false) => {
             let text = clean_line(&format!("host {name} is down: {message}"), 300);
-            let mut problem = Problem::new(Code::HostUnreachable, format!("{name} does not answer"));
+            let mut problem =
+                Problem::new(Code::HostUnreachable, format!("{name} does not answer"));
             problem.causes = vec![message];
             problem.hint = hint;
             model.activity.add(line(model.now, Role::Bad, '✗', text.clone(), Some(problem)));
@@ -227,14 +242,26 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
             if had_answered { vec![Effect::Notify(text)] } else { Vec::new() }
         }
         Some(true) => {
-            model.activity.add(line(model.now, Role::Good, '✓', format!("host {name} answers again"), None));
+            model.activity.add(line(
+                model.now,
+                Role::Good,
+                '✓',
+                format!("host {name} answers again"),
+                None,
+            ));
             Vec::new()
         }
         None => Vec::new(),
     }
 }
 
-fn line(time: Time, role: Role, glyph: char, text: String, problem: Option<Problem>) -> ActivityLine {
+fn line(
+    time: Time,
+    role: Role,
+    glyph: char,
+    text: String,
+    problem: Option<Problem>,
+) -> ActivityLine {
     ActivityLine { time, role, glyph, text, seq: None, sandbox: None, job: None, problem }
 }
 
@@ -271,13 +298,22 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
         Update::Ended(operation) => {
             // A job that was asked for here hears its end from `finish`, with the record.
             let state = operation.state.clone();
-            let job = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here).map(|job| job.id);
+            let job = model
+                .jobs
+                .of_operation(&operation.id)
+                .filter(|job| !job.asked_here)
+                .map(|job| job.id);
             let error = operation.error.map(|error| Problem::from(*error));
             let mut effects = match job {
                 Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
                 Some(job) if state != OperationState::Running => {
-                    let code = if state == OperationState::Cancelled { Code::Cancelled } else { Code::OperationFailed };
-                    let problem = error.unwrap_or_else(|| Problem::new(code, format!("the operation {state}")));
+                    let code = if state == OperationState::Cancelled {
+                        Code::Cancelled
+                    } else {
+                        Code::OperationFailed
+                    };
+                    let problem = error
+                        .unwrap_or_else(|| Problem::new(code, format!("the operation {state}")));
                     work::ended_badly(model, job, problem)
                 }
                 _ => Vec::new(),
@@ -325,7 +361,8 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     }
     if matches!(event.kind, EventKind::SandboxFailed | EventKind::SandboxExpiring) {
         let id = event.sandbox_id.as_ref().map(ToString::to_string).unwrap_or_default();
-        let word = if event.kind == EventKind::SandboxFailed { "failed" } else { "is about to expire" };
+        let word =
+            if event.kind == EventKind::SandboxFailed { "failed" } else { "is about to expire" };
         effects.push(Effect::Notify(format!("sandbox {id} {word}")));
     }
     effects
@@ -339,7 +376,11 @@ fn told_by_host(model: &Model, event: &Event) -> bool {
 }
 
 /// Kept events were read.
-pub(super) fn events(model: &mut Model, of: Option<&SandboxId>, answer: Result<Vec<Event>, Problem>) -> Vec<Effect> {
+pub(super) fn events(
+    model: &mut Model,
+    of: Option<&SandboxId>,
+    answer: Result<Vec<Event>, Problem>,
+) -> Vec<Effect> {
     let Some(id) = of else {
         model.activity.loaded = true;
         match answer {
@@ -349,7 +390,8 @@ pub(super) fn events(model: &mut Model, of: Option<&SandboxId>, answer: Result<V
                 }
             }
             Err(problem) => {
-                let text = format!("the events of the last day cannot be read: {}", problem.message);
+                let text =
+                    format!("the events of the last day cannot be read: {}", problem.message);
                 model.activity.add(line(model.now, Role::Bad, '✗', text, Some(problem)));
             }
         }

@@ -25,14 +25,20 @@ fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
 }
 
 /// The operations were read.
-pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Problem>) -> Vec<Effect> {
+pub(super) fn operations(
+    model: &mut Model,
+    answer: Result<Vec<Operation>, Problem>,
+) -> Vec<Effect> {
     let again = model.reading_operations.1;
     model.reading_operations = (false, false);
     // One that cannot be read is read again soon; records tell of those that matter meanwhile.
     let mut effects = Vec::new();
     if let Ok(mut operations) = answer {
         operations.retain(|operation| !is_ours(model, operation.pid, &operation.host));
-        let ended = operations.iter().filter(|operation| operation.state != OperationState::Running).count();
+        let ended = operations
+            .iter()
+            .filter(|operation| operation.state != OperationState::Running)
+            .count();
         let mut skip = ended.saturating_sub(ENDED);
         operations.retain(|operation| {
             let old = operation.state != OperationState::Running && skip > 0;
@@ -76,8 +82,10 @@ fn of_moved(model: &mut Model, moved: Moved) -> Vec<Effect> {
 
 /// Asks a host for its services: if it answers, has something to ask for, and is not being asked.
 pub(super) fn refresh_services(model: &mut Model, name: &HostName) -> Vec<Effect> {
-    let wanted =
-        model.sandboxes.all().any(|entry| entry.record.state == State::Ready && entry.record.host.same(name.as_str()));
+    let wanted = model
+        .sandboxes
+        .all()
+        .any(|entry| entry.record.state == State::Ready && entry.record.host.same(name.as_str()));
     match model.hosts.get_mut(name.as_str()) {
         Some(host) if host.refreshing.0 => {
             host.refreshing.1 = true;
@@ -92,7 +100,11 @@ pub(super) fn refresh_services(model: &mut Model, name: &HostName) -> Vec<Effect
 }
 
 /// A host was asked for its services. That it could not be is the host's state, shown where hosts are.
-pub(super) fn services_refreshed(model: &mut Model, name: &HostName, answer: Result<(), Problem>) -> Vec<Effect> {
+pub(super) fn services_refreshed(
+    model: &mut Model,
+    name: &HostName,
+    answer: Result<(), Problem>,
+) -> Vec<Effect> {
     let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
     let again = std::mem::take(&mut host.refreshing).1;
     host.services_error = answer.err();

@@ -35,9 +35,13 @@ const HELD: usize = 256;
 
 /// The tab key in a path, where something is typed: asks for its completion. Anywhere else it goes on.
 pub(super) fn complete(fields: &Fields, home: Option<&Path>, key: &KeyEvent) -> Option<Effect> {
-    let field = fields.list.get(fields.focus).filter(|field| key.code == KeyCode::Tab && field.is_path())?;
+    let field = fields
+        .list
+        .get(fields.focus)
+        .filter(|field| key.code == KeyCode::Tab && field.is_path())?;
     let typed = field.input.value();
-    (!typed.is_empty()).then(|| Effect::Complete(typed.to_owned(), home.map(Path::to_owned), field.takes_folder()))
+    (!typed.is_empty())
+        .then(|| Effect::Complete(typed.to_owned(), home.map(Path::to_owned), field.takes_folder()))
 }
 
 /// Whether a key is held back until a path is completed: into which field it goes is not known before. Leaving is.
@@ -45,7 +49,9 @@ pub(super) fn holds(model: &mut Model, action: Option<Action>, key: &KeyEvent) -
     if matches!(action, Some(Action::Leave)) {
         model.held = None;
     }
-    let Some(held) = model.held.as_mut().filter(|_| action != Some(Action::Suspend)) else { return false };
+    let Some(held) = model.held.as_mut().filter(|_| action != Some(Action::Suspend)) else {
+        return false;
+    };
     if held.len() < HELD {
         held.push(*key);
     }
@@ -61,18 +67,15 @@ pub(super) fn completed(model: &mut Model, typed: &str, completion: Completion) 
     }
     let mut effects = match model.overlays.last_mut() {
         Some(Overlay::Create(form)) if !form.submitting => {
-            if take(&mut form.fields, typed, completion) {
-                form::changed(form)
-            } else {
-                Vec::new()
-            }
+            if take(&mut form.fields, typed, completion) { form::changed(form) } else { Vec::new() }
         }
         Some(Overlay::Sheet(sheet)) if !sheet.submitting => {
             take(&mut sheet.fields, typed, completion);
             Vec::new()
         }
         Some(Overlay::Logs(logs)) => {
-            if let (Some(LogField::Save(input, error)), Completion::To(text)) = (&mut logs.field, completion)
+            if let (Some(LogField::Save(input, error)), Completion::To(text)) =
+                (&mut logs.field, completion)
                 && input.value() == typed
             {
                 (*input, *error) = (Input::new(text), None);
@@ -89,7 +92,9 @@ pub(super) fn completed(model: &mut Model, typed: &str, completion: Completion) 
 
 /// Takes a completion into the focused field. Whether its value changed.
 fn take(fields: &mut Fields, typed: &str, completion: Completion) -> bool {
-    let Some(field) = fields.focused().filter(|field| field.is_path() && field.input.value() == typed) else {
+    let Some(field) =
+        fields.focused().filter(|field| field.is_path() && field.input.value() == typed)
+    else {
         return false;
     };
     match completion {
@@ -119,7 +124,9 @@ pub(super) fn text(fields: &mut Fields, key: &KeyEvent) -> bool {
         }
         Choice::Text => {
             let request = to_input_request(&Event::Key(*key));
-            request.and_then(|request| field.input.handle(request)).is_some_and(|change| change.value)
+            request
+                .and_then(|request| field.input.handle(request))
+                .is_some_and(|change| change.value)
         }
     };
     if changed {
@@ -130,7 +137,9 @@ pub(super) fn text(fields: &mut Fields, key: &KeyEvent) -> bool {
 
 /// Pasted text goes into the focused field, its line breaks as spaces. Whether there was one to take it.
 pub(super) fn paste(fields: &mut Fields, pasted: &str) -> bool {
-    let Some(field) = fields.focused().filter(|field| field.choice == Choice::Text) else { return false };
+    let Some(field) = fields.focused().filter(|field| field.choice == Choice::Text) else {
+        return false;
+    };
     insert(&mut field.input, pasted);
     fields.check();
     true

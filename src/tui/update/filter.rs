@@ -13,7 +13,11 @@ pub(super) fn open(model: &mut Model) {
     if model.focus == Pane::Activity {
         model.focus_on(Pane::Sandboxes);
     }
-    let filter = if model.focus == Pane::Snapshots { model.snapshots.filter() } else { model.sandboxes.filter() };
+    let filter = if model.focus == Pane::Snapshots {
+        model.snapshots.filter()
+    } else {
+        model.sandboxes.filter()
+    };
     model.filter_field = Some(Input::new(filter.text().to_owned()));
 }
 
@@ -72,7 +76,11 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
 
 fn apply(model: &mut Model) {
     let Some(field) = &model.filter_field else { return };
-    let now = if model.focus == Pane::Snapshots { model.snapshots.filter() } else { model.sandboxes.filter() };
+    let now = if model.focus == Pane::Snapshots {
+        model.snapshots.filter()
+    } else {
+        model.sandboxes.filter()
+    };
     if field.value() != now.text() {
         let filter = Filter::parse(field.value());
         set(model, filter);

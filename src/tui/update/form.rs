@@ -20,13 +20,20 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
 }
 
 /// The profiles were read.
-pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Problem>) -> Vec<Effect> {
+pub(super) fn profiles(
+    model: &mut Model,
+    answer: Result<Vec<ProfileView>, Problem>,
+) -> Vec<Effect> {
     if let Some(form) = open_form(model) {
         match answer {
             Ok(profiles) => {
                 form.profiles = profiles;
                 form.load = Load::Ready;
-                form.index = form.profiles.iter().position(|view| view.available && view.error.is_none()).unwrap_or(0);
+                form.index = form
+                    .profiles
+                    .iter()
+                    .position(|view| view.available && view.error.is_none())
+                    .unwrap_or(0);
             }
             Err(problem) => form.load = Load::Failed(problem),
         }
@@ -36,7 +43,8 @@ pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Probl
 
 /// A key while a profile is chosen.
 pub(super) fn pick(model: &mut Model, action: Action) -> Vec<Effect> {
-    let hosts: Vec<String> = model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
+    let hosts: Vec<String> =
+        model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
     let Some(form) = open_form(model) else { return Vec::new() };
     let last = form.profiles.len().saturating_sub(1);
     match action {
@@ -65,7 +73,11 @@ pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
     match &view.error {
         Some(error) => Some(error.clone()),
         None if view.available => None,
-        None => Some(view.unavailable.clone().unwrap_or_else(|| "this version cannot create with it".to_owned())),
+        None => Some(
+            view.unavailable
+                .clone()
+                .unwrap_or_else(|| "this version cannot create with it".to_owned()),
+        ),
     }
 }
 
@@ -73,7 +85,9 @@ pub(super) fn unavailable(view: &ProfileView) -> Option<String> {
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
     let home = model.home.clone();
     let Some(form) = open_form(model) else { return Vec::new() };
-    if let Some(effect) = fields::complete(&form.fields, home.as_deref(), key).filter(|_| !form.submitting) {
+    if let Some(effect) =
+        fields::complete(&form.fields, home.as_deref(), key).filter(|_| !form.submitting)
+    {
         model.held = Some(Vec::new());
         return vec![effect];
     }
@@ -132,8 +146,14 @@ pub(super) fn plan_due(model: &mut Model, generation: u64) -> Vec<Effect> {
 }
 
 /// What a create would do is known.
-pub(super) fn planned(model: &mut Model, generation: u64, answer: Result<Box<Decision>, Problem>) -> Vec<Effect> {
-    let Some(form) = open_form(model).filter(|form| form.generation == generation) else { return Vec::new() };
+pub(super) fn planned(
+    model: &mut Model,
+    generation: u64,
+    answer: Result<Box<Decision>, Problem>,
+) -> Vec<Effect> {
+    let Some(form) = open_form(model).filter(|form| form.generation == generation) else {
+        return Vec::new();
+    };
     form.plan = match answer {
         Ok(decision) => Plan::Known(decision),
         Err(problem) => {

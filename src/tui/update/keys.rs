@@ -6,14 +6,16 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, activity, confirm, data, elsewhere, fields, filter, form, labels, logs, overlay, patches, sheet, shell,
-    snapshots, work,
+    Effect, activity, confirm, data, elsewhere, fields, filter, form, labels, logs, overlay,
+    patches, sheet, shell, snapshots, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
-use crate::tui::model::{Confirm, Details, Entry, Filter, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort};
+use crate::tui::model::{
+    Confirm, Details, Entry, Filter, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
+};
 
 /// A key was pressed. One with Alt that is not bound is Esc and then the key: terminals and slow links join them.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -51,10 +53,12 @@ fn alone(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     match (mode, action) {
         (_, Some(Action::Suspend)) => vec![Effect::Suspend],
-        (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => match action {
-            Some(action) => sheet::act(model, action, &key),
-            None => sheet::text(model, &key),
-        },
+        (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => {
+            match action {
+                Some(action) => sheet::act(model, action, &key),
+                None => sheet::text(model, &key),
+            }
+        }
         (Mode::Form, Some(action)) => form::act(model, action, &key),
         (Mode::Form, None) => form::text(model, &key),
         (Mode::Picker, Some(Action::Close)) => close(model),
@@ -93,7 +97,9 @@ fn redraw(model: &mut Model) -> Vec<Effect> {
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match model.mode() {
         _ if model.is_blind() => Vec::new(),
-        Mode::Form if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => sheet::paste(model, text),
+        Mode::Form if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => {
+            sheet::paste(model, text)
+        }
         Mode::Form => form::paste(model, text),
         Mode::Filter => filter::paste(model, text),
         Mode::Palette => overlay::palette_paste(model, text),
@@ -319,7 +325,11 @@ fn freeze(model: &mut Model) -> Vec<Effect> {
 /// Puts an id or a command into the clipboard.
 fn copy(model: &mut Model, action: Action) -> Vec<Effect> {
     if let Some(Overlay::Error(problem, _)) = model.overlays.last() {
-        let text = std::iter::once(&problem.message).chain(&problem.causes).cloned().collect::<Vec<_>>().join("\n");
+        let text = std::iter::once(&problem.message)
+            .chain(&problem.causes)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n");
         model.say(Role::Good, "copied the error");
         return vec![Effect::Copy(text)];
     }

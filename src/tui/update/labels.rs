@@ -58,7 +58,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::RemoveLabel => labels.toggle_removal(),
         Action::Protect => labels.toggle_protection(),
         Action::WriteLabels if !labels.drawn => keys::say_undrawn(model),
-        Action::WriteLabels if !labels.is_changed() => model.say(Role::Dim, "nothing is changed: a adds, x removes"),
+        Action::WriteLabels if !labels.is_changed() => {
+            model.say(Role::Dim, "nothing is changed: a adds, x removes")
+        }
         Action::WriteLabels => return write(model),
         Action::Retry => return look_again(model),
         _ => {}
@@ -70,7 +72,8 @@ fn write(model: &mut Model) -> Vec<Effect> {
     let Some(labels) = top(model) else { return Vec::new() };
     let requests = labels.requests();
     if requests.is_empty() {
-        model.say(Role::Warn, "those that were refused are asked again after r looked at them anew");
+        model
+            .say(Role::Warn, "those that were refused are asked again after r looked at them anew");
     }
     requests.into_iter().map(Effect::Label).collect()
 }
@@ -133,7 +136,11 @@ pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
 }
 
 /// Labels were written, or refused.
-pub(super) fn written(model: &mut Model, id: &SandboxId, answer: Result<Box<SandboxRecord>, Problem>) -> Vec<Effect> {
+pub(super) fn written(
+    model: &mut Model,
+    id: &SandboxId,
+    answer: Result<Box<SandboxRecord>, Problem>,
+) -> Vec<Effect> {
     let outcome = answer.as_ref().map(|_| ()).map_err(Clone::clone);
     let mut effects = Vec::new();
     match answer {

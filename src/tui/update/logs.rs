@@ -12,7 +12,9 @@ use crate::client::{LogsRequest, Problem};
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
-use crate::tui::model::{Entry, LogField, LogState, Logs, Model, Needle, Overlay, Page, Role, many};
+use crate::tui::model::{
+    Entry, LogField, LogState, Logs, Model, Needle, Overlay, Page, Role, many,
+};
 
 /// How many lines of each service are shown at first.
 const TAIL: u64 = 500;
@@ -39,7 +41,13 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
     let record = &entry.record;
     let services = record.services.iter().map(|service| service.name.clone()).collect();
     model.last_log += 1;
-    let mut logs = Logs::new(record.id.clone(), record.title().to_owned(), services, model.last_log, model.now);
+    let mut logs = Logs::new(
+        record.id.clone(),
+        record.title().to_owned(),
+        services,
+        model.last_log,
+        model.now,
+    );
     if logs.services.len() == 1 {
         logs.service = logs.services.first().cloned();
     }
@@ -50,8 +58,12 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
 
 fn follow(model: &mut Model, logs: &Logs) -> Vec<Effect> {
     model.followed = Some(logs.generation);
-    let request =
-        LogsRequest { id: logs.id.to_string(), service: logs.service.clone(), tail: Some(TAIL), follow: true };
+    let request = LogsRequest {
+        id: logs.id.to_string(),
+        service: logs.service.clone(),
+        tail: Some(TAIL),
+        follow: true,
+    };
     vec![Effect::Follow(logs.generation, request)]
 }
 
@@ -163,14 +175,18 @@ fn next(model: &mut Model, down: bool) -> Vec<Effect> {
     // Behind the last one it begins at the first one again.
     let round = down && from >= logs.tail.end();
     let outcome = logs.find(if round { 0 } else { from }, down, size);
-    let round = round || outcome == Some(true) || (!down && logs.found.is_some() && from == u64::MAX);
+    let round =
+        round || outcome == Some(true) || (!down && logs.found.is_some() && from == u64::MAX);
     match outcome {
         None => {
             let text = format!("'{}' is not in what is kept", logs.needle.text());
             model.say(Role::Warn, text);
         }
         Some(_) if round => {
-            model.say(Role::Dim, if down { "from the first line again" } else { "from the last line again" });
+            model.say(
+                Role::Dim,
+                if down { "from the first line again" } else { "from the last line again" },
+            );
         }
         Some(_) => {}
     }
@@ -220,8 +236,13 @@ pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     {
         return vec![Effect::Complete(input.value().to_owned(), home, false)];
     }
-    let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else { return Vec::new() };
-    if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
+    let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else {
+        return Vec::new();
+    };
+    if let Some(Logs {
+        field: Some(LogField::Search(input, _) | LogField::Save(input, _)), ..
+    }) = top(model)
+    {
         input.handle(request);
     }
     typed(model)
@@ -229,7 +250,10 @@ pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 
 /// Pasted text goes into the text field.
 pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(Logs { field: Some(LogField::Search(input, _) | LogField::Save(input, _)), .. }) = top(model) {
+    if let Some(Logs {
+        field: Some(LogField::Search(input, _) | LogField::Save(input, _)), ..
+    }) = top(model)
+    {
         fields::insert(input, text);
     }
     typed(model)
@@ -275,7 +299,11 @@ pub(super) fn lines(model: &mut Model, generation: u64, batch: LogBatch) -> Vec<
 }
 
 /// A stream ended.
-pub(super) fn ended(model: &mut Model, generation: u64, answer: Result<(), Problem>) -> Vec<Effect> {
+pub(super) fn ended(
+    model: &mut Model,
+    generation: u64,
+    answer: Result<(), Problem>,
+) -> Vec<Effect> {
     if let Some(logs) = of(model, generation) {
         logs.state = answer.map_or_else(LogState::Failed, |()| LogState::Ended);
     }
@@ -283,7 +311,12 @@ pub(super) fn ended(model: &mut Model, generation: u64, answer: Result<(), Probl
 }
 
 /// A log was saved, or not.
-pub(super) fn saved(model: &mut Model, generation: u64, path: &Path, answer: Result<usize, Problem>) -> Vec<Effect> {
+pub(super) fn saved(
+    model: &mut Model,
+    generation: u64,
+    path: &Path,
+    answer: Result<usize, Problem>,
+) -> Vec<Effect> {
     let open = of(model, generation).and_then(|logs| logs.field.as_mut());
     match (answer, open) {
         (Ok(count), open) => {
@@ -292,10 +325,14 @@ pub(super) fn saved(model: &mut Model, generation: u64, path: &Path, answer: Res
             {
                 logs.field = None;
             }
-            model.say(Role::Good, format!("saved {} to {}", many(count, "line", "lines"), path.display()));
+            model.say(
+                Role::Good,
+                format!("saved {} to {}", many(count, "line", "lines"), path.display()),
+            );
         }
         (Err(problem), Some(LogField::Save(_, error))) => {
-            let cause = problem.causes.first().map(|cause| format!(": {cause}")).unwrap_or_default();
+            let cause =
+                problem.causes.first().map(|cause| format!(": {cause}")).unwrap_or_default();
             *error = Some(format!("{}{cause}", problem.message));
         }
         (Err(problem), _) => model.say(Role::Bad, problem.message),

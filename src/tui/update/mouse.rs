@@ -17,7 +17,9 @@ pub(super) fn mouse(model: &mut Model, event: MouseEvent) -> Vec<Effect> {
     match event.kind {
         MouseEventKind::ScrollDown => wheel(model, event, Action::Down),
         MouseEventKind::ScrollUp => wheel(model, event, Action::Up),
-        MouseEventKind::Down(MouseButton::Left) if model.mode() == Mode::Main => click(model, event.column, event.row),
+        MouseEventKind::Down(MouseButton::Left) if model.mode() == Mode::Main => {
+            click(model, event.column, event.row)
+        }
         _ => Vec::new(),
     }
 }
@@ -29,7 +31,9 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
         // The wheel moves what is under it, the focus stays.
         let focus = model.focus;
         let mut over = [Pane::Snapshots, Pane::Activity].into_iter();
-        let over = over.find(|pane| screen.rows(*pane).holds(event.column, event.row)).unwrap_or(Pane::Sandboxes);
+        let over = over
+            .find(|pane| screen.rows(*pane).holds(event.column, event.row))
+            .unwrap_or(Pane::Sandboxes);
         model.focus = over;
         for _ in 0..NOTCH {
             keys::act(model, action);
@@ -37,7 +41,13 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
         model.focus = focus;
     } else if matches!(
         mode,
-        Mode::Paper | Mode::Jobs | Mode::Picker | Mode::Logs | Mode::Shell | Mode::Labels | Mode::Patches
+        Mode::Paper
+            | Mode::Jobs
+            | Mode::Picker
+            | Mode::Logs
+            | Mode::Shell
+            | Mode::Labels
+            | Mode::Patches
     ) {
         for _ in 0..NOTCH {
             keys::act(model, action);
@@ -50,7 +60,10 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
     let screen = model.screen();
     if screen.titles.holds(column, row) {
         let at = column - screen.titles.x;
-        let title = screen.columns().into_iter().find(|placed| at >= placed.x && at < placed.x + placed.width);
+        let title = screen
+            .columns()
+            .into_iter()
+            .find(|placed| at >= placed.x && at < placed.x + placed.width);
         if let Some(key) = title.and_then(|placed| placed.column.sort_key()) {
             let sort = model.sandboxes.sort();
             let descending = sort.key == key && !sort.descending;

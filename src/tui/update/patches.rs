@@ -17,9 +17,16 @@ use crate::tui::model::{
 /// Opens the patches of the snapshot that is pointed at, or of the one that a sandbox is based on.
 pub(super) fn open(model: &mut Model) -> Vec<Effect> {
     let sandbox = model.pointed_sandbox().map(|entry| entry.record.id.clone());
-    let of_sandbox = sandbox.as_ref().and_then(|id| model.snapshots.of_sandbox(id)).map(|(view, _)| Arc::clone(view));
+    let of_sandbox = sandbox
+        .as_ref()
+        .and_then(|id| model.snapshots.of_sandbox(id))
+        .map(|(view, _)| Arc::clone(view));
     let Some(view) = model.pointed_snapshot().cloned().or(of_sandbox) else {
-        let what = if sandbox.is_some() { "it is based on no snapshot" } else { "there is no snapshot here" };
+        let what = if sandbox.is_some() {
+            "it is based on no snapshot"
+        } else {
+            "there is no snapshot here"
+        };
         model.say(Role::Dim, format!("{what}: patches are on snapshots"));
         return Vec::new();
     };
@@ -82,7 +89,11 @@ pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
 }
 
 /// It is known how they stand.
-pub(super) fn status(model: &mut Model, id: &SnapshotId, answer: &Result<Vec<PatchStatus>, Problem>) -> Vec<Effect> {
+pub(super) fn status(
+    model: &mut Model,
+    id: &SnapshotId,
+    answer: &Result<Vec<PatchStatus>, Problem>,
+) -> Vec<Effect> {
     let mut again = false;
     for overlay in &mut model.overlays {
         let Overlay::Patches(patches) = overlay else { continue };
@@ -106,7 +117,11 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     let page = match row.standing {
         None => {
             let about = patch.description.as_deref().unwrap_or("no description");
-            Page { title: format!("Patch {}: {about}", patch.sequence), text: patch.script.clone(), offset: 0 }
+            Page {
+                title: format!("Patch {}: {about}", patch.sequence),
+                text: patch.script.clone(),
+                offset: 0,
+            }
         }
         Some(standing) => {
             let Some(run) = &standing.run else {
@@ -131,7 +146,12 @@ fn ask_remove(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let patch = &row.status.patch;
-    let has = row.status.sandboxes.iter().filter(|standing| standing.state == PatchState::Applied).count();
+    let has = row
+        .status
+        .sandboxes
+        .iter()
+        .filter(|standing| standing.state == PatchState::Applied)
+        .count();
     let target = PatchTarget {
         snapshot: patch.snapshot_id.clone(),
         title,
@@ -147,8 +167,13 @@ fn ask_remove(model: &mut Model) -> Vec<Effect> {
 /// A patch was taken away, or could not be.
 pub(super) fn removed(model: &mut Model, answer: Result<Box<Patch>, Problem>) -> Vec<Effect> {
     match answer {
-        Ok(patch) => model.say(Role::Good, format!("patch {} is taken away; who has it keeps it", patch.sequence)),
-        Err(problem) => model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message)),
+        Ok(patch) => model.say(
+            Role::Good,
+            format!("patch {} is taken away; who has it keeps it", patch.sequence),
+        ),
+        Err(problem) => {
+            model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message))
+        }
     }
     snapshots::read(model)
 }
@@ -156,7 +181,9 @@ pub(super) fn removed(model: &mut Model, answer: Result<Box<Patch>, Problem>) ->
 /// On a sandbox's row: asks whether that one gets what it owes. Else opens the form of a rollout.
 fn ask_apply(model: &mut Model) -> Vec<Effect> {
     let row = top(model).and_then(|patches| patches.selected());
-    let Some((id, state)) = row.and_then(|row| row.standing).map(|s| (s.id.clone(), s.state.clone())) else {
+    let Some((id, state)) =
+        row.and_then(|row| row.standing).map(|s| (s.id.clone(), s.state.clone()))
+    else {
         return sheet::open_rollout(model);
     };
     let retry = matches!(state, PatchState::Failed | PatchState::Unknown);
@@ -171,7 +198,11 @@ fn ask_apply(model: &mut Model) -> Vec<Effect> {
 }
 
 /// A rollout ended.
-pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<RolloutItem>, Problem>) -> Vec<Effect> {
+pub(super) fn rolled_out(
+    model: &mut Model,
+    job: JobId,
+    answer: Result<Vec<RolloutItem>, Problem>,
+) -> Vec<Effect> {
     let mut effects = snapshots::read(model);
     let items = match answer {
         Ok(items) => items,
@@ -183,7 +214,8 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
     if let Some(job) = model.jobs.get_mut(job) {
         for item in &items {
             let canary = if item.canary { " (first)" } else { "" };
-            let applied = item.applied.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let applied =
+                item.applied.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             job.write(match &item.error {
                 Some(error) => format!("{}{canary}: {}", item.id, error.message),
                 None if item.reason.is_some() => {
@@ -197,15 +229,17 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
     let well = items.iter().filter(|item| item.ok && item.reason.is_none()).count();
     // One that was passed over, because it sleeps or somebody works on it, is no failure; nor is one that was not begun.
     let passed = |error: &OperationError| matches!(error.code, Code::Conflict | Code::Busy);
-    let failed =
-        |item: &RolloutItem| item.error.clone().filter(|error| !passed(error)).map(|error| (item.id.clone(), error));
+    let failed = |item: &RolloutItem| {
+        item.error.clone().filter(|error| !passed(error)).map(|error| (item.id.clone(), error))
+    };
     let failures: Vec<_> = items.iter().filter_map(failed).collect();
     let cancelled = failures.iter().all(|(_, error)| error.code == Code::Cancelled);
     if let Some((id, error)) = failures.first() {
         let text = format!("{well} of {} have them; {id}: {}", items.len(), error.message);
         // What one of them left half done, or with its patches, is not as before.
-        let undone =
-            |error: &OperationError| CancelOutcome::of(&error.code, &error.details) == Some(CancelOutcome::Undone);
+        let undone = |error: &OperationError| {
+            CancelOutcome::of(&error.code, &error.details) == Some(CancelOutcome::Undone)
+        };
         let problem = match cancelled {
             false => Problem::new(Code::Partial, text),
             true if well == 0 && failures.iter().all(|(_, error)| undone(error)) => {
@@ -220,19 +254,27 @@ pub(super) fn rolled_out(model: &mut Model, job: JobId, answer: Result<Vec<Rollo
     let on = many(well, "sandbox has them", "sandboxes have them");
     let outcome = match over {
         0 => work::Outcome::Told(on),
-        over => work::Outcome::Warned(format!("{on}; {over} passed over: the job's output says why")),
+        over => {
+            work::Outcome::Warned(format!("{on}; {over} passed over: the job's output says why"))
+        }
     };
     effects.extend(work::ended_as(model, job, outcome));
     effects
 }
 
 /// An editor gave the terminal back.
-pub(super) fn written(model: &mut Model, id: &SnapshotId, answer: Result<Option<String>, Problem>) -> Vec<Effect> {
+pub(super) fn written(
+    model: &mut Model,
+    id: &SnapshotId,
+    answer: Result<Option<String>, Problem>,
+) -> Vec<Effect> {
     match answer {
         Ok(Some(text)) if top(model).is_some_and(|patches| patches.snapshot == *id) => {
             return sheet::open_patch(model, Script::Written(text));
         }
-        Ok(Some(_)) => model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped"),
+        Ok(Some(_)) => {
+            model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped")
+        }
         Ok(None) => model.say(Role::Dim, "nothing was written: no patch was added"),
         Err(problem) => {
             model.toast = None;

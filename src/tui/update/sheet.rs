@@ -12,7 +12,9 @@ use crate::domain::name::SandboxId;
 use crate::domain::patch::Patch;
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
-use crate::tui::model::{Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script, Sheet, SheetAbout, Target};
+use crate::tui::model::{
+    Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script, Sheet, SheetAbout, Target,
+};
 
 /// How far a page key scrolls what stands below the fields.
 const PAGE: usize = 5;
@@ -58,7 +60,9 @@ pub(super) fn open_snapshot(model: &mut Model) -> Vec<Effect> {
         target
     };
     let targets: Vec<Target> = entries.iter().map(freeze).collect();
-    if let Some(reason) = targets.iter().find_map(|target| target.left_out.clone()).filter(|_| !bulk) {
+    if let Some(reason) =
+        targets.iter().find_map(|target| target.left_out.clone()).filter(|_| !bulk)
+    {
         model.say(Role::Warn, format!("snapshot: {reason}"));
         return Vec::new();
     }
@@ -78,7 +82,8 @@ pub(super) fn open_restore(model: &mut Model) -> Vec<Effect> {
         model.say(Role::Warn, format!("restore: {} is {}", record.title(), record.state));
         return Vec::new();
     }
-    let hosts: Vec<String> = model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
+    let hosts: Vec<String> =
+        model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
     let sheet = Sheet::restore(next(model), snapshots::freeze(model, &view), &hosts);
     let number = sheet.number;
     push(model, sheet);
@@ -100,8 +105,10 @@ pub(super) fn open_patch(model: &mut Model, script: Script) -> Vec<Effect> {
 /// Opens the form of a rollout over the patches of a snapshot.
 pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
     let Some(view) = patches::snapshot(model) else { return Vec::new() };
-    let protected = |id: &&SandboxId| model.sandboxes.get(id).is_some_and(|entry| entry.record.is_protected());
-    let protected = view.sandboxes.iter().map(|sandbox| &sandbox.id).filter(protected).cloned().collect();
+    let protected =
+        |id: &&SandboxId| model.sandboxes.get(id).is_some_and(|entry| entry.record.is_protected());
+    let protected =
+        view.sandboxes.iter().map(|sandbox| &sandbox.id).filter(protected).cloned().collect();
     let sheet = Sheet::roll_out(next(model), &view, protected);
     push(model, sheet);
     Vec::new()
@@ -111,7 +118,9 @@ pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
     let home = model.home.clone();
     let Some(sheet) = top(model) else { return Vec::new() };
-    if let Some(effect) = fields::complete(&sheet.fields, home.as_deref(), key).filter(|_| !sheet.submitting) {
+    if let Some(effect) =
+        fields::complete(&sheet.fields, home.as_deref(), key).filter(|_| !sheet.submitting)
+    {
         model.held = Some(Vec::new());
         return vec![effect];
     }
@@ -138,7 +147,9 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     let now = model.now;
     let Some(sheet) = top(model) else { return Vec::new() };
     match key.code {
-        KeyCode::PageDown => sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1)),
+        KeyCode::PageDown => {
+            sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1))
+        }
         KeyCode::PageUp => sheet.offset = sheet.offset.saturating_sub(PAGE),
         _ if !sheet.submitting && fields::text(&mut sheet.fields, key) => sheet.error = None,
         _ => {}
@@ -197,7 +208,12 @@ fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec
     let taken: Vec<&Target> = targets.iter().filter(|target| target.left_out.is_none()).collect();
     let mut effects = Vec::new();
     for target in &taken {
-        let job = model.jobs.start(OperationKind::Snapshot, Some(target.id.clone()), target.title(), model.now);
+        let job = model.jobs.start(
+            OperationKind::Snapshot,
+            Some(target.id.clone()),
+            target.title(),
+            model.now,
+        );
         let frozen = Frozen::of(target);
         effects.push(Effect::Snapshot(job, frozen, sheet.snapshot_request(target)));
         if taken.len() == 1 {
@@ -219,7 +235,9 @@ fn wait_for(model: &mut Model, job: Option<JobId>) {
 
 /// Closes the form that a job was asked for in: it was begun.
 pub(super) fn begun(model: &mut Model, job: JobId) {
-    model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.job == Some(job)));
+    model
+        .overlays
+        .retain(|overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.job == Some(job)));
 }
 
 /// Shows a refusal in the form that a job was asked for in; `false` if it is closed.
@@ -241,7 +259,11 @@ fn refuse(model: &mut Model, number: u64, problem: Problem) {
 }
 
 /// A snapshot was compared with what it was taken of.
-pub(super) fn compared(model: &mut Model, number: u64, answer: Result<Box<SnapshotDiff>, Problem>) -> Vec<Effect> {
+pub(super) fn compared(
+    model: &mut Model,
+    number: u64,
+    answer: Result<Box<SnapshotDiff>, Problem>,
+) -> Vec<Effect> {
     if let Some(Sheet { about: SheetAbout::Restore(_, comparison), .. }) = numbered(model, number) {
         *comparison = answer.map_or_else(Comparison::Failed, Comparison::Known);
     }
@@ -249,13 +271,23 @@ pub(super) fn compared(model: &mut Model, number: u64, answer: Result<Box<Snapsh
 }
 
 /// A patch was added, or refused.
-pub(super) fn patch_added(model: &mut Model, number: u64, answer: Result<Box<Patch>, Problem>) -> Vec<Effect> {
+pub(super) fn patch_added(
+    model: &mut Model,
+    number: u64,
+    answer: Result<Box<Patch>, Problem>,
+) -> Vec<Effect> {
     match answer {
         Ok(patch) => {
-            model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.number == number));
-            let title = model.snapshots.get(&patch.snapshot_id).map(|view| view.record.title().to_owned());
+            model.overlays.retain(
+                |overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.number == number),
+            );
+            let title =
+                model.snapshots.get(&patch.snapshot_id).map(|view| view.record.title().to_owned());
             let title = title.unwrap_or_else(|| patch.snapshot_id.to_string());
-            model.say(Role::Good, format!("patch {} is on {title}; it runs on the next wake", patch.sequence));
+            model.say(
+                Role::Good,
+                format!("patch {} is on {title}; it runs on the next wake", patch.sequence),
+            );
             snapshots::read(model)
         }
         Err(problem) => {

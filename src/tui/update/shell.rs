@@ -18,7 +18,10 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
 
 fn begin(model: &mut Model, choice: &ShellChoice) -> Vec<Effect> {
     let (request, title) = choice.request();
-    model.say(Role::Busy, format!("opening a shell in {title}: what you type waits for it, ctrl-c gives up"));
+    model.say(
+        Role::Busy,
+        format!("opening a shell in {title}: what you type waits for it, ctrl-c gives up"),
+    );
     vec![Effect::Shell(Box::new(request), title)]
 }
 
@@ -46,7 +49,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 pub(super) fn ended(model: &mut Model, title: &str, end: ShellEnd) -> Vec<Effect> {
     match end {
         ShellEnd::Left(0) => model.say(Role::Good, format!("the shell in {title} ended")),
-        ShellEnd::Left(status) => model.say(Role::Warn, format!("the shell in {title} ended with status {status}")),
+        ShellEnd::Left(status) => {
+            model.say(Role::Warn, format!("the shell in {title} ended with status {status}"))
+        }
         ShellEnd::GivenUp => model.say(Role::Warn, format!("the shell in {title} was not opened")),
         ShellEnd::Failed(problem) => {
             model.toast = None;

@@ -10,7 +10,8 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout, SnapshotDetails, SnapshotTarget,
+    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout, SnapshotDetails,
+    SnapshotTarget,
 };
 
 /// How long changes are gathered before the snapshots are read.
@@ -35,7 +36,8 @@ pub(super) fn due(model: &mut Model) -> Vec<Effect> {
 /// Reads them if an event can have changed what is shown of them.
 pub(super) fn read_if_news(model: &mut Model, event: &Event) -> Vec<Effect> {
     let kind = event.kind.as_str();
-    let based = || event.sandbox_id.as_ref().is_some_and(|id| model.snapshots.of_sandbox(id).is_some());
+    let based =
+        || event.sandbox_id.as_ref().is_some_and(|id| model.snapshots.of_sandbox(id).is_some());
     let restored = matches!(event.kind, EventKind::SandboxRestored | EventKind::SandboxAdopted);
     if kind.starts_with("snapshot.") || kind.starts_with("patch.") || restored || based() {
         return read(model);
@@ -44,7 +46,10 @@ pub(super) fn read_if_news(model: &mut Model, event: &Event) -> Vec<Effect> {
 }
 
 /// All snapshots were read.
-pub(super) fn taken(model: &mut Model, answer: Result<Vec<Arc<SnapshotView>>, Problem>) -> Vec<Effect> {
+pub(super) fn taken(
+    model: &mut Model,
+    answer: Result<Vec<Arc<SnapshotView>>, Problem>,
+) -> Vec<Effect> {
     let again = model.reading_snapshots.1;
     model.reading_snapshots = (false, false);
     let mut effects = Vec::new();
@@ -84,7 +89,10 @@ fn refresh_overlays(model: &mut Model) {
 }
 
 /// The extensions were read. Without them nothing is dimmed, and the client refuses what cannot be done.
-pub(super) fn extensions(model: &mut Model, answer: Result<Vec<ExtensionView>, Problem>) -> Vec<Effect> {
+pub(super) fn extensions(
+    model: &mut Model,
+    answer: Result<Vec<ExtensionView>, Problem>,
+) -> Vec<Effect> {
     if let Ok(extensions) = answer {
         model.extensions = extensions;
     }
@@ -102,7 +110,10 @@ pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::PageDown => tree.page(1),
         Action::PageUp => tree.page(-1),
         Action::Mark if tree.selected().is_some() && !tree.toggle_mark() => {
-            model.say(Role::Dim, "marks here are of snapshots; sandboxes are marked in their own pane");
+            model.say(
+                Role::Dim,
+                "marks here are of snapshots; sandboxes are marked in their own pane",
+            );
         }
         Action::MarkRange => tree.mark_range(),
         Action::MarkAll => tree.mark_all(),
@@ -133,7 +144,10 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
 
 /// The job on the snapshot that is pointed at.
 pub(super) fn job_on(model: &Model) -> Option<JobId> {
-    model.pointed_snapshot().and_then(|view| model.jobs.of_snapshot(&view.record.id)).map(|job| job.id)
+    model
+        .pointed_snapshot()
+        .and_then(|view| model.jobs.of_snapshot(&view.record.id))
+        .map(|job| job.id)
 }
 
 /// Whether `d` means snapshots: in their details, and in their pane but on a sandbox's row.
@@ -141,7 +155,10 @@ pub(super) fn are_meant(model: &Model) -> bool {
     match model.overlays.last() {
         Some(Overlay::Snapshot(_)) => true,
         Some(_) => false,
-        None => model.focus == Pane::Snapshots && model.snapshots.selected().is_none_or(|row| row.at.is_none()),
+        None => {
+            model.focus == Pane::Snapshots
+                && model.snapshots.selected().is_none_or(|row| row.at.is_none())
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::{OperationKind, Time};
 use crate::tui::model::{
-    ActivityLine, Entry, Job, JobId, JobState, Leaving, Model, NodeId, Overlay, Role, age, bytes, many, took,
+    ActivityLine, Entry, Job, JobId, JobState, Leaving, Model, NodeId, Overlay, Role, age, bytes,
+    many, took,
 };
 
 /// What is said of a job that is done.
@@ -25,7 +26,11 @@ pub(super) enum Outcome {
 }
 
 /// A job's verb was answered.
-pub(super) fn started(model: &mut Model, job: JobId, answer: Result<Box<Started>, Problem>) -> Vec<Effect> {
+pub(super) fn started(
+    model: &mut Model,
+    job: JobId,
+    answer: Result<Box<Started>, Problem>,
+) -> Vec<Effect> {
     // A create's or a restore's: it has no sandbox before.
     let created = model.jobs.get(job).is_some_and(|job| job.sandbox.is_none());
     match answer {
@@ -98,7 +103,9 @@ pub(super) fn snapshot_started(
     if let Some(job) = model.jobs.get_mut(job) {
         job.snapshot = Some(id.clone());
     }
-    if model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot) && model.frozen.is_none() {
+    if model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot)
+        && model.frozen.is_none()
+    {
         model.snapshots.add(snapshot);
         model.snapshots.point_at(NodeId::Snapshot(id));
     }
@@ -128,8 +135,13 @@ pub(super) fn snapshot_ended(
                 job.took = took;
             }
             let making = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot);
-            let size = record.archive.bytes.map(|size| format!(" {}", bytes(size))).unwrap_or_default();
-            let told = if making { Outcome::Told(format!("{}{size}", record.title())) } else { Outcome::Done };
+            let size =
+                record.archive.bytes.map(|size| format!(" {}", bytes(size))).unwrap_or_default();
+            let told = if making {
+                Outcome::Told(format!("{}{size}", record.title()))
+            } else {
+                Outcome::Done
+            };
             ended_as(model, job, told)
         }
     });
@@ -176,7 +188,11 @@ pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effe
 }
 
 /// A job's operation ended.
-pub(super) fn ended(model: &mut Model, job: JobId, answer: Result<Box<SandboxRecord>, Problem>) -> Vec<Effect> {
+pub(super) fn ended(
+    model: &mut Model,
+    job: JobId,
+    answer: Result<Box<SandboxRecord>, Problem>,
+) -> Vec<Effect> {
     match answer {
         Ok(record) => {
             let host = record.host.clone();
@@ -196,7 +212,13 @@ pub(super) fn ended(model: &mut Model, job: JobId, answer: Result<Box<SandboxRec
 /// What became of a sandbox's patches in a job that applies them: a patch that failed is no failure of the job.
 fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> Outcome {
     let applies = |kind: &OperationKind| {
-        matches!(kind, OperationKind::Restore | OperationKind::Wake | OperationKind::Recreate | OperationKind::Patch)
+        matches!(
+            kind,
+            OperationKind::Restore
+                | OperationKind::Wake
+                | OperationKind::Recreate
+                | OperationKind::Patch
+        )
     };
     if !model.jobs.get(job).is_some_and(|job| applies(&job.kind)) {
         return Outcome::Done;
@@ -206,7 +228,9 @@ fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> Outcome {
     }
     let known = |id: &PatchId| {
         let before = model.sandboxes.get(&record.id).map(|entry| &entry.record.applied_patches);
-        before.is_some_and(|before| before.iter().any(|run| run.id == *id && run.state == PatchState::Applied))
+        before.is_some_and(|before| {
+            before.iter().any(|run| run.id == *id && run.state == PatchState::Applied)
+        })
     };
     let has = record.applied_patches.iter().filter(|run| run.state == PatchState::Applied);
     match has.filter(|run| !known(&run.id)).count() {
@@ -236,7 +260,9 @@ pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Problem) -> Ve
         finish(model, job, JobState::of_problem(problem), Outcome::Done);
         return effects;
     }
-    if problem.code == Code::Conflict && model.jobs.get(job).is_some_and(|job| job.operation.is_none()) {
+    if problem.code == Code::Conflict
+        && model.jobs.get(job).is_some_and(|job| job.operation.is_none())
+    {
         // The revision moved between the look and the act: the store refused, as it should.
         finish(model, job, JobState::Skipped(problem.message), Outcome::Done);
         return effects;
@@ -292,17 +318,28 @@ fn ended_line(job: &Job, outcome: Outcome, now: Time) -> Option<ActivityLine> {
         JobState::Succeeded => match outcome {
             Outcome::Done => (Role::Good, '✓', format!("{what}  done in {took}"), None),
             Outcome::Told(told) => (Role::Good, '✓', format!("{what}  {told} in {took}"), None),
-            Outcome::Warned(warned) => (Role::Warn, '⚠', format!("{what}  done in {took}, but {warned}"), None),
+            Outcome::Warned(warned) => {
+                (Role::Warn, '⚠', format!("{what}  done in {took}, but {warned}"), None)
+            }
         },
-        JobState::DoneAnyway => {
-            (Role::Warn, '✓', format!("{what}  done anyway in {took}: the cancel came too late"), None)
-        }
-        JobState::Undone(problem) => {
-            (Role::Warn, '○', format!("{what}  undone after {took}: {}", problem.message), Some(problem))
-        }
+        JobState::DoneAnyway => (
+            Role::Warn,
+            '✓',
+            format!("{what}  done anyway in {took}: the cancel came too late"),
+            None,
+        ),
+        JobState::Undone(problem) => (
+            Role::Warn,
+            '○',
+            format!("{what}  undone after {took}: {}", problem.message),
+            Some(problem),
+        ),
         JobState::Stopped(problem) => {
             let look = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let text = format!("{what}  stopped after {took}, may be half done: {}{look}", problem.message);
+            let text = format!(
+                "{what}  stopped after {took}, may be half done: {}{look}",
+                problem.message
+            );
             (Role::Warn, '⚠', text, Some(problem))
         }
         JobState::Skipped(reason) => (Role::Warn, '⚠', format!("{what}  skipped: {reason}"), None),
@@ -312,12 +349,23 @@ fn ended_line(job: &Job, outcome: Outcome, now: Time) -> Option<ActivityLine> {
         }
     };
     let (sandbox, problem) = (job.sandbox.clone(), problem.cloned());
-    Some(ActivityLine { time: now, role, glyph, text, seq: None, sandbox, job: Some(job.id), problem })
+    Some(ActivityLine {
+        time: now,
+        role,
+        glyph,
+        text,
+        seq: None,
+        sandbox,
+        job: Some(job.id),
+        problem,
+    })
 }
 
 /// Asks for a job's end.
 pub(super) fn cancel(model: &mut Model, id: JobId) -> Vec<Effect> {
-    let Some(job) = model.jobs.get_mut(id).filter(|job| job.is_running()) else { return Vec::new() };
+    let Some(job) = model.jobs.get_mut(id).filter(|job| job.is_running()) else {
+        return Vec::new();
+    };
     if job.state == JobState::Cancelling {
         return Vec::new();
     }
@@ -330,7 +378,11 @@ pub(super) fn cancel(model: &mut Model, id: JobId) -> Vec<Effect> {
 }
 
 /// The client answered a request for a job's end.
-pub(super) fn cancel_asked(model: &mut Model, id: JobId, answer: Result<(), Problem>) -> Vec<Effect> {
+pub(super) fn cancel_asked(
+    model: &mut Model,
+    id: JobId,
+    answer: Result<(), Problem>,
+) -> Vec<Effect> {
     if let Err(problem) = answer
         && let Some(job) = model.jobs.get_mut(id).filter(|job| job.state == JobState::Cancelling)
     {

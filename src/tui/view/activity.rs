@@ -1,14 +1,17 @@
 //! Running jobs with their bars, then what happened, the newest first.
 
 use super::paint::Paint;
-use crate::tui::model::{ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, age, bytes, clock};
+use crate::tui::model::{
+    ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, age, bytes, clock,
+};
 
 /// Draws the pane; `title` is the row of its title.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title: u16) {
     let area = screen.activity;
     let running: Vec<&Job> = model.jobs.running().collect();
     let focused = model.focus == Pane::Activity && model.overlays.is_empty();
-    let mut spans = vec![(if focused { Role::Accent } else { Role::Title }, " Activity ".to_owned())];
+    let mut spans =
+        vec![(if focused { Role::Accent } else { Role::Title }, " Activity ".to_owned())];
     if !running.is_empty() {
         spans.push((Role::Busy, format!("{} running ", running.len())));
     }
@@ -16,19 +19,27 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title:
         spans.push((Role::Border, "─ ".to_owned()));
         spans.push((Role::Dim, format!("{other} (tab) ")));
     }
-    let spans: Vec<(Role, &str)> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
+    let spans: Vec<(Role, &str)> =
+        spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
     paint.spans(screen.frame.x + 2, title, screen.frame.width.saturating_sub(4), &spans);
 
     let total = running.len() + model.activity.lines().len();
     if total == 0 {
-        let text = if model.activity.loaded { "nothing happened in the last day" } else { "reading what happened…" };
+        let text = if model.activity.loaded {
+            "nothing happened in the last day"
+        } else {
+            "reading what happened…"
+        };
         paint.put(area.x + 3, area.y, area.width.saturating_sub(4), text, Role::Dim);
         return;
     }
     for row in 0..usize::from(area.height) {
         let at = model.activity.offset + row;
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
-        match (running.get(at), at.checked_sub(running.len()).and_then(|at| model.activity.line(at))) {
+        match (
+            running.get(at),
+            at.checked_sub(running.len()).and_then(|at| model.activity.line(at)),
+        ) {
             (Some(job), _) => job_line(model, paint, area, y, job),
             (None, Some(line)) => event_line(model, paint, area, y, line),
             (None, None) => break,
@@ -43,8 +54,13 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title:
 
 /// The panes that have no place on the screen beside this one: they are tabs of it.
 pub(super) fn others(screen: &Screen, pane: Pane) -> Vec<&'static str> {
-    let all = [(Pane::Sandboxes, "Sandboxes"), (Pane::Snapshots, "Snapshots"), (Pane::Activity, "Activity")];
-    let hidden = all.into_iter().filter(|(other, _)| *other != pane && screen.rows(*other).height == 0);
+    let all = [
+        (Pane::Sandboxes, "Sandboxes"),
+        (Pane::Snapshots, "Snapshots"),
+        (Pane::Activity, "Activity"),
+    ];
+    let hidden =
+        all.into_iter().filter(|(other, _)| *other != pane && screen.rows(*other).height == 0);
     hidden.map(|(_, name)| name).collect()
 }
 
@@ -70,13 +86,21 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
             paint.bar(x, y, 10, part, Role::Busy);
             x += 11;
         }
-        x += paint.put(x, y, end.saturating_sub(x), &format!("{:.0}%  ", part * 100.0), Role::Plain);
+        x +=
+            paint.put(x, y, end.saturating_sub(x), &format!("{:.0}%  ", part * 100.0), Role::Plain);
     }
     if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
-        x += paint.put(x, y, end.saturating_sub(x), &format!("{}/s  ", bytes(rate as u64)), Role::Dim);
+        x += paint.put(
+            x,
+            y,
+            end.saturating_sub(x),
+            &format!("{}/s  ", bytes(rate as u64)),
+            Role::Dim,
+        );
     }
     if let Some(elsewhere) = &job.elsewhere {
-        let words = format!(" in process {} on {}, for {}", elsewhere.pid, elsewhere.host, elsewhere.actor);
+        let words =
+            format!(" in process {} on {}, for {}", elsewhere.pid, elsewhere.host, elsewhere.actor);
         paint.put(x, y, end.saturating_sub(x), &words, Role::Dim);
         return;
     }

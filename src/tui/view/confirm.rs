@@ -4,7 +4,9 @@ use ratatui::layout::Position;
 
 use super::paint::Paint;
 use crate::domain::text::columns;
-use crate::tui::model::{Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, age, bytes, many, wrap};
+use crate::tui::model::{
+    Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, age, bytes, many, wrap,
+};
 
 /// Draws the dialog; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> Option<Position> {
@@ -19,11 +21,17 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> O
     let room = usize::from(area.height.saturating_sub(3 + demand));
     let offset = confirm.offset.min(lines.len().saturating_sub(room));
     for (row, line) in lines.iter().skip(offset).take(room).enumerate() {
-        let spans: Vec<(Role, &str)> = line.iter().map(|(role, text)| (*role, text.as_str())).collect();
+        let spans: Vec<(Role, &str)> =
+            line.iter().map(|(role, text)| (*role, text.as_str())).collect();
         paint.spans(area.x, area.y + 1 + u16::try_from(row).unwrap_or(0), area.width, &spans);
     }
     if lines.len() > room {
-        let text = format!(" {} to {} of {} lines, PgDn ", offset + 1, (offset + room).min(lines.len()), lines.len());
+        let text = format!(
+            " {} to {} of {} lines, PgDn ",
+            offset + 1,
+            (offset + room).min(lines.len()),
+            lines.len()
+        );
         paint.put_right(area, outer.y + outer.height.saturating_sub(1), &text, Role::Warn);
     }
     let bottom = area.y + area.height.saturating_sub(1);
@@ -53,8 +61,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> O
 }
 
 fn title(model: &Model, confirm: &Confirm) -> String {
-    let named =
-        |count: usize, one: &str, more: &str| if count == 1 { one.to_owned() } else { format!("{count} {more}") };
+    let named = |count: usize, one: &str, more: &str| {
+        if count == 1 { one.to_owned() } else { format!("{count} {more}") }
+    };
     let many = named(confirm.taken().count(), "this sandbox", "sandboxes");
     let silent = if confirm.again { " although the host is silent" } else { "" };
     match confirm.purpose {
@@ -70,7 +79,11 @@ fn title(model: &Model, confirm: &Confirm) -> String {
         }
         Purpose::RemovePatch => "Take this patch away?".to_owned(),
         Purpose::CancelJob(id) => {
-            let what = model.jobs.get(id).map(|job| format!("{} {}", job.kind, job.title)).unwrap_or_default();
+            let what = model
+                .jobs
+                .get(id)
+                .map(|job| format!("{} {}", job.kind, job.title))
+                .unwrap_or_default();
             format!("Cancel {what}?")
         }
         Purpose::Quit => "Jobs are running".to_owned(),
@@ -119,7 +132,8 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
             }
         }
         Purpose::Quit => {
-            lines.push(vec![(Role::Dim, "They run in this console. Rolled back means:".to_owned())]);
+            lines
+                .push(vec![(Role::Dim, "They run in this console. Rolled back means:".to_owned())]);
             lines.push(Vec::new());
             for job in model.jobs.running_here() {
                 lines.extend(running(model, job));
@@ -167,9 +181,13 @@ fn deletion(model: &Model, confirm: &Confirm) -> Vec<Line> {
     let mut lines = Vec::new();
     for target in &confirm.snapshots {
         let record = &target.view.record;
-        let (id_role, role) =
-            if target.left_out.is_some() { (Role::Dim, Role::Dim) } else { (Role::Title, Role::Plain) };
-        let size = record.archive.bytes.map(|size| format!("{}  ", bytes(size))).unwrap_or_default();
+        let (id_role, role) = if target.left_out.is_some() {
+            (Role::Dim, Role::Dim)
+        } else {
+            (Role::Title, Role::Plain)
+        };
+        let size =
+            record.archive.bytes.map(|size| format!("{}  ", bytes(size))).unwrap_or_default();
         let old = age(model.now.since(record.created_at).as_secs());
         let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
         let facts = format!("  {size}{old} old  {} on {}", record.state, hosts.join(", "));
@@ -177,8 +195,16 @@ fn deletion(model: &Model, confirm: &Confirm) -> Vec<Line> {
         if let Some(reason) = &target.left_out {
             lines.push(vec![(Role::Warn, format!("    left out: {reason}"))]);
         } else if !target.dependants.is_empty() {
-            lines.push(vec![(Role::Warn, "    ⚠ it is in use; by force it goes all the same:".to_owned())]);
-            lines.extend(target.dependants.iter().map(|dependant| vec![(Role::Plain, format!("      {dependant}"))]));
+            lines.push(vec![(
+                Role::Warn,
+                "    ⚠ it is in use; by force it goes all the same:".to_owned(),
+            )]);
+            lines.extend(
+                target
+                    .dependants
+                    .iter()
+                    .map(|dependant| vec![(Role::Plain, format!("      {dependant}"))]),
+            );
         }
         if let Some(silent) = &target.silent {
             lines.push(vec![(Role::Warn, format!("    ⚠ {silent}; what is shown may be old"))]);
@@ -218,7 +244,11 @@ fn removal(patch: &PatchTarget) -> Vec<Line> {
 }
 
 fn running(model: &Model, job: &Job) -> [Line; 2] {
-    let stage = job.stage.as_ref().map(|(stage, step, steps)| format!("  {step}/{steps} {stage}")).unwrap_or_default();
+    let stage = job
+        .stage
+        .as_ref()
+        .map(|(stage, step, steps)| format!("  {step}/{steps} {stage}"))
+        .unwrap_or_default();
     let what = format!("{} {}{stage}  {}", job.kind, job.title, age(job.seconds(model.now)));
     [
         vec![(Role::Busy, "◐ ".to_owned()), (Role::Plain, what)],
@@ -272,7 +302,8 @@ fn buttons(paint: &mut Paint<'_>, confirm: &Confirm, area: Area, y: u16) {
             (false, false) => Role::Button,
         };
         // The focused one is told apart without reverse video too.
-        let text = if at == confirm.focus { format!("[ {label} ]") } else { format!("  {label}  ") };
+        let text =
+            if at == confirm.focus { format!("[ {label} ]") } else { format!("  {label}  ") };
         x += paint.put(x, y, (area.x + area.width).saturating_sub(x), &text, role) + 2;
     }
     let hint = "tab moves, enter presses, esc leaves";

@@ -12,7 +12,12 @@ const LABEL: u16 = 18;
 
 /// Draws fields and a line below them, with at least `below` rows left; answers where the text cursor is, and what is left.
 /// A field takes a row and one for its help or error; where that does not fit, only the focused one has both.
-pub(super) fn draw(paint: &mut Paint<'_>, area: Area, fields: &Fields, below: u16) -> (Option<Position>, Area) {
+pub(super) fn draw(
+    paint: &mut Paint<'_>,
+    area: Area,
+    fields: &Fields,
+    below: u16,
+) -> (Option<Position>, Area) {
     let count = u16::try_from(fields.list.len()).unwrap_or(u16::MAX);
     let tall = area.height >= count.saturating_mul(2).saturating_add(below);
     let needed = if tall { count * 2 } else { count.saturating_add(1) };
@@ -35,13 +40,20 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Area, fields: &Fields, below: u1
 }
 
 /// Draws lines from the one at `offset` on, wrapped; answers how many rows they take in all.
-pub(super) fn lines(paint: &mut Paint<'_>, area: Area, lines: &[(Role, String)], offset: usize) -> usize {
+pub(super) fn lines(
+    paint: &mut Paint<'_>,
+    area: Area,
+    lines: &[(Role, String)],
+    offset: usize,
+) -> usize {
     let mut row: usize = 0;
     for (role, text) in lines {
         let text = clean_line(text, 4000);
         let indent = " ".repeat(text.len() - text.trim_start().len());
         for part in wrap(text.trim_start(), usize::from(area.width).saturating_sub(indent.len())) {
-            if let Some(shown) = row.checked_sub(offset).filter(|shown| *shown < usize::from(area.height)) {
+            if let Some(shown) =
+                row.checked_sub(offset).filter(|shown| *shown < usize::from(area.height))
+            {
                 let y = area.y + u16::try_from(shown).unwrap_or(0);
                 paint.put(area.x, y, area.width, &format!("{indent}{part}"), *role);
             }
@@ -58,7 +70,14 @@ fn first_field(fields: &Fields, room: u16, tall: bool) -> usize {
     (fields.focus + 1).saturating_sub(fit.max(1))
 }
 
-fn one(paint: &mut Paint<'_>, area: Area, y: u16, field: &Field, focused: bool, both: bool) -> Option<Position> {
+fn one(
+    paint: &mut Paint<'_>,
+    area: Area,
+    y: u16,
+    field: &Field,
+    focused: bool,
+    both: bool,
+) -> Option<Position> {
     let label = format!("{}{}", field.label(), if field.required { " *" } else { "" });
     let role = match (&field.error, focused) {
         (Some(_), _) => Role::Bad,

@@ -82,7 +82,12 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<P
         paint.put(x, area.y, room, &text, Role::Plain);
         let used = u16::try_from(columns(field.value())).unwrap_or(u16::MAX);
         if used + 48 < room {
-            paint.put_right(area, area.y, "host: state: profile: label:  enter keeps, esc clears ", Role::Dim);
+            paint.put_right(
+                area,
+                area.y,
+                "host: state: profile: label:  enter keeps, esc clears ",
+                Role::Dim,
+            );
         }
         let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
         return Some(Position::new(x + at, area.y));
@@ -114,7 +119,12 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
         }
         let refused = model.refusal(*action).is_some();
         let role = if refused { Role::Dim } else { Role::Key };
-        x = paint.spans(x, area.y, end.saturating_sub(x), &[(role, &key), (Role::Plain, " "), (Role::Dim, what)]) + 2;
+        x = paint.spans(
+            x,
+            area.y,
+            end.saturating_sub(x),
+            &[(role, &key), (Role::Plain, " "), (Role::Dim, what)],
+        ) + 2;
     }
 }
 

@@ -75,7 +75,8 @@ fn profile_row(paint: &mut Paint<'_>, area: Area, y: u16, view: &ProfileView, se
     paint.put(area.x + 4, y + 1, area.width.saturating_sub(4), &second, role);
     if selected {
         let style = paint.style(Role::Selected);
-        paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+        paint
+            .tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
     }
 }
 
@@ -109,7 +110,9 @@ fn plan(paint: &mut Paint<'_>, form: &CreateForm, area: Area) {
         lines.extend(problem.hint.iter().map(|hint| (Role::Key, format!("  {hint}"))));
     }
     match &form.plan {
-        Plan::Unasked => lines.push((Role::Dim, "what it would do is shown when the fields are well".to_owned())),
+        Plan::Unasked => {
+            lines.push((Role::Dim, "what it would do is shown when the fields are well".to_owned()))
+        }
         Plan::Asking => lines.push((Role::Dim, "looking at what it would do…".to_owned())),
         Plan::Known(decision) => decided(decision, &mut lines),
         Plan::Failed(problem) if form.error.is_none() => {
@@ -135,12 +138,16 @@ fn decided(decision: &Decision, lines: &mut Vec<(Role, String)>) {
         Some(route) if decision.ok => {
             lines.push((Role::Good, format!("✓ on {}: {}{send}{price}", route.host, route.reason)));
         }
-        Some(route) => lines.push((Role::Bad, format!("✗ refused; it would go on {}{send}{price}", route.host))),
+        Some(route) => lines
+            .push((Role::Bad, format!("✗ refused; it would go on {}{send}{price}", route.host))),
         None => lines.push((Role::Bad, "✗ no host can take it".to_owned())),
     }
     for refusal in &decision.preview.refusals {
-        let allow =
-            refusal.allow.as_ref().map(|word| format!(" (the profile may allow it: {word})")).unwrap_or_default();
+        let allow = refusal
+            .allow
+            .as_ref()
+            .map(|word| format!(" (the profile may allow it: {word})"))
+            .unwrap_or_default();
         lines.push((Role::Bad, format!("  ✗ {}: {}{allow}", refusal.path, refusal.message)));
     }
     let chosen = decision.route.as_ref().map(|route| &route.host);

@@ -15,7 +15,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let start = area.x + area.width - needed;
     hosts(model, paint, Area { x: left, width: start.saturating_sub(left + 2), ..area });
     if start >= left {
-        let spans: Vec<(Role, &str)> = right.iter().map(|(role, text)| (*role, text.as_str())).collect();
+        let spans: Vec<(Role, &str)> =
+            right.iter().map(|(role, text)| (*role, text.as_str())).collect();
         paint.spans(start, area.y, needed, &spans);
     }
 }
@@ -58,7 +59,8 @@ fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
         }
     }
     if roomy {
-        let zone = model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
+        let zone =
+            model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
         parts.push((Role::Dim, format!("{} {zone} ", clock(model.now, &model.zone))));
     }
     parts
@@ -70,18 +72,28 @@ fn hosts(model: &Model, paint: &mut Paint<'_>, area: Area) {
         paint.put(area.x, area.y, area.width, &format!("hosts: {}", problem.message), Role::Bad);
         return;
     }
-    let shown: Vec<[(Role, String); 2]> = model.hosts.list.iter().map(|host| one(model, host)).collect();
-    let needed: usize = shown.iter().map(|parts| parts.iter().map(|(_, text)| columns(text)).sum::<usize>() + 2).sum();
+    let shown: Vec<[(Role, String); 2]> =
+        model.hosts.list.iter().map(|host| one(model, host)).collect();
+    let needed: usize = shown
+        .iter()
+        .map(|parts| parts.iter().map(|(_, text)| columns(text)).sum::<usize>() + 2)
+        .sum();
     if needed <= usize::from(area.width) + 2 {
         let mut x = area.x;
         for [(name_role, name), (role, state)] in &shown {
             let room = (area.x + area.width).saturating_sub(x);
-            x = paint.spans(x, area.y, room, &[(*name_role, name), (*role, state), (Role::Plain, "  ")]);
+            x = paint.spans(
+                x,
+                area.y,
+                room,
+                &[(*name_role, name), (*role, state), (Role::Plain, "  ")],
+            );
         }
         return;
     }
-    let count =
-        |standing: Standing| model.hosts.list.iter().filter(|host| host.standing(model.now) == standing).count();
+    let count = |standing: Standing| {
+        model.hosts.list.iter().filter(|host| host.standing(model.now) == standing).count()
+    };
     let mut spans = vec![(Role::Dim, "hosts ".to_owned())];
     for (standing, glyph, role) in [
         (Standing::Up, "●", Role::Good),
@@ -94,15 +106,17 @@ fn hosts(model: &Model, paint: &mut Paint<'_>, area: Area) {
     }
     let used: usize = spans.iter().map(|(_, text)| columns(text)).sum();
     let down = model.hosts.list.iter().filter(|host| host.standing(model.now) == Standing::Down);
-    let named: Vec<_> =
-        down.flat_map(|host| one(model, host).into_iter().chain([(Role::Plain, "  ".to_owned())])).collect();
+    let named: Vec<_> = down
+        .flat_map(|host| one(model, host).into_iter().chain([(Role::Plain, "  ".to_owned())]))
+        .collect();
     let needed: usize = named.iter().map(|(_, text)| columns(text)).sum();
     if used + needed <= usize::from(area.width) + 2 {
         spans.extend(named);
     } else {
         spans.push((Role::Bad, format!("✗ {}", count(Standing::Down))));
     }
-    let spans: Vec<(Role, &str)> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
+    let spans: Vec<(Role, &str)> =
+        spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
     paint.spans(area.x, area.y, area.width, &spans);
 }
 
@@ -112,12 +126,20 @@ fn one(model: &Model, host: &Host) -> [(Role, String); 2] {
     let state = match host.standing(model.now) {
         Standing::Up => (
             Role::Good,
-            format!("●{}", ms.filter(|_| !host.view.name.is_local()).map(|ms| format!(" {ms}ms")).unwrap_or_default()),
+            format!(
+                "●{}",
+                ms.filter(|_| !host.view.name.is_local())
+                    .map(|ms| format!(" {ms}ms"))
+                    .unwrap_or_default()
+            ),
         ),
-        Standing::Slow => (Role::Warn, format!("● slow{}", ms.map(|ms| format!(" {ms}ms")).unwrap_or_default())),
+        Standing::Slow => {
+            (Role::Warn, format!("● slow{}", ms.map(|ms| format!(" {ms}ms")).unwrap_or_default()))
+        }
         Standing::Connecting => (Role::Busy, "◌".to_owned()),
         Standing::Down => {
-            let since = host.down_since.map(|since| model.now.since(since).as_secs()).unwrap_or_default();
+            let since =
+                host.down_since.map(|since| model.now.since(since).as_secs()).unwrap_or_default();
             (Role::Bad, format!("✗ {}", age(since)))
         }
         Standing::Forbidden => (Role::Dim, "–".to_owned()),

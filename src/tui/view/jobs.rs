@@ -9,11 +9,25 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
     let screen = model.screen();
     let (outer, area) = (screen.overlay(), screen.overlay_text());
     let key = |action| model.keymap.first(Mode::Jobs, action).unwrap_or_default();
-    let hints = [(key(Action::Close), "close"), (key(Action::Open), "output"), (key(Action::CancelJob), "cancel")];
+    let hints = [
+        (key(Action::Close), "close"),
+        (key(Action::Open), "output"),
+        (key(Action::CancelJob), "cancel"),
+    ];
     let running = model.jobs.running().count();
-    paint.overlay(outer, &format!("Jobs  {running} running of {}", model.jobs.list().len()), &hints);
+    paint.overlay(
+        outer,
+        &format!("Jobs  {running} running of {}", model.jobs.list().len()),
+        &hints,
+    );
     if model.jobs.list().len() == 0 {
-        paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), "nothing was done in the last day", Role::Dim);
+        paint.put(
+            area.x + 1,
+            area.y + 1,
+            area.width.saturating_sub(2),
+            "nothing was done in the last day",
+            Role::Dim,
+        );
         return;
     }
     let height = usize::from(area.height);
@@ -24,7 +38,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
         if offset + row == at {
             paint.put(area.x, y, 1, "▌", Role::Accent);
             let style = paint.style(Role::Selected);
-            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+            paint.tint(
+                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
+                style,
+            );
         }
     }
 }
@@ -36,7 +53,12 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
     let what = format!("{} {}", job.kind, job.title);
     let took = format!("{:>6}  ", age(job.seconds(model.now)));
     let end = area.x + area.width;
-    let mut x = paint.spans(area.x, y, 42.min(area.width), &[(Role::Dim, &time), (role, &glyph), (Role::Plain, &what)]);
+    let mut x = paint.spans(
+        area.x,
+        y,
+        42.min(area.width),
+        &[(Role::Dim, &time), (role, &glyph), (Role::Plain, &what)],
+    );
     x = x.max(area.x + 42.min(area.width / 2));
     x += paint.put(x, y, end.saturating_sub(x), &took, Role::Dim);
     x += paint.put(x, y, end.saturating_sub(x), &word, role) + 1;
@@ -45,9 +67,22 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
         && x + 17 < end
     {
         paint.bar(x, y, 10, part, Role::Busy);
-        x += 11 + paint.put(x + 11, y, end.saturating_sub(x + 11), &format!("{:.0}%  ", part * 100.0), Role::Plain);
+        x += 11
+            + paint.put(
+                x + 11,
+                y,
+                end.saturating_sub(x + 11),
+                &format!("{:.0}%  ", part * 100.0),
+                Role::Plain,
+            );
         if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
-            x += paint.put(x, y, end.saturating_sub(x), &format!("{}/s  ", bytes(rate as u64)), Role::Dim);
+            x += paint.put(
+                x,
+                y,
+                end.saturating_sub(x),
+                &format!("{}/s  ", bytes(rate as u64)),
+                Role::Dim,
+            );
         }
     }
     if let Some(elsewhere) = &job.elsewhere {
@@ -65,11 +100,14 @@ fn state(job: &Job) -> (char, Role, String) {
     match &job.state {
         JobState::Starting => ('◌', Role::Busy, "starting".to_owned()),
         JobState::Running => {
-            let stage = job.stage.as_ref().map(|(stage, step, steps)| format!("{step}/{steps} {stage}"));
+            let stage =
+                job.stage.as_ref().map(|(stage, step, steps)| format!("{step}/{steps} {stage}"));
             ('◐', Role::Busy, stage.unwrap_or_else(|| "running".to_owned()))
         }
         JobState::Cancelling => ('◐', Role::Warn, job.state.word().to_owned()),
-        JobState::Succeeded | JobState::DoneAnyway => ('✓', Role::Good, job.state.word().to_owned()),
+        JobState::Succeeded | JobState::DoneAnyway => {
+            ('✓', Role::Good, job.state.word().to_owned())
+        }
         JobState::Undone(problem) => ('○', Role::Warn, format!("undone: {}", problem.message)),
         JobState::Stopped(problem) => ('⚠', Role::Warn, format!("stopped: {}", problem.message)),
         JobState::Skipped(reason) => ('⚠', Role::Warn, format!("skipped: {reason}")),

@@ -5,7 +5,9 @@ use ratatui::layout::Position;
 use super::footer::skip_columns;
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, LabelChange, LabelRow, LabelTarget, Labelling, Labels, Model, Role, wrap};
+use crate::tui::model::{
+    Area, LabelChange, LabelRow, LabelTarget, Labelling, Labels, Model, Role, wrap,
+};
 
 /// How many targets are named at most.
 const NAMED: usize = 6;
@@ -15,10 +17,13 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, labels: &Labels) -> Opt
     let screen = model.screen();
     let targets = targets(labels);
     let below = u16::try_from(targets.len()).unwrap_or(u16::MAX).min(8) + 3;
-    let wanted = u16::try_from(labels.rows().len()).unwrap_or(u16::MAX).max(6).saturating_add(below + 2);
+    let wanted =
+        u16::try_from(labels.rows().len()).unwrap_or(u16::MAX).max(6).saturating_add(below + 2);
     let outer = screen.whole.centred(84, wanted.min(screen.whole.height.saturating_sub(2)));
-    let mut hints =
-        vec![(field_key(model, Action::Submit), "take it"), (field_key(model, Action::Leave), "leave the field")];
+    let mut hints = vec![
+        (field_key(model, Action::Submit), "take it"),
+        (field_key(model, Action::Leave), "leave the field"),
+    ];
     if labels.field.is_none() {
         hints = keys(model, labels);
     }
@@ -83,7 +88,9 @@ fn targets(labels: &Labels) -> Vec<(Role, String)> {
             Labelling::Waiting => (Role::Dim, format!("· {}", named(target))),
             Labelling::Writing => (Role::Busy, format!("◐ {}  writing", named(target))),
             Labelling::Written => (Role::Good, format!("✓ {}  written", named(target))),
-            Labelling::Refused(problem) => (Role::Bad, format!("✗ {}  {}", named(target), problem.message)),
+            Labelling::Refused(problem) => {
+                (Role::Bad, format!("✗ {}  {}", named(target), problem.message))
+            }
         })
         .collect();
     if count > NAMED {
@@ -113,20 +120,33 @@ fn one(paint: &mut Paint<'_>, area: Area, y: u16, row: &LabelRow, count: usize) 
     let was: Vec<String> = row
         .was
         .iter()
-        .map(|(value, on)| if *on == count { value.clone() } else { format!("{value} on {on} of {count}") })
+        .map(
+            |(value, on)| {
+                if *on == count { value.clone() } else { format!("{value} on {on} of {count}") }
+            },
+        )
         .collect();
     let was = was.join(", ");
     let (mark, role, value, note) = match &row.change {
         LabelChange::Kept => (" ", Role::Plain, was, String::new()),
         LabelChange::Removed => ("-", Role::Bad, was, "  to be removed".to_owned()),
-        LabelChange::Set(value) if was.is_empty() => ("+", Role::Good, value.clone(), String::new()),
+        LabelChange::Set(value) if was.is_empty() => {
+            ("+", Role::Good, value.clone(), String::new())
+        }
         LabelChange::Set(value) => ("~", Role::Warn, value.clone(), format!("  was {was}")),
     };
     paint.spans(
         area.x + 2,
         y,
         area.width.saturating_sub(2),
-        &[(role, mark), (role, " "), (Role::Title, &row.key), (Role::Dim, " = "), (role, &value), (Role::Dim, &note)],
+        &[
+            (role, mark),
+            (role, " "),
+            (Role::Title, &row.key),
+            (Role::Dim, " = "),
+            (role, &value),
+            (Role::Dim, &note),
+        ],
     );
 }
 
@@ -142,7 +162,9 @@ fn field_line(paint: &mut Paint<'_>, area: Area, labels: &Labels) -> Option<Posi
     let scroll = input.visual_scroll(usize::from(room));
     paint.put(x, area.y, room, &skip_columns(input.value(), scroll), Role::Title);
     let error = error.as_ref().map(|error| format!("✗ {error}")).unwrap_or_default();
-    for (y, part) in (area.y + 1..area.y + 3).zip(wrap(&error, usize::from(area.width.saturating_sub(2)))) {
+    for (y, part) in
+        (area.y + 1..area.y + 3).zip(wrap(&error, usize::from(area.width.saturating_sub(2))))
+    {
         paint.put(area.x + 1, y, area.width, &part, Role::Bad);
     }
     let at = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);

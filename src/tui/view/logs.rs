@@ -96,7 +96,9 @@ fn empty(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
             // A host says that a line was written, never that none was.
             let words = match model.now.since(logs.asked).as_secs() {
                 0..PATIENT => "asking the host…".to_owned(),
-                seconds => format!("no line has come for {}: it may have written none", age(seconds)),
+                seconds => {
+                    format!("no line has come for {}: it may have written none", age(seconds))
+                }
             };
             paint.put(x, y, room, &words, Role::Dim);
         }
@@ -153,7 +155,11 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
             vec![(Role::Bad, &reason), (Role::Key, &again), (Role::Dim, " reads again")]
         }
         LogState::Ended => {
-            vec![(Role::Warn, "○ the log ended  "), (Role::Key, &again), (Role::Dim, " reads again")]
+            vec![
+                (Role::Warn, "○ the log ended  "),
+                (Role::Key, &again),
+                (Role::Dim, " reads again"),
+            ]
         }
         _ if logs.top.is_some() => {
             since = match logs.unseen() {

@@ -57,7 +57,11 @@ pub fn draw(model: &Model, buf: &mut Buffer) -> Option<Position> {
 fn too_small(model: &Model, paint: &mut Paint<'_>) {
     let (width, height) = model.size;
     let needed = format!("{}x{}", SMALLEST.0, SMALLEST.1);
-    let texts = [format!("sandboxer needs {needed}, this is {width}x{height}"), format!("needs {needed}"), needed];
+    let texts = [
+        format!("sandboxer needs {needed}, this is {width}x{height}"),
+        format!("needs {needed}"),
+        needed,
+    ];
     let fits = texts.iter().find(|text| columns(text) <= usize::from(width)).or(texts.last());
     paint.put(0, height / 2, width, fits.map(String::as_str).unwrap_or_default(), Role::Warn);
     if let Some(words) = header::leaving(model) {

@@ -27,7 +27,14 @@ impl Paint<'_> {
     }
 
     /// As [`Self::put`], with a style.
-    pub(super) fn put_styled(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+    pub(super) fn put_styled(
+        &mut self,
+        x: u16,
+        y: u16,
+        width: u16,
+        text: &str,
+        style: Style,
+    ) -> u16 {
         let area = self.buf.area;
         if y < area.y || y >= area.bottom() || x < area.x || x >= area.right() {
             return 0;
@@ -120,7 +127,13 @@ impl Paint<'_> {
                 x,
                 y,
                 end - x,
-                &[(Role::Plain, " "), (Role::Key, key), (Role::Plain, " "), (Role::Dim, what), (Role::Plain, " ")],
+                &[
+                    (Role::Plain, " "),
+                    (Role::Key, key),
+                    (Role::Plain, " "),
+                    (Role::Dim, what),
+                    (Role::Plain, " "),
+                ],
             );
         }
     }

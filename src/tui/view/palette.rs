@@ -30,16 +30,27 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
         let role = if refused { Role::Dim } else { Role::Plain };
         paint.put(area.x + 2, y, NAME, &offer.name(), role);
         let help = area.x + 3 + NAME;
-        paint.put(help, y, (area.x + area.width).saturating_sub(help + 14), &offer.help(), Role::Dim);
+        paint.put(
+            help,
+            y,
+            (area.x + area.width).saturating_sub(help + 14),
+            &offer.help(),
+            Role::Dim,
+        );
         let keys = match offer {
             Offer::Action(action) => model.keymap.spelled(Mode::Main, *action),
-            Offer::Filter(_) | Offer::Sort(_) | Offer::Restore(..) | Offer::Jump(..) => String::new(),
+            Offer::Filter(_) | Offer::Sort(_) | Offer::Restore(..) | Offer::Jump(..) => {
+                String::new()
+            }
         };
         paint.put_right(Area { width: area.width.saturating_sub(1), ..area }, y, &keys, Role::Key);
         if offset + row == at {
             paint.put(area.x, y, 1, "▌", Role::Accent);
             let style = paint.style(Role::Selected);
-            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+            paint.tint(
+                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
+                style,
+            );
         }
     }
     if found.is_empty() {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::paint::Paint;
 use crate::domain::patch::PatchState;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Load, Model, PatchRow, Patches, Role, many, patch_glyph, patch_role, patch_words, took};
+use crate::tui::model::{
+    Area, Load, Model, PatchRow, Patches, Role, many, patch_glyph, patch_role, patch_words, took,
+};
 
 /// Draws the overlay.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
@@ -35,10 +37,18 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
             return;
         }
         Load::Loading if patches.is_empty() => {
-            paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), "reading the patches…", Role::Dim);
+            paint.put(
+                area.x + 1,
+                area.y + 1,
+                area.width.saturating_sub(2),
+                "reading the patches…",
+                Role::Dim,
+            );
             return;
         }
-        Load::Ready if patches.is_empty() => return nothing(model, paint, area, &key(Action::AddPatch)),
+        Load::Ready if patches.is_empty() => {
+            return nothing(model, paint, area, &key(Action::AddPatch));
+        }
         _ => {}
     }
     for (row, place) in patches.places().enumerate() {
@@ -48,7 +58,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
         if place == patches.index() {
             paint.put(area.x, y, 1, "▌", Role::Accent);
             let style = paint.style(Role::Selected);
-            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+            paint.tint(
+                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
+                style,
+            );
         }
     }
     if let Load::Failed(problem) = &patches.load {
@@ -68,9 +81,12 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area, add: &str) {
     paint.put(x, area.y + 1, room, "no patches", Role::Plain);
     match model.refusal(Action::AddPatch) {
         Some(reason) => paint.spans(x, area.y + 2, room, &[(Role::Dim, &reason)]),
-        None => {
-            paint.spans(x, area.y + 2, room, &[(Role::Key, add), (Role::Dim, " adds one, and shows who will get it")])
-        }
+        None => paint.spans(
+            x,
+            area.y + 2,
+            room,
+            &[(Role::Key, add), (Role::Dim, " adds one, and shows who will get it")],
+        ),
     };
 }
 
@@ -80,14 +96,24 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
     let Some(standing) = row.standing else {
         let number = format!("{:>3}  ", patch.sequence);
         let about = patch.description.as_deref().unwrap_or("no description");
-        let has = row.status.sandboxes.iter().filter(|standing| standing.state == PatchState::Applied).count();
+        let has = row
+            .status
+            .sandboxes
+            .iter()
+            .filter(|standing| standing.state == PatchState::Applied)
+            .count();
         let facts = format!(
             "  {}, in {}, on {has} of {}",
             many(patch.script.lines().count(), "line", "lines"),
             patch.run_in,
             many(row.status.sandboxes.len(), "sandbox", "sandboxes"),
         );
-        paint.spans(area.x + 1, y, room, &[(Role::Title, &number), (Role::Plain, about), (Role::Dim, &facts)]);
+        paint.spans(
+            area.x + 1,
+            y,
+            room,
+            &[(Role::Title, &number), (Role::Plain, about), (Role::Dim, &facts)],
+        );
         return;
     };
     let role = patch_role(&standing.state);
@@ -105,7 +131,10 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
         if let Some(ran) = run.took_ms {
             words = format!("{words}, {}", took(Duration::from_millis(ran)));
         }
-        let last = run.output.as_deref().and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
+        let last = run
+            .output
+            .as_deref()
+            .and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
         if let Some(last) = last.filter(|_| standing.state == PatchState::Failed) {
             words = format!("{words}: {last}");
         }

@@ -6,8 +6,8 @@ use crate::domain::patch::PatchState;
 use crate::domain::telling::last_telling_line;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
-    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, many, patch_glyph,
-    patch_role, short_profile, state_glyph, state_role,
+    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, many,
+    patch_glyph, patch_role, short_profile, state_glyph, state_role,
 };
 
 /// Draws the pane.
@@ -54,7 +54,9 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         spans.extend([(Role::Border, "─ "), (Role::Warn, marks.as_str())]);
     }
     let stale = match &list.load {
-        Load::Failed(problem) if !list.is_empty() => format!("not read again: {} ", problem.message),
+        Load::Failed(problem) if !list.is_empty() => {
+            format!("not read again: {} ", problem.message)
+        }
         _ => String::new(),
     };
     if !stale.is_empty() {
@@ -127,15 +129,26 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
         Load::Ready => {
             paint.put(x, y, room, "no sandboxes", Role::Plain);
             let create = key(Action::Create);
-            let what =
-                if model.read_only { " would create one, but this console is read-only" } else { " creates one" };
+            let what = if model.read_only {
+                " would create one, but this console is read-only"
+            } else {
+                " creates one"
+            };
             paint.spans(x, y + 1, room, &[(Role::Key, &create), (Role::Dim, what)]);
         }
     }
 }
 
 #[allow(clippy::too_many_arguments, reason = "a row is all of these")]
-fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry, columns: &[Placed], selected: bool) {
+fn line(
+    model: &Model,
+    paint: &mut Paint<'_>,
+    area: Area,
+    y: u16,
+    entry: &Entry,
+    columns: &[Placed],
+    selected: bool,
+) {
     let record = &entry.record;
     let silent = model.hosts.is_silent(record.host.as_str(), model.now, model.started);
     let job = model.jobs.of_sandbox(&record.id);
@@ -161,10 +174,17 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
                 }
             }
             Column::Id => {
-                paint.put(x, y, width, record.id.as_str(), if selected { Role::Title } else { plain });
+                paint.put(
+                    x,
+                    y,
+                    width,
+                    record.id.as_str(),
+                    if selected { Role::Title } else { plain },
+                );
             }
             Column::Name => {
-                let (name, role) = record.name.as_deref().map_or(("—", Role::Dim), |name| (name, plain));
+                let (name, role) =
+                    record.name.as_deref().map_or(("—", Role::Dim), |name| (name, plain));
                 paint.put(x, y, width, name, role);
             }
             Column::Profile => {
@@ -174,7 +194,11 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
                 paint.put(x, y, width, record.host.as_str(), plain);
             }
             Column::State => {
-                let text = if entry.degraded > 0 { "degraded".to_owned() } else { record.state.to_string() };
+                let text = if entry.degraded > 0 {
+                    "degraded".to_owned()
+                } else {
+                    record.state.to_string()
+                };
                 let role = if entry.degraded > 0 && !silent { Role::Warn } else { state };
                 paint.put(x, y, width, &text, role);
             }
@@ -189,10 +213,14 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
         }
     }
     if selected && model.overlays.is_empty() {
-        let style = paint.style(if model.focus == Pane::Sandboxes { Role::Selected } else { Role::Plain });
+        let style =
+            paint.style(if model.focus == Pane::Sandboxes { Role::Selected } else { Role::Plain });
         // Cursor, mark and glyph keep their colours.
         let marks = columns.first().map_or(0, |placed| placed.width);
-        paint.tint(Area { x: area.x + marks, width: area.width.saturating_sub(marks), y, height: 1 }, style);
+        paint.tint(
+            Area { x: area.x + marks, width: area.width.saturating_sub(marks), y, height: 1 },
+            style,
+        );
     }
 }
 
@@ -200,13 +228,17 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, entry: &Entry,
 fn patch_state<'a>(model: &'a Model, entry: &'a Entry) -> Option<&'a PatchState> {
     let based = model.snapshots.of_sandbox(&entry.record.id).map(|(_, based)| &based.patch_state);
     let state = based.unwrap_or(&entry.record.patch_state);
-    matches!(state, PatchState::Pending | PatchState::Applying | PatchState::Failed | PatchState::Unknown)
-        .then_some(state)
+    matches!(
+        state,
+        PatchState::Pending | PatchState::Applying | PatchState::Failed | PatchState::Unknown
+    )
+    .then_some(state)
 }
 
 /// Whether a patch stands in the way of later ones. One that was taken away stands in nobody's, whatever the record tells.
 fn is_stuck(model: &Model, entry: &Entry) -> bool {
-    patch_state(model, entry).is_some_and(|state| matches!(state, PatchState::Failed | PatchState::Unknown))
+    patch_state(model, entry)
+        .is_some_and(|state| matches!(state, PatchState::Failed | PatchState::Unknown))
 }
 
 /// What the last column says: what is being done, else what is wrong, else what is left.
@@ -222,12 +254,23 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
         let since = record.observed_at.map(|at| age(model.now.since(at).as_secs()));
         return (
             Role::Warn,
-            since.map_or_else(|| "⚠ never observed".to_owned(), |since| format!("⚠ as of {since} ago")),
+            since.map_or_else(
+                || "⚠ never observed".to_owned(),
+                |since| format!("⚠ as of {since} ago"),
+            ),
         );
     }
     if let Some((job, elsewhere)) = job.and_then(|job| Some((job, job.elsewhere.as_ref()?))) {
         let word = if job.state == JobState::Cancelling { "cancelling " } else { "" };
-        return (Role::Busy, format!("{word}{} {} by {}", job.kind, age(job.seconds(model.now)), elsewhere.actor.name));
+        return (
+            Role::Busy,
+            format!(
+                "{word}{} {} by {}",
+                job.kind,
+                age(job.seconds(model.now)),
+                elsewhere.actor.name
+            ),
+        );
     }
     if let Some(running) = &record.operation {
         let since = age(model.now.since(running.started_at).as_secs());
@@ -249,8 +292,12 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
     if matches!(record.state, State::Failed | State::Lost | State::Destroying) {
         let ago = age(model.now.since(record.since).as_secs());
         // What its step wrote says more than that the step failed.
-        let telling = record.failure.as_ref().and_then(|failure| last_telling_line(&failure.output));
-        let message = telling.or(record.message.as_deref()).map(|text| format!(": {text}")).unwrap_or_default();
+        let telling =
+            record.failure.as_ref().and_then(|failure| last_telling_line(&failure.output));
+        let message = telling
+            .or(record.message.as_deref())
+            .map(|text| format!(": {text}"))
+            .unwrap_or_default();
         let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
         return (role, format!("{ago} ago{message}"));
     }

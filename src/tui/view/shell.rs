@@ -18,9 +18,12 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
     for (row, y) in (offset..=choice.services.len()).zip(area.y..area.y + area.height) {
         let (name, role, about) = match row.checked_sub(1).and_then(|at| choice.services.get(at)) {
             None => ("workspace", Role::Title, choice.workdir.clone()),
-            Some(service) if service.state == "running" => (service.name.as_str(), Role::Plain, "running".to_owned()),
+            Some(service) if service.state == "running" => {
+                (service.name.as_str(), Role::Plain, "running".to_owned())
+            }
             Some(service) => {
-                let code = service.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
+                let code =
+                    service.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
                 (service.name.as_str(), Role::Dim, format!("{}{code}", service.state))
             }
         };
@@ -29,7 +32,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
         if row == choice.at {
             paint.put(area.x, y, 1, "▌", Role::Accent);
             let style = paint.style(Role::Selected);
-            paint.tint(Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, style);
+            paint.tint(
+                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
+                style,
+            );
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::domain::snapshot::SnapshotState;
 use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
-    Area, Job, JobState, Load, Model, Node, Pane, Role, Screen, age, bytes, caveat, is_undo, many, patch_glyph,
-    patch_role, snapshot_glyph, standings, state_glyph, state_role,
+    Area, Job, JobState, Load, Model, Node, Pane, Role, Screen, age, bytes, caveat, is_undo, many,
+    patch_glyph, patch_role, snapshot_glyph, standings, state_glyph, state_role,
 };
 
 /// More patches than this are counted, not drawn one by one.
@@ -35,7 +35,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         }
         if selected && focused {
             let style = paint.style(Role::Selected);
-            paint.tint(Area { x: area.x + 2, y, width: area.width.saturating_sub(2), height: 1 }, style);
+            paint.tint(
+                Area { x: area.x + 2, y, width: area.width.saturating_sub(2), height: 1 },
+                style,
+            );
         }
     }
 }
@@ -43,7 +46,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
 fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     let (tree, area) = (&model.snapshots, screen.snapshots);
     let focused = model.focus == Pane::Snapshots && model.overlays.is_empty();
-    let mut spans = vec![(if focused { Role::Accent } else { Role::Title }, " Snapshots ".to_owned())];
+    let mut spans =
+        vec![(if focused { Role::Accent } else { Role::Title }, " Snapshots ".to_owned())];
     if tree.load == Load::Ready || !tree.all().is_empty() {
         let count = if tree.filter().is_empty() {
             format!("{} ", tree.count())
@@ -54,34 +58,50 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         spans.push((Role::Plain, count));
     }
     if !tree.filter().is_empty() {
-        spans.extend([(Role::Border, "─ ".to_owned()), (Role::Accent, format!("/{} ", tree.filter().text()))]);
+        spans.extend([
+            (Role::Border, "─ ".to_owned()),
+            (Role::Accent, format!("/{} ", tree.filter().text())),
+        ]);
     }
     if !tree.marks().is_empty() {
-        spans.extend([(Role::Border, "─ ".to_owned()), (Role::Warn, format!("{} marked ", tree.marks().len()))]);
+        spans.extend([
+            (Role::Border, "─ ".to_owned()),
+            (Role::Warn, format!("{} marked ", tree.marks().len())),
+        ]);
     }
     if let Load::Failed(problem) = &tree.load
         && !tree.all().is_empty()
     {
-        spans.extend([(Role::Border, "─ ".to_owned()), (Role::Bad, format!("not read again: {} ", problem.message))]);
+        spans.extend([
+            (Role::Border, "─ ".to_owned()),
+            (Role::Bad, format!("not read again: {} ", problem.message)),
+        ]);
     }
     if screen.is_folded() {
         for other in super::activity::others(screen, Pane::Snapshots) {
             spans.extend([(Role::Border, "─ ".to_owned()), (Role::Dim, format!("{other} (tab) "))]);
         }
     }
-    let spans: Vec<(Role, &str)> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
+    let spans: Vec<(Role, &str)> =
+        spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
     paint.spans(area.x + 1, area.y.saturating_sub(1), area.width.saturating_sub(2), &spans);
 }
 
 /// Loading, empty, nothing matches, error: told apart, each with what helps.
 fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let key = |action| model.keymap.first(Mode::Main, action).unwrap_or_default();
-    let (x, y, room) = (area.x + 2, area.y + u16::from(area.height > 6), area.width.saturating_sub(3));
+    let (x, y, room) =
+        (area.x + 2, area.y + u16::from(area.height > 6), area.width.saturating_sub(3));
     match &model.snapshots.load {
         Load::Loading => drop(paint.put(x, y, room, "reading the snapshots…", Role::Dim)),
         Load::Failed(problem) => {
             paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
-            let cause = problem.causes.first().or(problem.hint.as_ref()).map(String::as_str).unwrap_or_default();
+            let cause = problem
+                .causes
+                .first()
+                .or(problem.hint.as_ref())
+                .map(String::as_str)
+                .unwrap_or_default();
             paint.put(x + 2, y + 1, room.saturating_sub(2), cause, Role::Plain);
             paint.spans(
                 x + 2,
@@ -91,8 +111,19 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
             );
         }
         Load::Ready if !model.snapshots.filter().is_empty() => {
-            paint.put(x, y, room, &format!("nothing matches '{}'", model.snapshots.filter().text()), Role::Plain);
-            paint.spans(x, y + 1, room, &[(Role::Key, &key(Action::Clear)), (Role::Dim, " shows all of them")]);
+            paint.put(
+                x,
+                y,
+                room,
+                &format!("nothing matches '{}'", model.snapshots.filter().text()),
+                Role::Plain,
+            );
+            paint.spans(
+                x,
+                y + 1,
+                room,
+                &[(Role::Key, &key(Action::Clear)), (Role::Dim, " shows all of them")],
+            );
         }
         Load::Ready => {
             paint.put(x, y, room, "no snapshots", Role::Plain);
@@ -118,7 +149,12 @@ fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Nod
         _ => Role::Busy,
     };
     let glyph = format!("{} ", snapshot_glyph(&record.state));
-    let x = paint.spans(area.x + 2, y, area.width.saturating_sub(2), &[(Role::Border, &node.branch), (role, &glyph)]);
+    let x = paint.spans(
+        area.x + 2,
+        y,
+        area.width.saturating_sub(2),
+        &[(Role::Border, &node.branch), (role, &glyph)],
+    );
     let end = (area.x + area.width).saturating_sub(1);
     let room = usize::from(end.saturating_sub(x));
     let name = record.title();
@@ -214,7 +250,9 @@ fn based(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, 
     let record = entry.map(|entry| &*entry.record);
     let state = record.map_or(&sandbox.state, |record| &record.state);
     let job = model.jobs.of_sandbox(&sandbox.id);
-    let silent = record.is_some_and(|record| model.hosts.is_silent(record.host.as_str(), model.now, model.started));
+    let silent = record.is_some_and(|record| {
+        model.hosts.is_silent(record.host.as_str(), model.now, model.started)
+    });
     let busy = job.is_some() || record.is_some_and(|record| record.operation.is_some());
     let (glyph, role) = match (busy, silent) {
         (_, true) => (state_glyph(state), Role::Dim),
@@ -232,12 +270,19 @@ fn based(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, 
     let marks = marks(&standings(&node.view, sandbox, record));
     let width: usize = marks.iter().map(|(_, text)| columns(text)).sum();
     let end = (area.x + area.width).saturating_sub(1);
-    let x = paint.spans(area.x + 2, y, area.width.saturating_sub(2), &[(Role::Border, &node.branch)]);
-    // How its patches stand is what one looks for: the name gives way to it.
-    let room = end.saturating_sub(x).saturating_sub(u16::try_from(width).unwrap_or(u16::MAX).saturating_add(2));
-    let glyph = format!("{glyph} ");
     let x =
-        paint.spans(x, y, room, &[(role, &glyph), (plain, sandbox.id.as_str()), (plain, &name), (Role::Dim, &word)]);
+        paint.spans(area.x + 2, y, area.width.saturating_sub(2), &[(Role::Border, &node.branch)]);
+    // How its patches stand is what one looks for: the name gives way to it.
+    let room = end
+        .saturating_sub(x)
+        .saturating_sub(u16::try_from(width).unwrap_or(u16::MAX).saturating_add(2));
+    let glyph = format!("{glyph} ");
+    let x = paint.spans(
+        x,
+        y,
+        room,
+        &[(role, &glyph), (plain, sandbox.id.as_str()), (plain, &name), (Role::Dim, &word)],
+    );
     let mut spans = vec![(Role::Plain, "  ")];
     spans.extend(marks.iter().map(|(role, text)| (*role, text.as_str())));
     paint.spans(x, y, end.saturating_sub(x), &spans);
@@ -249,9 +294,17 @@ fn marks(states: &[PatchState]) -> Vec<(Role, String)> {
     if states.len() <= GLYPHS {
         return states.iter().map(glyph).collect();
     }
-    let known =
-        [PatchState::Applied, PatchState::Pending, PatchState::Applying, PatchState::Failed, PatchState::Unknown];
-    let counts = known.iter().map(|state| (state, states.iter().filter(|other| *other == state).count()));
+    let known = [
+        PatchState::Applied,
+        PatchState::Pending,
+        PatchState::Applying,
+        PatchState::Failed,
+        PatchState::Unknown,
+    ];
+    let counts =
+        known.iter().map(|state| (state, states.iter().filter(|other| *other == state).count()));
     let counts = counts.filter(|(_, count)| *count > 0);
-    counts.map(|(state, count)| (patch_role(state), format!("{}{count} ", patch_glyph(state)))).collect()
+    counts
+        .map(|(state, count)| (patch_role(state), format!("{}{count} ", patch_glyph(state))))
+        .collect()
 }

@@ -32,7 +32,11 @@ struct Palette {
 impl Theme {
     /// The theme of a look.
     pub(super) fn of(look: Look) -> Self {
-        Self { name: look.theme, no_color: look.no_color || look.theme == ThemeName::Mono, ascii: look.ascii }
+        Self {
+            name: look.theme,
+            no_color: look.no_color || look.theme == ThemeName::Mono,
+            ascii: look.ascii,
+        }
     }
 
     fn palette(self) -> Palette {
@@ -92,7 +96,9 @@ impl Theme {
     pub(super) fn style(self, role: Role) -> Style {
         let palette = self.palette();
         let plain = Style::new();
-        let faint = |color: Option<Color>| color.map_or(plain.add_modifier(Modifier::DIM), |color| plain.fg(color));
+        let faint = |color: Option<Color>| {
+            color.map_or(plain.add_modifier(Modifier::DIM), |color| plain.fg(color))
+        };
         let style = match role {
             Role::Plain | Role::Button => plain,
             Role::Dim => faint(palette.dim),
@@ -108,12 +114,16 @@ impl Theme {
             Role::Selected => match palette.selected {
                 Some(color) if !self.no_color => plain.bg(color),
                 // One bar: colours reversed would be a row of patches.
-                _ => plain.fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED),
+                _ => plain
+                    .fg(Color::Reset)
+                    .remove_modifier(Modifier::DIM)
+                    .add_modifier(Modifier::REVERSED),
             },
             Role::Pressed => plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
             Role::Field => plain.add_modifier(Modifier::UNDERLINED),
             Role::Service(number) => {
-                let colours = [palette.accent, palette.good, palette.warn, palette.code, palette.other];
+                let colours =
+                    [palette.accent, palette.good, palette.warn, palette.code, palette.other];
                 plain.fg(colours[number % colours.len()])
             }
             Role::Match => plain.add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
@@ -153,7 +163,9 @@ fn ascii(symbol: &str) -> &'static str {
         "…" => "~",
         "○" | "—" | "–" | "─" => "-",
         "│" | "┃" => "|",
-        "✓" | "╭" | "╮" | "╰" | "╯" | "├" | "┤" | "┌" | "┐" | "└" | "┘" => "+",
+        "✓" | "╭" | "╮" | "╰" | "╯" | "├" | "┤" | "┌" | "┐" | "└" | "┘" => {
+            "+"
+        }
         "▓" | "█" | "◆" => "#",
         "░" | "·" | "◌" => ".",
         "↑" | "▲" => "^",

@@ -79,7 +79,8 @@ impl Judge<'_> {
             return;
         };
         let volumes = project.get("volumes").and_then(Value::as_object);
-        self.declared = volumes.map(|volumes| volumes.keys().cloned().collect()).unwrap_or_default();
+        self.declared =
+            volumes.map(|volumes| volumes.keys().cloned().collect()).unwrap_or_default();
         for (key, value) in project {
             let Value::Object(map) = value else {
                 let named = key == "name" && value == &format!("sbx-{ID}");
@@ -94,7 +95,9 @@ impl Judge<'_> {
                     "networks" => self.network_entry(name, value, resolved),
                     "volumes" => self.volume_entry(name, value, resolved),
                     "secrets" | "configs" => self.file_entry(name, value, resolved),
-                    _ => self.find(Promise::Unknown, format!("{key}: {value}"), "a key of the file"),
+                    _ => {
+                        self.find(Promise::Unknown, format!("{key}: {value}"), "a key of the file")
+                    }
                 }
             }
         }
@@ -121,15 +124,21 @@ impl Judge<'_> {
         let word = format!("{name}.{key}: {value}");
         let word = word.as_str();
         match key {
-            _ if NEVER.contains(&key) => self.find(Promise::Privileges, word, format!("{key} is no sandbox's")),
+            _ if NEVER.contains(&key) => {
+                self.find(Promise::Privileges, word, format!("{key} is no sandbox's"))
+            }
             "labels" | "oom_score_adj" => {}
             "storage_opt" if pairs(value).iter().all(|(name, _)| name == "size") => {}
             "environment" => self.variables(value, word),
             "annotations" => pairs(value).iter().for_each(|(name, _)| self.annotation(name)),
             "build" => self.build_entry(value, word),
             "cap_add" => items(value).iter().for_each(|item| self.capability(&text(item))),
-            "security_opt" => items(value).iter().for_each(|item| self.security_option(&text(item))),
-            "image" if service.get("build").is_some_and(says) => self.built_name(&text(value), word),
+            "security_opt" => {
+                items(value).iter().for_each(|item| self.security_option(&text(item)))
+            }
+            "image" if service.get("build").is_some_and(says) => {
+                self.built_name(&text(value), word)
+            }
             "image" => self.image(&text(value), word),
             "pid" | "uts" | "cgroup" => self.namespace(&text(value), &["private"], word, JOINED),
             "ipc" => self.namespace(&text(value), &["private", "shareable", "none"], word, JOINED),
@@ -139,7 +148,9 @@ impl Judge<'_> {
             "group_add" if !items(value).iter().any(|item| text(item).contains("keep-groups")) => {}
             "logging" => self.logging_entry(value, word),
             "deploy" => self.deploy_entry(value, word),
-            "sysctls" => pairs(value).iter().for_each(|(name, value)| self.sysctl(&format!("{name}={value}"))),
+            "sysctls" => pairs(value)
+                .iter()
+                .for_each(|(name, value)| self.sysctl(&format!("{name}={value}"))),
             "ulimits" => match value {
                 Value::Object(map) => map.keys().for_each(|name| self.ulimit(name)),
                 other => self.ulimit(&text(other)),
@@ -203,7 +214,8 @@ impl Judge<'_> {
         }
         for (key, value) in map {
             match (key.as_str(), value) {
-                ("type" | "source" | "target" | "read_only" | "consistency", _) | (_, Value::Null) => {}
+                ("type" | "source" | "target" | "read_only" | "consistency", _)
+                | (_, Value::Null) => {}
                 ("bind" | "volume" | "tmpfs" | "image", Value::Object(options)) => {
                     for (option, value) in options {
                         self.mount_option(option, &text(value), &word);
@@ -219,7 +231,8 @@ impl Judge<'_> {
 
     fn mount_option(&mut self, option: &str, value: &str, word: &str) {
         match (option, value) {
-            ("propagation", "" | "private" | "rprivate" | "slave" | "rslave") | ("selinux", "z" | "Z" | "") => {}
+            ("propagation", "" | "private" | "rprivate" | "slave" | "rslave")
+            | ("selinux", "z" | "Z" | "") => {}
             ("propagation", "shared" | "rshared") => {
                 self.find(Promise::Privileges, word, "mounts of the container appear on the host");
             }
@@ -234,7 +247,9 @@ impl Judge<'_> {
         let parts: Vec<&str> = word.split(':').collect();
         let (source, options) = match parts.as_slice() {
             [_] => return,
-            [target, options] if !options.starts_with('/') && target.starts_with('/') => ("", *options),
+            [target, options] if !options.starts_with('/') && target.starts_with('/') => {
+                ("", *options)
+            }
             [source, _] => (*source, ""),
             [source, _, options] => (*source, *options),
             _ => {
@@ -248,10 +263,15 @@ impl Judge<'_> {
             match option {
                 "ro" => (writable, access) = (false, access + 1),
                 "rw" => (writable, access) = (true, access + 1),
-                "" | "z" | "Z" | "cached" | "delegated" | "consistent" | "nocopy" | "private" | "rprivate"
-                | "slave" | "rslave" | "noexec" | "exec" | "nodev" | "nosuid" | "bind" | "rbind" | "U" => {}
+                "" | "z" | "Z" | "cached" | "delegated" | "consistent" | "nocopy" | "private"
+                | "rprivate" | "slave" | "rslave" | "noexec" | "exec" | "nodev" | "nosuid"
+                | "bind" | "rbind" | "U" => {}
                 "shared" | "rshared" => {
-                    self.find(Promise::Privileges, word, "mounts of the container appear on the host");
+                    self.find(
+                        Promise::Privileges,
+                        word,
+                        "mounts of the container appear on the host",
+                    );
                 }
                 _ => self.find(Promise::Unknown, word, "an option of a mount"),
             }
@@ -293,7 +313,11 @@ impl Judge<'_> {
         };
         let get = |key: &str| map.get(key).map(text).unwrap_or_default();
         if get("host_ip") != "127.0.0.1" || !matches!(get("published").as_str(), "" | "0") {
-            self.find(Promise::Ports, port.to_string(), "a port that is not a random one on 127.0.0.1");
+            self.find(
+                Promise::Ports,
+                port.to_string(),
+                "a port that is not a random one on 127.0.0.1",
+            );
         }
     }
 
@@ -326,20 +350,27 @@ impl Judge<'_> {
                 "context" => self.context(&context, word),
                 "dockerfile" => {
                     let file = text(value);
-                    let file = if file.starts_with('/') { file } else { normal(&format!("{context}/{file}")) };
+                    let file = if file.starts_with('/') {
+                        file
+                    } else {
+                        normal(&format!("{context}/{file}"))
+                    };
                     self.host_file(&file, word, "a Dockerfile");
                 }
                 "args" => self.variables(value, word),
-                "dockerfile_inline" | "target" | "no_cache" | "no_cache_filter" | "platforms" | "pull" | "shm_size"
-                | "extra_hosts" | "secrets" | "sbom" => {}
+                "dockerfile_inline" | "target" | "no_cache" | "no_cache_filter" | "platforms"
+                | "pull" | "shm_size" | "extra_hosts" | "secrets" | "sbom" => {}
                 "ulimits" => pairs(value).iter().for_each(|(name, _)| self.ulimit(name)),
                 "labels" => self.labels(&pairs(value), false, &[]),
                 "tags" => items(value).iter().for_each(|tag| self.built_name(&text(tag), word)),
                 "cache_from" => items(value).iter().for_each(|from| self.cache(&text(from))),
-                "additional_contexts" => pairs(value).iter().for_each(|(_, context)| self.context(context, word)),
+                "additional_contexts" => {
+                    pairs(value).iter().for_each(|(_, context)| self.context(context, word))
+                }
                 "network" if matches!(text(value).as_str(), "none" | "default") => {}
                 "isolation" if value == "default" => {}
-                "provenance" if !text(value).contains([',', '=']) || text(value).starts_with("mode=") => {}
+                "provenance"
+                    if !text(value).contains([',', '=']) || text(value).starts_with("mode=") => {}
                 _ => self.find(Promise::Privileges, word, "a key of a build"),
             }
         }
@@ -351,10 +382,16 @@ impl Judge<'_> {
         for (_, service) in services {
             for secret in service.pointer("/build/secrets").map(items).unwrap_or_default() {
                 let source = secret.get("source").map_or_else(|| text(&secret), text);
-                let target =
-                    secret.get("target").map(text).filter(|target| !target.is_empty()).unwrap_or(source.clone());
-                let file =
-                    project.get("secrets").and_then(|all| all.get(&source)?.get("file")).map(text).unwrap_or_default();
+                let target = secret
+                    .get("target")
+                    .map(text)
+                    .filter(|target| !target.is_empty())
+                    .unwrap_or(source.clone());
+                let file = project
+                    .get("secrets")
+                    .and_then(|all| all.get(&source)?.get("file"))
+                    .map(text)
+                    .unwrap_or_default();
                 self.build_secret(&format!("id={target},src={file}"));
             }
         }
@@ -376,9 +413,13 @@ impl Judge<'_> {
             match key.as_str() {
                 "name" | "labels" | "internal" | "attachable" | "enable_ipv4" | "enable_ipv6" => {}
                 "driver" => self.network_driver(&text(value)),
-                "driver_opts" => pairs(value).iter().for_each(|(name, _)| self.network_option(name, &word)),
+                "driver_opts" => {
+                    pairs(value).iter().for_each(|(name, _)| self.network_option(name, &word))
+                }
                 "ipam" => self.ipam_entry(value, &word),
-                "external" => self.find(Promise::Others, &word, "a network that is not the sandbox's"),
+                "external" => {
+                    self.find(Promise::Others, &word, "a network that is not the sandbox's")
+                }
                 _ => self.find(Promise::Unknown, &word, "a key of a network"),
             }
         }
@@ -386,7 +427,8 @@ impl Judge<'_> {
     }
 
     fn ipam_entry(&mut self, ipam: &Value, word: &str) {
-        for (key, value) in ipam.as_object().into_iter().flatten().filter(|(_, value)| says(value)) {
+        for (key, value) in ipam.as_object().into_iter().flatten().filter(|(_, value)| says(value))
+        {
             match key.as_str() {
                 "driver" if value == "default" => {}
                 "config" => {
@@ -397,7 +439,9 @@ impl Judge<'_> {
                                     self.address(&text(address), word);
                                 }
                             }
-                            ("subnet" | "gateway" | "ip_range", _) => self.address(&text(value), word),
+                            ("subnet" | "gateway" | "ip_range", _) => {
+                                self.address(&text(value), word)
+                            }
                             _ => self.find(Promise::Networks, word, "a key of addresses"),
                         }
                     }
@@ -416,7 +460,9 @@ impl Judge<'_> {
                 "name" | "labels" => {}
                 "driver" => self.volume_driver(&text(value)),
                 "driver_opts" => self.volume_options(&pairs(value), &word),
-                "external" => self.find(Promise::Others, &word, "a volume that is not the sandbox's"),
+                "external" => {
+                    self.find(Promise::Others, &word, "a volume that is not the sandbox's")
+                }
                 _ => self.find(Promise::Unknown, &word, "a key of a volume"),
             }
         }

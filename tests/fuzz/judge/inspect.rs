@@ -33,7 +33,8 @@ fn says(value: &Value) -> bool {
 
 impl Judge<'_> {
     pub(crate) fn inspected(&mut self, container: &Value) {
-        let name = container["Name"].as_str().unwrap_or_default().trim_start_matches('/').to_owned();
+        let name =
+            container["Name"].as_str().unwrap_or_default().trim_start_matches('/').to_owned();
         if !name.starts_with(&format!("sbx-{ID}-")) && !name.starts_with(&format!("sbx-{ID}_")) {
             self.find(Promise::Names, name, "a container that is not named as the sandbox's");
         }
@@ -56,11 +57,16 @@ impl Judge<'_> {
                 "tmpfs" => {}
                 _ => self.find(Promise::Unknown, &word, "a kind of mount"),
             }
-            if !matches!(mount["Propagation"].as_str(), None | Some("" | "rprivate" | "private" | "rslave" | "slave")) {
+            if !matches!(
+                mount["Propagation"].as_str(),
+                None | Some("" | "rprivate" | "private" | "rslave" | "slave")
+            ) {
                 self.find(Promise::Privileges, word, "mounts of the container appear on the host");
             }
         }
-        for (network, settings) in container["NetworkSettings"]["Networks"].as_object().into_iter().flatten() {
+        for (network, settings) in
+            container["NetworkSettings"]["Networks"].as_object().into_iter().flatten()
+        {
             if network != "none" {
                 self.own_name(network, &['_'], network, "joins a network");
             }
@@ -104,7 +110,9 @@ impl Judge<'_> {
             "Binds" => {
                 for bind in items.iter().map(text) {
                     let parts: Vec<&str> = bind.split(':').collect();
-                    let writable = !parts.get(2).is_some_and(|options| options.split(',').any(|option| option == "ro"));
+                    let writable = !parts
+                        .get(2)
+                        .is_some_and(|options| options.split(',').any(|option| option == "ro"));
                     if parts.len() > 1 && parts[0].starts_with('/') {
                         self.bind(parts[0], writable, &bind);
                     } else if parts.len() > 1 {
@@ -115,7 +123,9 @@ impl Judge<'_> {
             "Mounts" => {
                 for mount in &items {
                     match (mount["Type"].as_str().unwrap_or_default(), text(&mount["Source"])) {
-                        ("bind", source) => self.bind(&source, mount["ReadOnly"] != true, &mount.to_string()),
+                        ("bind", source) => {
+                            self.bind(&source, mount["ReadOnly"] != true, &mount.to_string())
+                        }
                         ("volume", source) if source != "null" && !source.is_empty() => {
                             self.own_name(&source, &['_'], &mount.to_string(), "mounts a volume");
                         }
@@ -127,7 +137,9 @@ impl Judge<'_> {
             "CapAdd" => items.iter().for_each(|item| self.capability(&text(item))),
             "SecurityOpt" => items.iter().for_each(|item| self.security_option(&text(item))),
             "Ulimits" => items.iter().for_each(|item| self.ulimit(&text(&item["Name"]))),
-            "Sysctls" => value.as_object().into_iter().flatten().for_each(|(name, _)| self.sysctl(name)),
+            "Sysctls" => {
+                value.as_object().into_iter().flatten().for_each(|(name, _)| self.sysctl(name))
+            }
             "LogConfig" => {
                 self.log_driver(&text(&value["Type"]));
                 for (name, _) in value["Config"].as_object().into_iter().flatten() {
@@ -144,18 +156,27 @@ impl Judge<'_> {
             "IpcMode" if matches!(text(value).as_str(), "private" | "shareable" | "none") => {}
             "PidMode" | "UTSMode" | "UsernsMode" | "CgroupnsMode" | "Cgroup" | "IpcMode" => {
                 // Without cgroup v2 the host's is the engine's default.
-                let fine: &[&str] = if key == "CgroupnsMode" { &["private", "host"] } else { &["private"] };
+                let fine: &[&str] =
+                    if key == "CgroupnsMode" { &["private", "host"] } else { &["private"] };
                 if !text(value).starts_with("container:") {
                     self.namespace(&text(value), fine, word, &['_']);
                 }
             }
             "PortBindings" => {
-                for binding in
-                    value.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_array().cloned()).flatten()
+                for binding in value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|(_, value)| value.as_array().cloned())
+                    .flatten()
                 {
                     let (ip, port) = (text(&binding["HostIp"]), text(&binding["HostPort"]));
                     if ip != "127.0.0.1" || !matches!(port.as_str(), "" | "0" | "null") {
-                        self.find(Promise::Ports, word, "a port that is not a random one on 127.0.0.1");
+                        self.find(
+                            Promise::Ports,
+                            word,
+                            "a port that is not a random one on 127.0.0.1",
+                        );
                     }
                 }
             }

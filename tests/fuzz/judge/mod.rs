@@ -104,9 +104,17 @@ impl<'w> Judge<'w> {
         let mounts = std::mem::take(&mut self.mounts);
         for outer in mounts.iter().filter(|mount| mount.writable) {
             for inner in &mounts {
-                if inner.source.strip_prefix(&outer.source).is_some_and(|rest| rest.starts_with('/')) {
+                if inner
+                    .source
+                    .strip_prefix(&outer.source)
+                    .is_some_and(|rest| rest.starts_with('/'))
+                {
                     let word = format!("{} in {}", inner.source, outer.source);
-                    self.find(Promise::Replaceable, word, "a mounted path lies in a writable mount");
+                    self.find(
+                        Promise::Replaceable,
+                        word,
+                        "a mounted path lies in a writable mount",
+                    );
                 }
             }
         }
@@ -142,7 +150,9 @@ impl<'w> Judge<'w> {
 
     /// Is this a secret that was written beside the rendered file? No container can write there.
     fn own_secret(&self, path: &str) -> bool {
-        let name = path.strip_prefix(self.world.sandbox.as_str()).and_then(|rest| rest.strip_prefix("/secret."));
+        let name = path
+            .strip_prefix(self.world.sandbox.as_str())
+            .and_then(|rest| rest.strip_prefix("/secret."));
         name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
     }
 

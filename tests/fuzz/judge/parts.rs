@@ -26,7 +26,8 @@ const DEFAULT_CAPABILITIES: &[&str] = &[
 ];
 const DOCKERS_CAPABILITIES: &[&str] = &["AUDIT_WRITE", "MKNOD", "NET_RAW"];
 
-const LOG_DRIVERS: &[&str] = &["", "json-file", "local", "journald", "k8s-file", "none", "passthrough"];
+const LOG_DRIVERS: &[&str] =
+    &["", "json-file", "local", "journald", "k8s-file", "none", "passthrough"];
 
 #[rustfmt::skip]
 const LOG_OPTIONS: &[&str] = &[
@@ -54,7 +55,12 @@ const NETWORK_OPTIONS: &[&str] = &[
 
 impl Judge<'_> {
     /// Labels in the engine's order; the last of a name wins.
-    pub(super) fn labels(&mut self, labels: &[(String, String)], must_be_ours: bool, project: &[(&str, &str)]) {
+    pub(super) fn labels(
+        &mut self,
+        labels: &[(String, String)],
+        must_be_ours: bool,
+        project: &[(&str, &str)],
+    ) {
         for (index, (name, value)) in labels.iter().enumerate() {
             let last = !labels[index + 1..].iter().any(|(later, _)| later == name);
             let ours = [
@@ -71,7 +77,10 @@ impl Judge<'_> {
                     self.find(Promise::Labels, word, format!("`{name}` says another's"));
                 }
                 Some(_) => {}
-                None if RESERVED.iter().any(|prefix| name.trim().to_ascii_lowercase().starts_with(prefix)) => {
+                None if RESERVED
+                    .iter()
+                    .any(|prefix| name.trim().to_ascii_lowercase().starts_with(prefix)) =>
+                {
                     self.find(Promise::Labels, word, "a reserved label");
                 }
                 None => {}
@@ -84,7 +93,10 @@ impl Judge<'_> {
 
     pub(super) fn annotation(&mut self, word: &str) {
         let (name, _) = pair(word);
-        if ACTING.iter().any(|prefix| name.trim().trim_matches('"').to_ascii_lowercase().starts_with(prefix)) {
+        if ACTING
+            .iter()
+            .any(|prefix| name.trim().trim_matches('"').to_ascii_lowercase().starts_with(prefix))
+        {
             self.find(Promise::Labels, word, "an annotation that runtimes act upon");
         }
     }
@@ -93,7 +105,9 @@ impl Judge<'_> {
         let plain = word.trim().to_ascii_uppercase();
         let plain = plain.trim_start_matches("CAP_");
         let podman = HOSTS.iter().any(|host| host.engine == self.engine && host.is_podman());
-        if !DEFAULT_CAPABILITIES.contains(&plain) && (podman || !DOCKERS_CAPABILITIES.contains(&plain)) {
+        if !DEFAULT_CAPABILITIES.contains(&plain)
+            && (podman || !DOCKERS_CAPABILITIES.contains(&plain))
+        {
             self.find(Promise::Privileges, word, "adds a capability");
         }
     }
@@ -113,7 +127,10 @@ impl Judge<'_> {
     }
 
     pub(super) fn security_option(&mut self, word: &str) {
-        if !matches!(word, "no-new-privileges" | "no-new-privileges:true" | "no-new-privileges=true") {
+        if !matches!(
+            word,
+            "no-new-privileges" | "no-new-privileges:true" | "no-new-privileges=true"
+        ) {
             self.find(Promise::Privileges, word, "weakens the confinement");
         }
     }
@@ -127,7 +144,10 @@ impl Judge<'_> {
     pub(super) fn sysctl(&mut self, word: &str) {
         let name = pair(word).0;
         let own = ["kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.", "net."];
-        if !own.iter().any(|prefix| name.starts_with(prefix)) || name.contains(['/', ' ']) || name.contains("..") {
+        if !own.iter().any(|prefix| name.starts_with(prefix))
+            || name.contains(['/', ' '])
+            || name.contains("..")
+        {
             self.find(Promise::Namespaces, word, "a setting of the kernel that is the host's");
         }
     }
@@ -139,7 +159,9 @@ impl Judge<'_> {
         }
         match value.split_once(':') {
             Some(("container", name)) if is_own(name, separator) => {}
-            Some(("container", _)) => self.find(Promise::Others, word, "shares a namespace of somebody's container"),
+            Some(("container", _)) => {
+                self.find(Promise::Others, word, "shares a namespace of somebody's container")
+            }
             Some(("service", "web" | "db")) => {}
             _ => self.find(Promise::Namespaces, word, "shares a namespace with the host"),
         }
@@ -150,8 +172,10 @@ impl Judge<'_> {
         let plain = image.starts_with(|c: char| c.is_ascii_alphanumeric())
             && image.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@+".contains(c));
         let (name, rest) = image.split_once(':').unwrap_or((image, ""));
-        let port = |rest: &str| rest.split_once('/').is_some_and(|(port, _)| port.parse::<u16>().is_ok());
-        let transport = (rest.contains('/') && !port(rest) && !image.contains('@')) || rest.contains("//");
+        let port =
+            |rest: &str| rest.split_once('/').is_some_and(|(port, _)| port.parse::<u16>().is_ok());
+        let transport =
+            (rest.contains('/') && !port(rest) && !image.contains('@')) || rest.contains("//");
         if !plain {
             self.find(Promise::Unknown, word, "no name of an image");
         } else if transport || (STORES.contains(&name) && !rest.is_empty()) {
@@ -159,15 +183,23 @@ impl Judge<'_> {
         }
         let last = image.rsplit('/').next().unwrap_or(image);
         let repository = last.split([':', '@']).next().unwrap_or(last);
-        if repository.starts_with("sbx-") && repository.ends_with("-built") && repository != format!("sbx-{ID}-built") {
+        if repository.starts_with("sbx-")
+            && repository.ends_with("-built")
+            && repository != format!("sbx-{ID}-built")
+        {
             self.find(Promise::Others, word, "an image that another sandbox built");
         }
     }
 
     /// The name that a build gets: another id must not be able to make the same one.
     pub(super) fn built_name(&mut self, image: &str, word: &str) {
-        let Some(rest) = image.trim_start_matches("localhost/").strip_prefix(&format!("sbx-{ID}")) else {
-            self.find(Promise::Others, word, "a build that takes a name which is not the sandbox's");
+        let Some(rest) = image.trim_start_matches("localhost/").strip_prefix(&format!("sbx-{ID}"))
+        else {
+            self.find(
+                Promise::Others,
+                word,
+                "a build that takes a name which is not the sandbox's",
+            );
             return;
         };
         if !rest.starts_with("-built:") {
@@ -178,10 +210,15 @@ impl Judge<'_> {
     /// Options of the local volume driver, names as the engine has them.
     pub(super) fn volume_options(&mut self, options: &[(String, String)], word: &str) {
         let get = |want: &str| {
-            options.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(want)).map_or("", |(_, value)| value)
+            options
+                .iter()
+                .rev()
+                .find(|(name, _)| name.eq_ignore_ascii_case(want))
+                .map_or("", |(_, value)| value)
         };
         let (kind, device) = (get("type").trim().to_ascii_lowercase(), get("device"));
-        let names: Vec<String> = options.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+        let names: Vec<String> =
+            options.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
         let mut bind = matches!(kind.as_str(), "none" | "bind");
         for (name, value) in options {
             match name.to_ascii_lowercase().as_str() {
@@ -190,10 +227,14 @@ impl Judge<'_> {
                     for option in value.split(',') {
                         match pair(option.trim()).0 {
                             "bind" | "rbind" => bind = true,
-                            "size" | "mode" | "uid" | "gid" | "nr_inodes" | "rw" | "ro" | "noexec" | "nosuid"
-                            | "nodev" | "" | "exec" | "suid" | "dev" | "private" | "rprivate" | "relatime"
-                            | "noatime" => {}
-                            _ => self.find(Promise::Mounts, word, "an option of mount(8) on the host"),
+                            "size" | "mode" | "uid" | "gid" | "nr_inodes" | "rw" | "ro"
+                            | "noexec" | "nosuid" | "nodev" | "" | "exec" | "suid" | "dev"
+                            | "private" | "rprivate" | "relatime" | "noatime" => {}
+                            _ => self.find(
+                                Promise::Mounts,
+                                word,
+                                "an option of mount(8) on the host",
+                            ),
                         }
                     }
                 }
@@ -271,7 +312,11 @@ impl Judge<'_> {
                     "id" => {}
                     "type" if value == "file" => {}
                     "src" | "source" => self.host_file(value, word, "a build secret"),
-                    "env" => self.find(Promise::HostFiles, word, "a build secret from the account's environment"),
+                    "env" => self.find(
+                        Promise::HostFiles,
+                        word,
+                        "a build secret from the account's environment",
+                    ),
                     _ => self.find(Promise::Unknown, word, "an option of a build secret"),
                 }
                 let name = if name == "source" { "src".to_owned() } else { name };
@@ -285,11 +330,14 @@ impl Judge<'_> {
 
     /// A folder that is built from, or what else a context may be.
     pub(super) fn context(&mut self, context: &str, word: &str) {
-        if let Some(image) = context.strip_prefix("docker-image://").or_else(|| context.strip_prefix("docker://")) {
+        if let Some(image) =
+            context.strip_prefix("docker-image://").or_else(|| context.strip_prefix("docker://"))
+        {
             self.image(image, word);
         } else if context.starts_with('/') {
             self.host_file(context, word, "a build context");
-        } else if context.strip_prefix("service:").is_none_or(|name| !matches!(name, "web" | "db")) {
+        } else if context.strip_prefix("service:").is_none_or(|name| !matches!(name, "web" | "db"))
+        {
             self.find(Promise::Others, word, "a build context that is no folder of the workspace");
         }
     }

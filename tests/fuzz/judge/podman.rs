@@ -61,14 +61,15 @@ impl Judge<'_> {
     fn container(&mut self, words: &[&str]) {
         let mut labels = Vec::new();
         let mut named = false;
-        let image = self.each_option(words, CONTAINER_FLAGS, |judge, name, value, word| match name {
-            "--name" => {
-                named = true;
-                judge.own_name(value, JOINED, word, "makes a container");
-            }
-            "--label" | "-l" => labels.push(label(value)),
-            _ => judge.container_option(name, value, word),
-        });
+        let image =
+            self.each_option(words, CONTAINER_FLAGS, |judge, name, value, word| match name {
+                "--name" => {
+                    named = true;
+                    judge.own_name(value, JOINED, word, "makes a container");
+                }
+                "--label" | "-l" => labels.push(label(value)),
+                _ => judge.container_option(name, value, word),
+            });
         // Its command is the container's own business.
         match image.first() {
             Some(image) => self.image(image, image),
@@ -100,7 +101,10 @@ impl Judge<'_> {
             if flags.contains(&word) {
                 continue;
             }
-            if matches!(word, "--privileged" | "-P" | "--publish-all" | "--env-host" | "--rootfs" | "--replace") {
+            if matches!(
+                word,
+                "--privileged" | "-P" | "--publish-all" | "--env-host" | "--rootfs" | "--replace"
+            ) {
                 self.find(Promise::Privileges, word, "an option that no sandbox gets");
                 continue;
             }
@@ -132,7 +136,9 @@ impl Judge<'_> {
             "--tmpfs" => self.tmpfs_word(value, word),
             "--network" | "--net" => self.network_word(value, word),
             "--pod" => self.pod_name(value),
-            "--requires" => each(&mut |judge, item| judge.own_name(item, JOINED, word, "needs a container")),
+            "--requires" => {
+                each(&mut |judge, item| judge.own_name(item, JOINED, word, "needs a container"))
+            }
             "--annotation" => each(&mut Self::annotation),
             "--log-driver" => self.log_driver(value),
             "--log-opt" => each(&mut |judge, item| judge.log_option(pair(item).0, word)),
@@ -142,7 +148,11 @@ impl Judge<'_> {
             "--sysctl" => each(&mut Self::sysctl),
             "--group-add" => each(&mut |judge, item| {
                 if item == "keep-groups" {
-                    judge.find(Promise::Privileges, word, "keeps the groups of the account on the host");
+                    judge.find(
+                        Promise::Privileges,
+                        word,
+                        "keeps the groups of the account on the host",
+                    );
                 }
             }),
             "--device"
@@ -177,7 +187,8 @@ impl Judge<'_> {
     /// `[IP:][HOST:]CONTAINER[/PROTOCOL]`: a random port on 127.0.0.1.
     pub(super) fn publish(&mut self, word: &str) {
         let port = word.split('/').next().unwrap_or_default();
-        let random = port.strip_prefix("127.0.0.1::").is_some_and(|port| port.parse::<u16>().is_ok());
+        let random =
+            port.strip_prefix("127.0.0.1::").is_some_and(|port| port.parse::<u16>().is_ok());
         if !random {
             self.find(Promise::Ports, word, "a port that is not a random one on 127.0.0.1");
         }
@@ -188,7 +199,9 @@ impl Judge<'_> {
         let parts: Vec<&str> = value.split(':').collect();
         let (source, options) = match parts.as_slice() {
             [_target] => return,
-            [target, options] if !options.starts_with('/') && target.starts_with('/') => ("", *options),
+            [target, options] if !options.starts_with('/') && target.starts_with('/') => {
+                ("", *options)
+            }
             [source, _target] => (*source, ""),
             [source, _target, options] => (*source, *options),
             _ => {
@@ -216,12 +229,18 @@ impl Judge<'_> {
             let class = match name {
                 "ro" | "rw" => "access",
                 "z" | "Z" => "label",
-                "exec" | "noexec" | "dev" | "nodev" | "suid" | "nosuid" => name.trim_start_matches("no"),
+                "exec" | "noexec" | "dev" | "nodev" | "suid" | "nosuid" => {
+                    name.trim_start_matches("no")
+                }
                 "private" | "rprivate" | "slave" | "rslave" => "propagation",
                 "bind" | "rbind" => "recursion",
                 "U" | "nocopy" => name,
                 "shared" | "rshared" => {
-                    self.find(Promise::Privileges, word, "mounts of the container appear on the host");
+                    self.find(
+                        Promise::Privileges,
+                        word,
+                        "mounts of the container appear on the host",
+                    );
                     "propagation"
                 }
                 "upperdir" | "workdir" | "O" => {
@@ -271,8 +290,14 @@ impl Judge<'_> {
                         "access"
                     }
                     "rw" => "access",
-                    "bind-propagation" if matches!(told, "private" | "rprivate" | "slave" | "rslave") => "propagation",
-                    "tmpfs-size" | "tmpfs-mode" | "subpath" | "volume-nocopy" | "consistency" => name,
+                    "bind-propagation"
+                        if matches!(told, "private" | "rprivate" | "slave" | "rslave") =>
+                    {
+                        "propagation"
+                    }
+                    "tmpfs-size" | "tmpfs-mode" | "subpath" | "volume-nocopy" | "consistency" => {
+                        name
+                    }
                     "" => continue,
                     _ => {
                         self.find(Promise::Unknown, word, "an option of a mount");
@@ -369,33 +394,40 @@ impl Judge<'_> {
 
     fn build(&mut self, words: &[&str]) {
         if builds_lead_out(self.engine) {
-            self.find(Promise::Builds, format!("podman {} build", self.engine), "a build before podman 5.3.2");
+            self.find(
+                Promise::Builds,
+                format!("podman {} build", self.engine),
+                "a build before podman 5.3.2",
+            );
         }
         let mut labels = Vec::new();
-        let context = self.each_option(words, &["--no-cache"], |judge, name, value, word| match name {
-            "--build-arg" => judge.variable(value, word),
-            _ if HARMLESS.contains(&name) => {}
-            "-f" | "--file" => {
-                // What stands in the compose file is written to a file for a moment.
-                if !value.starts_with(&format!("{}/", judge.world.scratch)) {
-                    judge.host_file(value, word, "a Dockerfile");
+        let context =
+            self.each_option(words, &["--no-cache"], |judge, name, value, word| match name {
+                "--build-arg" => judge.variable(value, word),
+                _ if HARMLESS.contains(&name) => {}
+                "-f" | "--file" => {
+                    // What stands in the compose file is written to a file for a moment.
+                    if !value.starts_with(&format!("{}/", judge.world.scratch)) {
+                        judge.host_file(value, word, "a Dockerfile");
+                    }
                 }
-            }
-            "-t" | "--tag" => {
-                judge.image(value, word);
-                judge.built_name(value, word);
-            }
-            "--label" => labels.push(label(value)),
-            "--secret" => judge.build_secret(value),
-            "--build-context" => {
-                let (_, value) = pair(value);
-                judge.context(value.unwrap_or_default(), word);
-            }
-            "--cache-from" => judge.cache(value),
-            "--cache-to" | "--ssh" => judge.find(Promise::Others, word, "a build that reaches out of the sandbox"),
-            "--ulimit" => lists(value).concat().iter().for_each(|item| judge.ulimit(item)),
-            _ => judge.find(Promise::Unknown, word, format!("the option {name}")),
-        });
+                "-t" | "--tag" => {
+                    judge.image(value, word);
+                    judge.built_name(value, word);
+                }
+                "--label" => labels.push(label(value)),
+                "--secret" => judge.build_secret(value),
+                "--build-context" => {
+                    let (_, value) = pair(value);
+                    judge.context(value.unwrap_or_default(), word);
+                }
+                "--cache-from" => judge.cache(value),
+                "--cache-to" | "--ssh" => {
+                    judge.find(Promise::Others, word, "a build that reaches out of the sandbox")
+                }
+                "--ulimit" => lists(value).concat().iter().for_each(|item| judge.ulimit(item)),
+                _ => judge.find(Promise::Unknown, word, format!("the option {name}")),
+            });
         match context.as_slice() {
             [context] => self.context(context, context),
             _ => self.find(Promise::Unknown, words.join(" "), "a build without one context"),
@@ -405,17 +437,21 @@ impl Judge<'_> {
 
     fn network(&mut self, words: &[&str]) {
         let mut labels = Vec::new();
-        let name = self.each_option(words, &["--internal", "--ipv6"], |judge, name, value, word| match name {
-            "--label" => labels.push(label(value)),
-            "--driver" | "-d" => judge.network_driver(value),
-            "--opt" | "-o" => {
-                for item in lists(value).concat() {
-                    judge.network_option(pair(&item).0, word);
+        let name = self.each_option(
+            words,
+            &["--internal", "--ipv6"],
+            |judge, name, value, word| match name {
+                "--label" => labels.push(label(value)),
+                "--driver" | "-d" => judge.network_driver(value),
+                "--opt" | "-o" => {
+                    for item in lists(value).concat() {
+                        judge.network_option(pair(&item).0, word);
+                    }
                 }
-            }
-            "--subnet" | "--ip-range" | "--gateway" => judge.address(value, word),
-            _ => judge.find(Promise::Networks, word, format!("the option {name}")),
-        });
+                "--subnet" | "--ip-range" | "--gateway" => judge.address(value, word),
+                _ => judge.find(Promise::Networks, word, format!("the option {name}")),
+            },
+        );
         match name.as_slice() {
             [name] => self.own_name(name, JOINED, name, "makes a network"),
             _ => self.find(Promise::Unknown, words.join(" "), "a network without one name"),
@@ -445,10 +481,13 @@ impl Judge<'_> {
     }
 
     fn pod(&mut self, words: &[&str]) {
-        let rest = self.each_option(words, &["--infra=false", "--share="], |judge, name, value, word| match name {
-            "--name" => judge.pod_name(value),
-            _ => judge.find(Promise::Unknown, word, format!("the option {name}")),
-        });
+        let rest =
+            self.each_option(words, &["--infra=false", "--share="], |judge, name, value, word| {
+                match name {
+                    "--name" => judge.pod_name(value),
+                    _ => judge.find(Promise::Unknown, word, format!("the option {name}")),
+                }
+            });
         if !rest.is_empty() {
             self.find(Promise::Unknown, words.join(" "), "a pod with more than a name");
         }

@@ -14,7 +14,8 @@ const WS: &str = "/w/sandboxes/sbx-a1b2c3d4/workspace";
 fn of_words(words: &str) -> Vec<Promise> {
     let world = world();
     let mut judge = Judge::new(&world, "5.3.2");
-    let words: Vec<String> = words.replace("WS", WS).split(' ').map(|word| word.replace('~', " ")).collect();
+    let words: Vec<String> =
+        words.replace("WS", WS).split(' ').map(|word| word.replace('~', " ")).collect();
     judge.podman(&words);
     let mut promises: Vec<Promise> = judge.close().iter().map(|finding| finding.promise).collect();
     promises.sort();
@@ -24,7 +25,9 @@ fn of_words(words: &str) -> Vec<Promise> {
 
 /// Finding of one more option on an honest container.
 fn container(options: &str) -> Vec<Promise> {
-    of_words(&format!("create --name=sbx-a1b2c3d4_web_1 --label sandboxer.id=a1b2c3d4 {options} nginx -v /:/host"))
+    of_words(&format!(
+        "create --name=sbx-a1b2c3d4_web_1 --label sandboxer.id=a1b2c3d4 {options} nginx -v /:/host"
+    ))
 }
 
 #[test]
@@ -36,8 +39,14 @@ fn words_that_led_out_break_their_promise() {
         ("-v sbx-a1b2c3d4_data:/x:O,upperdir=/o,workdir=/p", Promise::Mounts),
         ("-v sbx-victim_data:/x", Promise::Others),
         ("-v sbx-a1b2c3d4e_data:/x", Promise::Others),
-        ("--mount type=volume,source=sbx-a1b2c3d4_data,destination=/x,source=sbx-victim_data", Promise::Others),
-        ("--mount type=volume,source=sbx-a1b2c3d4_data,destination=/x,type=bind,src=/", Promise::Mounts),
+        (
+            "--mount type=volume,source=sbx-a1b2c3d4_data,destination=/x,source=sbx-victim_data",
+            Promise::Others,
+        ),
+        (
+            "--mount type=volume,source=sbx-a1b2c3d4_data,destination=/x,type=bind,src=/",
+            Promise::Mounts,
+        ),
         ("-v WS/app:/x:ro,rw", Promise::Repeats),
         ("--log-opt=max-size=10m,path=/o", Promise::HostFiles),
         ("--log-opt=\"path=/o\"", Promise::HostFiles),
@@ -104,10 +113,23 @@ fn builds_networks_and_volumes_are_read_too() {
     ] {
         assert!(of_words(&words).contains(&promise), "{words}: {:?}", of_words(&words));
     }
-    assert_eq!(of_words(&format!("{build} --build-arg A=--privileged,x --secret id=a,src=WS/tok.txt WS/app")), []);
+    assert_eq!(
+        of_words(&format!(
+            "{build} --build-arg A=--privileged,x --secret id=a,src=WS/tok.txt WS/app"
+        )),
+        []
+    );
     let labelled = "--label sandboxer.id=a1b2c3d4";
-    assert_eq!(of_words(&format!("network create {labelled} --subnet 172.30.7.0/24 sbx-a1b2c3d4_x")), []);
-    assert_eq!(of_words(&format!("volume create {labelled} --opt type=tmpfs --opt o=size=1m sbx-a1b2c3d4_x")), []);
+    assert_eq!(
+        of_words(&format!("network create {labelled} --subnet 172.30.7.0/24 sbx-a1b2c3d4_x")),
+        []
+    );
+    assert_eq!(
+        of_words(&format!(
+            "volume create {labelled} --opt type=tmpfs --opt o=size=1m sbx-a1b2c3d4_x"
+        )),
+        []
+    );
 }
 
 fn of_document(document: &Value) -> Vec<Promise> {
@@ -128,24 +150,47 @@ fn a_resolved_file_is_read_as_docker_reads_it() {
         of_document(&file)
     };
     assert_eq!(service("command", json!(["-v", "/:/x"])), []);
-    assert_eq!(service("volumes", json!([{"type": "bind", "source": WS, "target": "/x", "bind": {}}])), []);
+    assert_eq!(
+        service("volumes", json!([{"type": "bind", "source": WS, "target": "/x", "bind": {}}])),
+        []
+    );
     for (key, value, promise) in [
         ("volumes", json!([{"type": "bind", "source": "/etc", "target": "/x"}]), Promise::Mounts),
-        ("volumes", json!([format!("{WS}:/w:ro,rw"), format!("{WS}/app:/s")]), Promise::Replaceable),
+        (
+            "volumes",
+            json!([format!("{WS}:/w:ro,rw"), format!("{WS}/app:/s")]),
+            Promise::Replaceable,
+        ),
         ("volumes", json!([{"type": "npipe", "source": "x", "target": "/x"}]), Promise::Unknown),
-        ("build", json!({"context": format!("{WS}/app"), "dockerfile": "../../x"}), Promise::HostFiles),
+        (
+            "build",
+            json!({"context": format!("{WS}/app"), "dockerfile": "../../x"}),
+            Promise::HostFiles,
+        ),
         ("privileged", json!(true), Promise::Privileges),
         ("pid", json!("host"), Promise::Namespaces),
         ("ports", json!([{"target": 80, "published": "80"}]), Promise::Ports),
         ("networks", json!({"default": {"ipv4_address": "198.51.100.7"}}), Promise::Networks),
-        ("labels", json!({"sandboxer.id": "a1b2c3d4", "com.docker.stack.namespace": "x"}), Promise::Labels),
+        (
+            "labels",
+            json!({"sandboxer.id": "a1b2c3d4", "com.docker.stack.namespace": "x"}),
+            Promise::Labels,
+        ),
         ("new_key", json!(1), Promise::Unknown),
     ] {
-        assert!(service(key, value.clone()).contains(&promise), "{key} {value}: {:?}", service(key, value.clone()));
+        assert!(
+            service(key, value.clone()).contains(&promise),
+            "{key} {value}: {:?}",
+            service(key, value.clone())
+        );
     }
     let network = |value: Value| of_document(&json!({"networks": {"n": value}}));
     assert!(
-        network(json!({"name": "sbx-victim_n", "labels": {"sandboxer.id": "a1b2c3d4"}})).contains(&Promise::Others)
+        network(json!({"name": "sbx-victim_n", "labels": {"sandboxer.id": "a1b2c3d4"}}))
+            .contains(&Promise::Others)
     );
-    assert!(network(json!({"ipam": {"config": [{"subnet": "198.51.100.0/24"}]}})).contains(&Promise::Networks));
+    assert!(
+        network(json!({"ipam": {"config": [{"subnet": "198.51.100.0/24"}]}}))
+            .contains(&Promise::Networks)
+    );
 }

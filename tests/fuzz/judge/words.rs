@@ -54,7 +54,9 @@ pub(crate) fn is_private(text: &str) -> bool {
             };
             bits.is_none_or(|bits| (least..=32).contains(&bits))
         }
-        Ok(IpAddr::V6(v6)) => is_unique_local(v6) && bits.is_none_or(|bits| (7..=128).contains(&bits)),
+        Ok(IpAddr::V6(v6)) => {
+            is_unique_local(v6) && bits.is_none_or(|bits| (7..=128).contains(&bits))
+        }
         Err(_) => false,
     }
 }
@@ -62,7 +64,9 @@ pub(crate) fn is_private(text: &str) -> bool {
 /// Does a subnet or address overlap one of these, each an address and a prefix?
 pub(crate) fn overlaps(text: &str, taken: &[(&str, u8)]) -> bool {
     let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
-    let (Ok(IpAddr::V4(address)), Ok(bits)) = (address.parse(), bits.parse::<u8>()) else { return false };
+    let (Ok(IpAddr::V4(address)), Ok(bits)) = (address.parse(), bits.parse::<u8>()) else {
+        return false;
+    };
     taken.iter().any(|(other, other_bits)| {
         let shared = u32::from(bits.min(*other_bits).min(32));
         let other: std::net::Ipv4Addr = other.parse().unwrap();

@@ -47,7 +47,8 @@ impl Lines {
         while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
             self.add(source, &chunk[..end], &mut given);
             let unfinished = self.of(source);
-            let (bytes, cut) = (std::mem::take(&mut unfinished.bytes), std::mem::take(&mut unfinished.cut));
+            let (bytes, cut) =
+                (std::mem::take(&mut unfinished.bytes), std::mem::take(&mut unfinished.cut));
             if !cut {
                 given.extend(self.line(bytes, false));
             }
@@ -60,7 +61,9 @@ impl Lines {
     /// A last line that had no line break.
     pub(super) fn finish(&mut self, source: Source) -> Option<Line> {
         let unfinished = std::mem::take(self.of(source));
-        (!unfinished.cut && !unfinished.bytes.is_empty()).then(|| self.line(unfinished.bytes, false)).flatten()
+        (!unfinished.cut && !unfinished.bytes.is_empty())
+            .then(|| self.line(unfinished.bytes, false))
+            .flatten()
     }
 
     fn add(&mut self, source: Source, part: &[u8], given: &mut Vec<Line>) {
@@ -117,7 +120,9 @@ fn joined(text: &[u8], began: Timestamp) -> Vec<u8> {
         // All begin as `2026-11-28T`.
         let likely = text[at..].starts_with(b"2") && text.get(at + 10) == Some(&b'T');
         match likely.then(|| stamp(&text[at..])).flatten() {
-            Some((stamped, length)) if stamped >= began && stamped.duration_since(began) < PIECES_WITHIN => {
+            Some((stamped, length))
+                if stamped >= began && stamped.duration_since(began) < PIECES_WITHIN =>
+            {
                 whole.extend_from_slice(&text[from..at]);
                 from = at + length;
                 at = from;
@@ -206,9 +211,11 @@ mod tests {
             for _ in 0..10 {
                 given.extend(lines.push(Source::Stdout, &vec![b'x'; 40_000]));
             }
-            let stamp: &[u8] = if stamped { b"\n2026-11-28T04:01:42.389910742Z next\n" } else { b"\nnext\n" };
+            let stamp: &[u8] =
+                if stamped { b"\n2026-11-28T04:01:42.389910742Z next\n" } else { b"\nnext\n" };
             given.extend(lines.push(Source::Stdout, stamp));
-            let told: Vec<(usize, bool)> = given.iter().map(|line| (line.bytes.len(), line.cut)).collect();
+            let told: Vec<(usize, bool)> =
+                given.iter().map(|line| (line.bytes.len(), line.cut)).collect();
             assert_eq!(told, [(LOG_LINE_LIMIT, true), (4, false)], "{stamped}");
         }
     }
@@ -217,28 +224,37 @@ mod tests {
     fn times_are_taken_away_and_an_engines_own_words_left_out() {
         let mut lines = Lines::new(true);
         let docker = "2026-11-28T04:01:42.389910741Z ";
-        let long = format!("{docker}{}{docker}{}{docker}end\n", "x".repeat(16384), "y".repeat(16384));
+        let long =
+            format!("{docker}{}{docker}{}{docker}end\n", "x".repeat(16384), "y".repeat(16384));
         let given = lines.push(Source::Stdout, long.as_bytes());
         assert_eq!(given[0].bytes.len(), 2 * 16384 + 3);
         assert_eq!(given[0].at.unwrap().to_string(), "2026-11-28T04:01:42.389910741Z");
         // A time that the service wrote itself stays.
         let own = format!("{docker}{}2020-01-01T00:00:00.000000000Z z\n", "x".repeat(16384));
         assert!(lines.push(Source::Stdout, own.as_bytes())[0].bytes.ends_with(b"0Z z"));
-        let given = lines.push(Source::Stderr, b"Error response from daemon: gone\n2026-11-28T04:01:42+01:00 a  b\n");
+        let given = lines.push(
+            Source::Stderr,
+            b"Error response from daemon: gone\n2026-11-28T04:01:42+01:00 a  b\n",
+        );
         assert_eq!(texts(&given), ["a  b"]);
     }
 
     #[test]
     fn what_comes_again_is_not_told_twice() {
-        let at = |nanosecond: i64| Some(Timestamp::from_nanosecond(i128::from(nanosecond) + 5_000_000_000).unwrap());
+        let at = |nanosecond: i64| {
+            Some(Timestamp::from_nanosecond(i128::from(nanosecond) + 5_000_000_000).unwrap())
+        };
         let mut told = Told::default();
         assert_eq!(told.since(), None);
-        for (time, source) in [(1, Source::Stdout), (3, Source::Stderr), (4, Source::Stdout), (4, Source::Stdout)] {
+        for (time, source) in
+            [(1, Source::Stdout), (3, Source::Stderr), (4, Source::Stdout), (4, Source::Stdout)]
+        {
             assert!(told.is_new(source, at(time)));
         }
         assert_eq!(told.since().unwrap(), "1970-01-01T00:00:04.999000003Z");
         let mut told = told.taken_up();
-        let again = [(1, Source::Stdout), (3, Source::Stderr), (4, Source::Stdout), (4, Source::Stdout)];
+        let again =
+            [(1, Source::Stdout), (3, Source::Stderr), (4, Source::Stdout), (4, Source::Stdout)];
         assert!(again.into_iter().all(|(time, source)| !told.is_new(source, at(time))));
         let more = [(4, Source::Stdout), (4, Source::Stderr), (5, Source::Stdout)];
         assert!(more.into_iter().all(|(time, source)| told.is_new(source, at(time))));

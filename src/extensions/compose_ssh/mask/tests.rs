@@ -13,7 +13,8 @@ fn masker(environment: &Value, variables: &[(&str, &str)]) -> Masker {
         "volumes": {"pgdata": {}},
         "secrets": {"cert": {"content": "line-one\nline-two\n"}},
     });
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let variables =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Masker::of_file(&format!("# Written by sandboxer\n{project:#}\n"), &variables).unwrap()
 }
 
@@ -42,8 +43,14 @@ fn a_value_behind_its_name_is_masked_however_short_it_is() {
         ("podman create -e PG_PASSWORD=a", "podman create -e PG_PASSWORD=***"),
         ("-e OTHER=nobody knows", "-e OTHER=*** knows"),
         ("SOME_API_KEY=zz; PIN=9", "SOME_API_KEY=*** PIN=***"),
-        ("{\"client_secret\": \"x\", \"id\": \"y\"}", "{\"client_secret\": \"***\", \"id\": \"y\"}"),
-        ("connect to redis://me:pw@db:6379/0 and http://db/@x", "connect to redis://me:***@db:6379/0 and http://db/@x"),
+        (
+            "{\"client_secret\": \"x\", \"id\": \"y\"}",
+            "{\"client_secret\": \"***\", \"id\": \"y\"}",
+        ),
+        (
+            "connect to redis://me:pw@db:6379/0 and http://db/@x",
+            "connect to redis://me:***@db:6379/0 and http://db/@x",
+        ),
         ("redis-server --requirepass pw --port 1", "redis-server --requirepass *** --port 1"),
         ("-l traefik.basicauth.users=admin:$apr1$x", "-l traefik.basicauth.users=***"),
     ] {
@@ -86,7 +93,11 @@ fn a_value_that_was_cut_at_an_end_of_the_text_is_masked() {
     let masker = masker(&json!({"GREETING": "good morning"}), &[]);
     assert_eq!(masker.cut("orning and good morning and good mor"), "*** and *** and ***");
     assert_eq!(masker.cut("ing and goo"), "ing and goo", "so little says nothing");
-    assert_eq!(masker.text("and good mor"), "and good mor", "a text that is whole ends with no part of a value");
+    assert_eq!(
+        masker.text("and good mor"),
+        "and good mor",
+        "a text that is whole ends with no part of a value"
+    );
     assert_eq!(masker.cut("good mor"), "***");
 }
 

@@ -4,7 +4,12 @@ use super::*;
 
 const SETTLE: Duration = Duration::from_secs(2);
 
-fn container(state: &str, exit_code: Option<i32>, started: &str, finished: Option<&str>) -> Container {
+fn container(
+    state: &str,
+    exit_code: Option<i32>,
+    started: &str,
+    finished: Option<&str>,
+) -> Container {
     Container {
         id: "1".to_owned(),
         name: "sbx-1-db-1".to_owned(),
@@ -27,7 +32,8 @@ fn service(one_shot: bool) -> Expected {
 
 fn left(container: &Container, one_shot: bool) -> Option<Duration> {
     let now: Time = "2026-11-29T08:00:10.5Z".parse().unwrap();
-    let left = Runs::default().left(&[service(one_shot)], std::slice::from_ref(container), now, SETTLE);
+    let left =
+        Runs::default().left(&[service(one_shot)], std::slice::from_ref(container), now, SETTLE);
     left.map(|(_, left)| left)
 }
 
@@ -41,9 +47,17 @@ fn a_service_has_settled_when_it_has_run_for_long_enough_by_the_hosts_clock() {
     let young = container("running", None, "2026-11-29T08:00:10Z", None);
     assert_eq!(left(&young, false), Some(Duration::from_millis(1500)));
     assert_eq!(left(&young, true), None, "a one-shot is not to stay");
-    assert_eq!(left(&Container { health: Some("healthy".to_owned()), ..young.clone() }, false), None);
-    assert!(left(&Container { health: Some("starting".to_owned()), ..young.clone() }, false).is_some());
-    assert!(left(&Container { started_at: None, ..young.clone() }, false).is_some(), "nobody says since when");
+    assert_eq!(
+        left(&Container { health: Some("healthy".to_owned()), ..young.clone() }, false),
+        None
+    );
+    assert!(
+        left(&Container { health: Some("starting".to_owned()), ..young.clone() }, false).is_some()
+    );
+    assert!(
+        left(&Container { started_at: None, ..young.clone() }, false).is_some(),
+        "nobody says since when"
+    );
     let ahead = container("running", None, "2026-11-29T09:00:00Z", None);
     assert!(left(&ahead, false).is_some(), "a clock that was set back tells nothing");
     assert_eq!(

@@ -17,7 +17,9 @@ pub(super) fn service(service: &mut Map<String, Value>, base: &str, workspace: &
     }
     for key in ["env_file", "label_file"] {
         match service.get_mut(key) {
-            Some(Value::Array(items)) => items.iter_mut().for_each(|item| file(item, base, workspace)),
+            Some(Value::Array(items)) => {
+                items.iter_mut().for_each(|item| file(item, base, workspace))
+            }
             Some(item) => file(item, base, workspace),
             None => {}
         }
@@ -47,7 +49,9 @@ pub(super) fn resources(project: &mut Map<String, Value>, base: &str, workspace:
         }
     }
     for volume in values(project.get_mut("volumes")) {
-        let Some(options) = volume.get_mut("driver_opts").and_then(Value::as_object_mut) else { continue };
+        let Some(options) = volume.get_mut("driver_opts").and_then(Value::as_object_mut) else {
+            continue;
+        };
         if is_bind(options)
             && let Some(Value::String(device)) = options.get_mut("device")
         {
@@ -58,7 +62,9 @@ pub(super) fn resources(project: &mut Map<String, Value>, base: &str, workspace:
 
 /// Do these options of the local volume driver make a bind mount?
 pub(super) fn is_bind(options: &Map<String, Value>) -> bool {
-    let text = |key: &str| options.get(key).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
+    let text = |key: &str| {
+        options.get(key).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase()
+    };
     text("o").split(',').any(|word| matches!(word.trim(), "bind" | "rbind"))
         || matches!(text("type").trim(), "none" | "bind")
 }

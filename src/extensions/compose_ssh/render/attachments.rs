@@ -15,8 +15,15 @@ use super::networks::subnets_of;
 use super::{Dialect, Pass};
 
 /// Settings of an attachment that stay in the sandbox.
-const SETTINGS: &[&str] =
-    &["aliases", "gw_priority", "interface_name", "ipv4_address", "ipv6_address", "mac_address", "priority"];
+const SETTINGS: &[&str] = &[
+    "aliases",
+    "gw_priority",
+    "interface_name",
+    "ipv4_address",
+    "ipv6_address",
+    "mac_address",
+    "priority",
+];
 
 /// Renders the networks that a service is in; their names. A network of its own where the file names none.
 pub(super) fn render(
@@ -30,7 +37,11 @@ pub(super) fn render(
     let narrow = pass.input.host.dialect == Dialect::Narrow;
     if service.contains_key("network_mode") {
         if service.shift_remove("networks").is_some_and(|networks| is_on(&networks)) {
-            pass.findings().refuse(&path, None, "`networks` and `network_mode` exclude each other; remove one");
+            pass.findings().refuse(
+                &path,
+                None,
+                "`networks` and `network_mode` exclude each other; remove one",
+            );
         } else if narrow {
             pass.findings().refuse(
                 &path,
@@ -65,7 +76,8 @@ pub(super) fn render(
     let names: Vec<String> = used.keys().cloned().collect();
     let plain = used.values().all(|settings| !is_on(settings));
     if narrow && !plain {
-        pass.findings().rewrite(&path, "aliases and addresses are left out: podman-compose 1.0 knows none");
+        pass.findings()
+            .rewrite(&path, "aliases and addresses are left out: podman-compose 1.0 knows none");
     }
     let rendered = if plain || narrow { json!(names) } else { Value::Object(used) };
     service.insert("networks".to_owned(), rendered);
@@ -86,22 +98,34 @@ fn add_alias(settings: &mut Value, alias: Option<&str>) {
 }
 
 /// Judges what services say of their networks, in the form in which the engine will read it.
-pub(super) fn judge(services: &Map<String, Value>, networks: &Map<String, Value>, pass: &mut Pass<'_>) {
+pub(super) fn judge(
+    services: &Map<String, Value>,
+    networks: &Map<String, Value>,
+    pass: &mut Pass<'_>,
+) {
     let subnets: BTreeMap<&str, Vec<Subnet>> =
         networks.iter().map(|(name, network)| (name.as_str(), subnets_of(network))).collect();
-    let is_external = |name: &str| networks.get(name).is_some_and(|network| network.get("external").is_some());
+    let is_external =
+        |name: &str| networks.get(name).is_some_and(|network| network.get("external").is_some());
     for (service, body) in services {
         let Some(Value::Object(used)) = body.get("networks") else { continue };
         for (name, settings) in used {
             let path = format!("services.{service}.networks.{name}");
             let Some(settings) = settings.as_object() else {
                 if !settings.is_null() {
-                    pass.findings().refuse(&path, None, "it is a mapping; write `{}` for the defaults");
+                    pass.findings().refuse(
+                        &path,
+                        None,
+                        "it is a mapping; write `{}` for the defaults",
+                    );
                 }
                 continue;
             };
             // Its addresses are not ours to know; that the network may be used at all was allowed by name.
-            let known = subnets.get(name.as_str()).filter(|_| !is_external(name)).map_or(&[][..], Vec::as_slice);
+            let known = subnets
+                .get(name.as_str())
+                .filter(|_| !is_external(name))
+                .map_or(&[][..], Vec::as_slice);
             for (key, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
                 if let Some(why) = beyond(key, value, known, is_external(name)) {
                     pass.guard(Allowance::HostNetwork, &child(&path, key), why);
@@ -122,6 +146,9 @@ fn beyond(key: &str, value: &Value, subnets: &[Subnet], is_external: bool) -> Op
         return None;
     }
     let address = text.parse::<IpAddr>().ok().filter(|address| address.is_ipv4() == want_v4);
-    let inside = address.is_some_and(|address| subnets.iter().any(|subnet| subnet.contains(address)));
-    (!inside).then(|| format!("`{text}` is in no subnet that the network declares; choose one there, or none"))
+    let inside =
+        address.is_some_and(|address| subnets.iter().any(|subnet| subnet.contains(address)));
+    (!inside).then(|| {
+        format!("`{text}` is in no subnet that the network declares; choose one there, or none")
+    })
 }

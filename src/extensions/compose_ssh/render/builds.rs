@@ -19,8 +19,15 @@ const PODMAN_NAMES: &[&str] =
     &["Containerfile", "ContainerFile", "containerfile", "Dockerfile", "DockerFile", "dockerfile"];
 
 /// Keys of a build that are lists, and may be written as the one word that is in them.
-const LISTS: &[&str] =
-    &["cache_from", "cache_to", "entitlements", "extra_hosts", "no_cache_filter", "platforms", "secrets"];
+const LISTS: &[&str] = &[
+    "cache_from",
+    "cache_to",
+    "entitlements",
+    "extra_hosts",
+    "no_cache_filter",
+    "platforms",
+    "secrets",
+];
 
 /// Judges and renders a `build` whose paths are anchored.
 pub(super) fn apply(
@@ -43,16 +50,27 @@ pub(super) fn apply(
     secrets(&build, path, &declared.secrets, pass);
     switches(&mut build, path, pass);
     for key in LISTS {
-        if let Some(value) = build.get_mut(*key).filter(|value| !value.is_array() && !value.is_object()) {
+        if let Some(value) =
+            build.get_mut(*key).filter(|value| !value.is_array() && !value.is_object())
+        {
             *value = Value::Array(list(value.take()));
         }
     }
     if build.shift_remove("tags").is_some() {
-        pass.findings().rewrite(&child(path, "tags"), "is left out: other sandboxes share the host's image names");
+        pass.findings().rewrite(
+            &child(path, "tags"),
+            "is left out: other sandboxes share the host's image names",
+        );
     }
     if let Some(args) = build.shift_remove("args") {
         let mut settled = Map::new();
-        environment::settle(assignments(args), &child(path, "args"), &mut pass.loader, &pass.variables, &mut settled);
+        environment::settle(
+            assignments(args),
+            &child(path, "args"),
+            &mut pass.loader,
+            &pass.variables,
+            &mut settled,
+        );
         build.insert("args".to_owned(), Value::Object(settled));
     }
     if let Some(written) = build.shift_remove("labels") {
@@ -93,13 +111,17 @@ fn folder(context: &str, path: &str, pass: &mut Pass<'_>) -> Result<Option<Strin
     })
 }
 
-fn dockerfile(build: &Map<String, Value>, context: &str, path: &str, pass: &mut Pass<'_>) -> Result<(), RenderError> {
+fn dockerfile(
+    build: &Map<String, Value>,
+    context: &str,
+    path: &str,
+    pass: &mut Pass<'_>,
+) -> Result<(), RenderError> {
     let path = child(path, "dockerfile");
     let written = build.get("dockerfile").map(scalar);
     let inline = build.contains_key("dockerfile_inline");
     if inline && written.is_some() {
-        let message =
-            "`dockerfile` and `dockerfile_inline` exclude each other, and tools differ in which counts; keep one";
+        let message = "`dockerfile` and `dockerfile_inline` exclude each other, and tools differ in which counts; keep one";
         pass.findings().refuse(&path, None, message);
     }
     let files: Vec<String> = match written {
@@ -157,18 +179,27 @@ fn contexts(
 
 /// The type of a cache, read as the build tool does: CSV, its keys lowered and trimmed. An image has none.
 fn cache_type(from: &str) -> Option<String> {
-    let fields = from.split(',').map(|field| field.trim_matches(|c: char| c == '"' || c.is_whitespace()));
+    let fields =
+        from.split(',').map(|field| field.trim_matches(|c: char| c == '"' || c.is_whitespace()));
     fields
         .filter_map(|field| field.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("type"))
         .map(|(_, kind)| kind.trim().to_ascii_lowercase())
 }
 
-fn secrets(build: &Map<String, Value>, path: &str, declared: &BTreeSet<String>, pass: &mut Pass<'_>) {
-    for (index, secret) in list(build.get("secrets").cloned().unwrap_or_default()).iter().enumerate() {
+fn secrets(
+    build: &Map<String, Value>,
+    path: &str,
+    declared: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) {
+    for (index, secret) in
+        list(build.get("secrets").cloned().unwrap_or_default()).iter().enumerate()
+    {
         let name = secret.get("source").map_or_else(|| scalar(secret), scalar);
         if !declared.contains(&name) {
-            let message = format!("`{}` is not declared; add it under `secrets:`", name.escape_debug());
+            let message =
+                format!("`{}` is not declared; add it under `secrets:`", name.escape_debug());
             pass.findings().refuse(&format!("{path}.secrets[{index}]"), None, message);
         }
     }
@@ -177,7 +208,11 @@ fn secrets(build: &Map<String, Value>, path: &str, declared: &BTreeSet<String>, 
 fn switches(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     for (key, allow, why) in [
         ("privileged", Allowance::Privileged, "a privileged build is root on the host; remove it"),
-        ("entitlements", Allowance::Privileged, "entitlements free the build from its confinement; remove them"),
+        (
+            "entitlements",
+            Allowance::Privileged,
+            "entitlements free the build from its confinement; remove them",
+        ),
         (
             "ssh",
             Allowance::External,
@@ -194,11 +229,17 @@ fn switches(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
         match cache_type(&from).as_deref() {
             None | Some("registry") => {}
             Some("local") => {
-                pass.guard(Allowance::BindMounts, &path, "this reads a folder of the host; remove it");
+                pass.guard(
+                    Allowance::BindMounts,
+                    &path,
+                    "this reads a folder of the host; remove it",
+                );
             }
             Some(other) => {
-                let message =
-                    format!("a cache of type `{}` needs credentials of the host; name an image", other.escape_debug());
+                let message = format!(
+                    "a cache of type `{}` needs credentials of the host; name an image",
+                    other.escape_debug()
+                );
                 pass.guard(Allowance::External, &path, message);
             }
         }
@@ -206,7 +247,11 @@ fn switches(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     match build.get("network").map(scalar).as_deref() {
         None | Some("" | "none" | "default") => {}
         Some("host") => {
-            pass.guard(Allowance::HostNetwork, &child(path, "network"), "this is the network of the host; remove it");
+            pass.guard(
+                Allowance::HostNetwork,
+                &child(path, "network"),
+                "this is the network of the host; remove it",
+            );
         }
         Some(other) => {
             pass.guard(

@@ -121,7 +121,11 @@ impl Dialect {
         match runtime.flavour {
             Flavour::DockerComposeV2 | Flavour::Other(_) => Self::Full,
             Flavour::DockerComposeV1 => Self::V1,
-            Flavour::PodmanCompose if ["0.", "1.0."].iter().any(|old| runtime.version.starts_with(old)) => Self::Narrow,
+            Flavour::PodmanCompose
+                if ["0.", "1.0."].iter().any(|old| runtime.version.starts_with(old)) =>
+            {
+                Self::Narrow
+            }
             Flavour::PodmanCompose => Self::Podman,
         }
     }
@@ -148,14 +152,21 @@ impl Dialect {
 /// A service in the tool's words.
 pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let dialect = pass.input.host.dialect;
-    let unread: Vec<String> =
-        service.iter().filter(|(key, value)| !dialect.reads(key) && is_on(value)).map(|(key, _)| key.clone()).collect();
+    let unread: Vec<String> = service
+        .iter()
+        .filter(|(key, value)| !dialect.reads(key) && is_on(value))
+        .map(|(key, _)| key.clone())
+        .collect();
     service.retain(|key, _| dialect.reads(key));
     for key in unread {
         let path = child(path, &key);
         match NEEDED.iter().find(|(needed, _)| *needed == key) {
-            Some((_, what)) => pass.findings().refuse(&path, None, format!("{} {what}", dialect.tool())),
-            None => pass.findings().rewrite(&path, format!("is left out: {} does not know it", dialect.tool())),
+            Some((_, what)) => {
+                pass.findings().refuse(&path, None, format!("{} {what}", dialect.tool()))
+            }
+            None => pass
+                .findings()
+                .rewrite(&path, format!("is left out: {} does not know it", dialect.tool())),
         }
     }
     if matches!(dialect, Dialect::Full | Dialect::V1) {
@@ -172,15 +183,20 @@ pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pas
 /// awake. What has `unless-stopped` it starts only if it ran. Podman has no daemon, and its boot service starts nothing but
 /// `always`.
 fn stays_stopped(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
-    let told = |word: &str| format!("`{word}` became `unless-stopped`: Docker's daemon would start it while it sleeps");
+    let told = |word: &str| {
+        format!("`{word}` became `unless-stopped`: Docker's daemon would start it while it sleeps")
+    };
     if service.get("restart").is_some_and(|restart| restart == "always") {
         service.insert("restart".to_owned(), UNLESS_STOPPED.into());
         pass.findings().rewrite(&child(path, "restart"), told("always"));
     }
     // It goes before `restart`. Docker's own compose takes the engine's words in it as well, docker-compose 1.29 does not.
     let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) else { return };
-    let condition = deploy.get("restart_policy").and_then(|policy| policy.get("condition")).map(scalar);
-    let Some(word) = condition.filter(|word| matches!(word.as_str(), "any" | "always")) else { return };
+    let condition =
+        deploy.get("restart_policy").and_then(|policy| policy.get("condition")).map(scalar);
+    let Some(word) = condition.filter(|word| matches!(word.as_str(), "any" | "always")) else {
+        return;
+    };
     pass.findings().rewrite(&format!("{path}.deploy.restart_policy.condition"), told(&word));
     if pass.input.host.dialect == Dialect::V1 {
         deploy.shift_remove("restart_policy");
@@ -217,14 +233,23 @@ fn v1(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     }
     // It stops where both are set.
     let scaled = service.contains_key("scale");
-    if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut).filter(|_| scaled) {
+    if let Some(deploy) =
+        service.get_mut("deploy").and_then(Value::as_object_mut).filter(|_| scaled)
+    {
         deploy.shift_remove("replicas");
     }
     // It takes limits from the keys of version 2 only.
-    let limits = service.get("deploy").and_then(|deploy| deploy.pointer("/resources/limits")).cloned();
+    let limits =
+        service.get("deploy").and_then(|deploy| deploy.pointer("/resources/limits")).cloned();
     for (from, to) in [("memory", "mem_limit"), ("cpus", "cpus"), ("pids", "pids_limit")] {
-        if let Some(limit) = limits.as_ref().and_then(|limits| limits.get(from)).filter(|limit| is_on(limit)) {
-            let limit = match limit.as_str().filter(|_| from != "memory").and_then(|text| text.parse::<f64>().ok()) {
+        if let Some(limit) =
+            limits.as_ref().and_then(|limits| limits.get(from)).filter(|limit| is_on(limit))
+        {
+            let limit = match limit
+                .as_str()
+                .filter(|_| from != "memory")
+                .and_then(|text| text.parse::<f64>().ok())
+            {
                 Some(number) if from == "cpus" => json!(number),
                 _ => limit.clone(),
             };
@@ -239,14 +264,19 @@ fn waits_for_nothing(service: &Map<String, Value>, path: &str, pass: &mut Pass<'
         let condition = on.get("condition").map(scalar).unwrap_or_default();
         if !matches!(condition.as_str(), "" | "service_started") {
             let path = format!("{path}.depends_on.{name}.condition");
-            pass.findings().rewrite(&path, format!("`{condition}` is ignored: podman-compose 1.0 waits for nothing"));
+            pass.findings().rewrite(
+                &path,
+                format!("`{condition}` is ignored: podman-compose 1.0 waits for nothing"),
+            );
         }
     }
 }
 
 /// Options of a volume's driver: podman-compose 1.0 makes a plain volume, whatever they say.
 pub(super) fn volume(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
-    if pass.input.host.dialect != Dialect::Narrow || !volume.get("driver_opts").is_some_and(keys::is_on) {
+    if pass.input.host.dialect != Dialect::Narrow
+        || !volume.get("driver_opts").is_some_and(keys::is_on)
+    {
         return;
     }
     let Some(Value::Object(options)) = volume.shift_remove("driver_opts") else { return };

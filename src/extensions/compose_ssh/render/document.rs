@@ -88,7 +88,8 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
         with_snippet: false,
     };
     TEXT_LEFT.set(MAX_TEXT);
-    let root: Node = serde_saphyr::from_str_with_options(text, options).map_err(|error| refuse(file, &error))?;
+    let root: Node =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| refuse(file, &error))?;
     let mut document = Document {
         file: file.to_owned(),
         value: Value::Null,
@@ -142,7 +143,10 @@ impl Document {
             Some(name @ "!reset") => (Tag::Reset, misplaced(name)),
             Some(name @ "!override") => (Tag::Override, misplaced(name)),
             Some(other) => {
-                return Err(self.refuse(format!("unsupported tag `{other}`; write the value without it"), referenced));
+                return Err(self.refuse(
+                    format!("unsupported tag `{other}`; write the value without it"),
+                    referenced,
+                ));
             }
         };
         if replaces { Ok((value, Some(tag))) } else { Err(self.refuse(message, referenced)) }
@@ -163,7 +167,12 @@ impl Document {
     }
 
     /// Value without tags; `keys` lead to it, and nothing leads into a list.
-    fn settle(&mut self, raw: Raw, path: &str, keys: Option<&[&str]>) -> Result<Value, RenderError> {
+    fn settle(
+        &mut self,
+        raw: Raw,
+        path: &str,
+        keys: Option<&[&str]>,
+    ) -> Result<Value, RenderError> {
         match raw {
             Raw::Scalar(value) => Ok(value),
             Raw::Sequence(items) => {
@@ -181,7 +190,8 @@ impl Document {
                 for (key, value) in entries {
                     let location = key.referenced;
                     let (key, _) = self.judge_tag(key, false)?;
-                    let (path, keys) = (child(path, &key), keys.map(|above| [above, &[key.as_str()]].concat()));
+                    let (path, keys) =
+                        (child(path, &key), keys.map(|above| [above, &[key.as_str()]].concat()));
                     self.note(&path, location)?;
                     let (raw, tag) = self.judge_tag(value, keys.is_some())?;
                     if let (Some(_), Some(keys)) = (tag, &keys) {
@@ -204,7 +214,8 @@ fn misplaced(tag: &str) -> String {
 }
 
 fn too_many(file: &str) -> RenderError {
-    let message = "it has more entries, levels or aliases than a compose file needs; split it or write fewer";
+    let message =
+        "it has more entries, levels or aliases than a compose file needs; split it or write fewer";
     RenderError::TooLarge { file: file.to_owned(), message: message.to_owned() }
 }
 
@@ -224,7 +235,10 @@ impl<'de> Deserialize<'de> for Raw {
 
 /// Counts text before it is kept.
 fn take_text<E: de::Error>(text: &str) -> Result<(), E> {
-    let left = TEXT_LEFT.get().checked_sub(text.len()).ok_or_else(|| E::custom("its text is beyond the limit"))?;
+    let left = TEXT_LEFT
+        .get()
+        .checked_sub(text.len())
+        .ok_or_else(|| E::custom("its text is beyond the limit"))?;
     TEXT_LEFT.set(left);
     Ok(())
 }
@@ -300,10 +314,14 @@ impl<'de> Visitor<'de> for RawVisitor {
             let Tagged(word, _) = &key.value;
             take_text(word)?;
             if word.chars().count() > MAX_KEY_CHARS {
-                return Err(de::Error::custom(format!("a key is longer than {MAX_KEY_CHARS} characters; shorten it")));
+                return Err(de::Error::custom(format!(
+                    "a key is longer than {MAX_KEY_CHARS} characters; shorten it"
+                )));
             }
             if word.chars().any(char::is_control) {
-                return Err(de::Error::custom("a key holds a line break or another control character; remove it"));
+                return Err(de::Error::custom(
+                    "a key holds a line break or another control character; remove it",
+                ));
             }
             entries.push((key, access.next_value()?));
         }
@@ -324,15 +342,22 @@ mod tests {
 
     #[test]
     fn scalars_have_the_types_compose_gives_them() {
-        let got = value("a: no\nb: true\nc: 0755\nd: 22:22\ne: 1.5\nf: ~\ng: '1'\nh: 80\ni: 2020-01-01\n9: x\n");
+        let got = value(
+            "a: no\nb: true\nc: 0755\nd: 22:22\ne: 1.5\nf: ~\ng: '1'\nh: 80\ni: 2020-01-01\n9: x\n",
+        );
         let want = json!({"a": "no", "b": true, "c": 493, "d": "22:22", "e": 1.5, "f": null, "g": "1", "h": 80, "i": "2020-01-01", "9": "x"});
         assert_eq!(got, want);
     }
 
     #[test]
     fn anchors_and_merge_keys_are_resolved() {
-        let got = value("x-a: &a {image: i, tty: true}\nservices:\n  w:\n    <<: *a\n    tty: false\n  v: *a\n");
-        assert_eq!(got["services"], json!({"w": {"image": "i", "tty": false}, "v": {"image": "i", "tty": true}}));
+        let got = value(
+            "x-a: &a {image: i, tty: true}\nservices:\n  w:\n    <<: *a\n    tty: false\n  v: *a\n",
+        );
+        assert_eq!(
+            got["services"],
+            json!({"w": {"image": "i", "tty": false}, "v": {"image": "i", "tty": true}})
+        );
     }
 
     #[test]
@@ -368,7 +393,8 @@ mod tests {
             let alias = vec![format!("*a{}", n - 1); 10].join(",");
             let _ = writeln!(laughs, "a{n}: &a{n} [{alias}]");
         }
-        let long = format!("a: &a '{}'\nb: [{}]\n", "x".repeat(900_000), vec!["*a"; 4_000].join(","));
+        let long =
+            format!("a: &a '{}'\nb: [{}]\n", "x".repeat(900_000), vec!["*a"; 4_000].join(","));
         let long_key = format!("{}: 1", "k".repeat(2000));
         let cases: &[(&str, &str)] = &[
             ("unclosed", "a: [1, 2"),

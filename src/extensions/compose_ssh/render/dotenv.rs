@@ -23,14 +23,18 @@ pub(super) fn parse(text: &str, outer: &Variables) -> Result<Vec<Entry>, (usize,
             None => None,
             Some(Written { text, literal: true }) => Some(text),
             Some(Written { text, literal: false }) => {
-                let value = substitute_lenient(&text, &known).map_err(|message| (reader.line, message))?;
+                let value =
+                    substitute_lenient(&text, &known).map_err(|message| (reader.line, message))?;
                 Some(value)
             }
         };
         if let Some(value) = &value {
             grown += value.len();
             if grown > MAX_TOTAL {
-                return Err((reader.line, "the values together grow beyond 1 MiB; use shorter ones".to_owned()));
+                return Err((
+                    reader.line,
+                    "the values together grow beyond 1 MiB; use shorter ones".to_owned(),
+                ));
             }
             if !outer.contains_key(&name) {
                 known.insert(name.clone(), value.clone());
@@ -43,7 +47,8 @@ pub(super) fn parse(text: &str, outer: &Variables) -> Result<Vec<Entry>, (usize,
 
 /// Reads `text` as `format: raw`: one `NAME=value` a line, nothing interpreted.
 pub(super) fn parse_raw(text: &str) -> Vec<Entry> {
-    let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines =
+        text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| match line.split_once('=') {
             Some((name, value)) => (name.trim().to_owned(), Some(value.to_owned())),
@@ -86,7 +91,9 @@ impl Reader<'_> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        if let Some(after) = self.rest.strip_prefix("export").filter(|after| after.starts_with([' ', '\t'])) {
+        if let Some(after) =
+            self.rest.strip_prefix("export").filter(|after| after.starts_with([' ', '\t']))
+        {
             self.rest = after.trim_start_matches([' ', '\t']);
         }
         let end = self.rest.find(['=', ':', '\n']).unwrap_or(self.rest.len());
@@ -95,7 +102,8 @@ impl Reader<'_> {
         if name.is_empty() || !name.chars().all(legal) {
             return Err((
                 self.line,
-                "this is not NAME=value; start a comment with `#`, quote values of several lines".to_owned(),
+                "this is not NAME=value; start a comment with `#`, quote values of several lines"
+                    .to_owned(),
             ));
         }
         let name = name.to_owned();
@@ -145,7 +153,10 @@ impl Reader<'_> {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         let tail = self.rest[..end].trim();
         if !tail.is_empty() && !tail.starts_with('#') {
-            return Err((self.line, "text follows the closing quote; remove it or quote the whole value".to_owned()));
+            return Err((
+                self.line,
+                "text follows the closing quote; remove it or quote the whole value".to_owned(),
+            ));
         }
         self.rest = &self.rest[end..];
         Ok(())
@@ -174,7 +185,11 @@ mod tests {
 
     fn read(text: &str) -> Vec<(String, String)> {
         let outer: Variables = [("OUT".to_owned(), "o".to_owned())].into();
-        parse(text, &outer).unwrap().into_iter().map(|(k, v)| (k, v.unwrap_or_else(|| "<none>".into()))).collect()
+        parse(text, &outer)
+            .unwrap()
+            .into_iter()
+            .map(|(k, v)| (k, v.unwrap_or_else(|| "<none>".into())))
+            .collect()
     }
 
     #[test]
@@ -217,9 +232,12 @@ mod tests {
 
     #[test]
     fn errors_have_a_line_and_no_value() {
-        for (text, line) in
-            [("A=1\nnot a name=secret", 2), ("A='secret", 1), ("A=1\n\nB='x' secret", 3), ("=secret", 1)]
-        {
+        for (text, line) in [
+            ("A=1\nnot a name=secret", 2),
+            ("A='secret", 1),
+            ("A=1\n\nB='x' secret", 3),
+            ("=secret", 1),
+        ] {
             let (at, message) = parse(text, &Variables::new()).expect_err(text);
             assert_eq!(at, line, "{text}");
             assert!(!message.contains("secret"), "{message}");
@@ -234,7 +252,10 @@ mod tests {
 
     #[test]
     fn raw_files_are_taken_as_they_are() {
-        assert_eq!(parse_raw("# c\nA='b' # c\nB"), [("A".into(), Some("'b' # c".into())), ("B".into(), None)]);
+        assert_eq!(
+            parse_raw("# c\nA='b' # c\nB"),
+            [("A".into(), Some("'b' # c".into())), ("B".into(), None)]
+        );
     }
 
     proptest! {

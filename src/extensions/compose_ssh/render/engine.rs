@@ -20,12 +20,19 @@ pub(super) fn reaches_engine(path: &str) -> bool {
     if path == "/" || path == "/var" || SOCKETS.iter().any(named) {
         return true;
     }
-    let path = path.strip_prefix("/var").filter(|rest| *rest == "/run" || rest.starts_with("/run/")).unwrap_or(path);
+    let path = path
+        .strip_prefix("/var")
+        .filter(|rest| *rest == "/run" || rest.starts_with("/run/"))
+        .unwrap_or(path);
     // /run/user/1000 stands for every account's.
-    let any_user =
-        path.split('/').enumerate().map(|(i, part)| if i == 3 && path.starts_with("/run/user/") { "0" } else { part });
+    let any_user = path
+        .split('/')
+        .enumerate()
+        .map(|(i, part)| if i == 3 && path.starts_with("/run/user/") { "0" } else { part });
     let path = any_user.collect::<Vec<_>>().join("/");
-    SOCKETS.iter().any(|socket| socket.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/')))
+    SOCKETS
+        .iter()
+        .any(|socket| socket.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/')))
 }
 
 #[cfg(test)]

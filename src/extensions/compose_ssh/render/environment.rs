@@ -41,7 +41,8 @@ pub(super) fn labels(
     variables: &Variables,
 ) -> Result<Map<String, Value>, RenderError> {
     let file = from_files(service, "label_file", path, loader, variables)?;
-    let mut merged = super::labels::mapping(Value::Object(file), &child(path, "label_file"), loader.findings);
+    let mut merged =
+        super::labels::mapping(Value::Object(file), &child(path, "label_file"), loader.findings);
     merged.extend(super::labels::mapping(
         service.shift_remove("labels").unwrap_or_default(),
         &child(path, "labels"),
@@ -63,7 +64,11 @@ pub(super) fn settle(
         Value::Object(entries) => entries,
         Value::Null => return,
         _ => {
-            loader.findings.refuse(path, None, "write it as a mapping `NAME: value` or as a list of `NAME=value`");
+            loader.findings.refuse(
+                path,
+                None,
+                "write it as a mapping `NAME: value` or as a list of `NAME=value`",
+            );
             return;
         }
     };
@@ -74,7 +79,11 @@ pub(super) fn settle(
                 loader.findings.refuse(&here, None, "a variable needs a name without `=`");
             }
             Value::Object(_) | Value::Array(_) => {
-                loader.findings.refuse(&here, None, "a variable's value is one word or number; quote it");
+                loader.findings.refuse(
+                    &here,
+                    None,
+                    "a variable's value is one word or number; quote it",
+                );
             }
             Value::Null => pass_through(&name, &here, loader, variables, into),
             value => drop(into.insert(name, scalar(&value).into())),
@@ -82,8 +91,16 @@ pub(super) fn settle(
     }
 }
 
-fn pass_through(name: &str, path: &str, loader: &mut Loader<'_>, variables: &Variables, into: &mut Map<String, Value>) {
-    if let Some(value) = variables.get(name).filter(|value| value.len() < ENTRY_BYTES || loader.fits(value.len(), path))
+fn pass_through(
+    name: &str,
+    path: &str,
+    loader: &mut Loader<'_>,
+    variables: &Variables,
+    into: &mut Map<String, Value>,
+) {
+    if let Some(value) = variables
+        .get(name)
+        .filter(|value| value.len() < ENTRY_BYTES || loader.fits(value.len(), path))
     {
         into.insert(name.to_owned(), value.clone().into());
     } else {
@@ -104,11 +121,16 @@ fn from_files(
     let mut outside = Vec::new();
     let items = list(service.shift_remove(key).unwrap_or_default());
     if items.len() > MAX_FILES {
-        loader.findings.refuse(&path, None, format!("a service reads at most {MAX_FILES} such files; merge some"));
+        loader.findings.refuse(
+            &path,
+            None,
+            format!("a service reads at most {MAX_FILES} such files; merge some"),
+        );
         return Ok(merged);
     }
     for item in items {
-        let file = item.as_str().or_else(|| item.get("path").and_then(Value::as_str)).map(str::to_owned);
+        let file =
+            item.as_str().or_else(|| item.get("path").and_then(Value::as_str)).map(str::to_owned);
         let Some(file) = file else {
             loader.findings.refuse(&path, None, "name a file, or give a mapping with `path:`");
             continue;
@@ -119,15 +141,24 @@ fn from_files(
             if loader.bind_allowed && allow.is_some() {
                 outside.push(item);
             } else {
-                loader.findings.refuse(&path, allow, format!("`{file}` is outside the workspace; copy it in"));
+                loader.findings.refuse(
+                    &path,
+                    allow,
+                    format!("`{file}` is outside the workspace; copy it in"),
+                );
             }
             continue;
         }
         let optional = item.get("required").is_some_and(|required| !super::keys::is_on(required));
         let raw = item.get("format").and_then(Value::as_str) == Some("raw");
-        let found = if optional { loader.optional(&file, &path)? } else { loader.named(&file, &path)? };
+        let found =
+            if optional { loader.optional(&file, &path)? } else { loader.named(&file, &path)? };
         let Some((file, bytes)) = found else { continue };
-        let entries = if raw { raw_entries(&bytes) } else { read_entries(&file, &bytes, variables, loader.findings)? };
+        let entries = if raw {
+            raw_entries(&bytes)
+        } else {
+            read_entries(&file, &bytes, variables, loader.findings)?
+        };
         let bytes = entries.iter().filter_map(|(_, value)| value.as_ref()).map(String::len).sum();
         if !loader.fits(bytes, &path) {
             break;

@@ -73,7 +73,12 @@ pub(super) struct Findings {
 const NAMED: usize = 8;
 
 impl Findings {
-    pub(super) fn refuse(&mut self, path: &str, allow: Option<Allowance>, message: impl Into<String>) {
+    pub(super) fn refuse(
+        &mut self,
+        path: &str,
+        allow: Option<Allowance>,
+        message: impl Into<String>,
+    ) {
         let message = message.into();
         if self.seen.insert((path.to_owned(), message.clone())) {
             self.refusals.push(Refusal { path: path.to_owned(), message, allow, place: None });
@@ -83,7 +88,8 @@ impl Findings {
     /// Is something refused at this path, or at one above it?
     pub(super) fn refuses(&self, path: &str) -> bool {
         self.refusals.iter().any(|refusal| {
-            path.strip_prefix(refusal.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            path.strip_prefix(refusal.path.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
     }
 
@@ -105,14 +111,23 @@ impl Findings {
         let names: Vec<String> = unset.keys().take(NAMED).map(|name| format!("`{name}`")).collect();
         match (unset.len(), unset.into_values().next()) {
             (1, Some(path)) => {
-                self.rewrite(&path, format!("{} has no value, in .env and the profile neither: left out", names[0]));
+                self.rewrite(
+                    &path,
+                    format!("{} has no value, in .env and the profile neither: left out", names[0]),
+                );
             }
             (count, Some(_)) => {
-                let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+                let more = if count > NAMED {
+                    format!(" and {} more", count - NAMED)
+                } else {
+                    String::new()
+                };
                 let names = names.join(", ");
                 self.rewrite(
                     "services",
-                    format!("{names}{more} have no value, in .env and the profile neither: left out"),
+                    format!(
+                        "{names}{more} have no value, in .env and the profile neither: left out"
+                    ),
                 );
             }
             (_, None) => {}

@@ -38,14 +38,19 @@ impl Pass<'_> {
                 "the service has neither an image nor a build; add `image:` or `build:`",
             );
         } else {
-            self.findings().refuse(path, None, format!("`{image}` is no name of an image; write `name:tag`"));
+            self.findings().refuse(
+                path,
+                None,
+                format!("`{image}` is no name of an image; write `name:tag`"),
+            );
         }
         false
     }
 }
 
 fn is_plain(image: &str) -> bool {
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
+    let legal =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@' | '+');
     image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal)
 }
 
@@ -82,7 +87,8 @@ fn has_transport(image: &str) -> bool {
     let (name, _) = image.split_once('@').unwrap_or((image, ""));
     let Some((head, rest)) = name.split_once(':') else { return false };
     let digits = rest.split('/').next().unwrap_or_default();
-    let port = rest.contains('/') && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+    let port =
+        rest.contains('/') && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
     // Behind a port there may be one more colon, before the tag; a tag has no slash.
     let tag = if port { rest.split_once('/').map_or("", |(_, path)| path) } else { rest };
     let odd = if port { tag.matches(':').count() > 1 } else { tag.contains(['/', ':']) };

@@ -35,15 +35,24 @@ impl Loader<'_> {
             );
             return Ok(None);
         }
-        let circle = sources.iter().any(|(file, _)| self.including.iter().flatten().any(|above| above == file));
+        let circle = sources
+            .iter()
+            .any(|(file, _)| self.including.iter().flatten().any(|above| above == file));
         if circle || self.including.len() > MAX_CHAIN {
-            self.findings.refuse(path, None, "files include each other in a circle or too deep; shorten the chain");
+            self.findings.refuse(
+                path,
+                None,
+                "files include each other in a circle or too deep; shorten the chain",
+            );
             return Ok(None);
         }
         let folder = match item.get("project_directory").and_then(Value::as_str) {
             None => parent(&sources[0].0).to_owned(),
             Some(folder) => {
-                match self.folder(&self.workspace.anchor(base, folder), &child(path, "project_directory"))? {
+                match self.folder(
+                    &self.workspace.anchor(base, folder),
+                    &child(path, "project_directory"),
+                )? {
                     Some(folder) => folder,
                     None => return Ok(None),
                 }
@@ -61,7 +70,11 @@ impl Loader<'_> {
         match self.workspace.locate(anchored).map_err(unreadable)? {
             Target::Inside(folder, _) | Target::Missing(folder) => Ok(Some(folder)),
             Target::Outside(why) => {
-                self.findings.refuse(path, None, format!("`{anchored}` {why}; use a folder of the workspace"));
+                self.findings.refuse(
+                    path,
+                    None,
+                    format!("`{anchored}` {why}; use a folder of the workspace"),
+                );
                 Ok(None)
             }
         }

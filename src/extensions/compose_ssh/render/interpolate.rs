@@ -20,7 +20,11 @@ pub(super) type Variables = BTreeMap<String, String>;
 ///
 /// # Errors
 /// A sentence: a malformed expression, or a required variable without a value.
-pub(super) fn substitute(text: &str, variables: &Variables, unset: &mut Vec<String>) -> Result<String, String> {
+pub(super) fn substitute(
+    text: &str,
+    variables: &Variables,
+    unset: &mut Vec<String>,
+) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut scan = Scan { variables, unset, lenient: false };
     scan.expand(text, &mut out, 0)?;
@@ -57,13 +61,19 @@ pub(super) fn unescape(value: &mut Value) {
 
 /// Substitutes every string below `value` (keys stay, as in compose). Failures become refusals, missing
 /// variables are listed as rewrites. What is filled in is taken off `left`.
-pub(super) fn interpolate(value: Value, variables: &Variables, findings: &mut Findings, left: &mut usize) -> Value {
+pub(super) fn interpolate(
+    value: Value,
+    variables: &Variables,
+    findings: &mut Findings,
+    left: &mut usize,
+) -> Value {
     let mut walk = Walk { variables, findings, left };
     walk.value(value, "")
 }
 
 /// Refusal of what grows beyond all bounds when variables are filled in.
-pub(super) const TOO_LONG: &str = "the project grows too large when its variables are filled in; use shorter values";
+pub(super) const TOO_LONG: &str =
+    "the project grows too large when its variables are filled in; use shorter values";
 
 struct Walk<'a> {
     variables: &'a Variables,
@@ -76,7 +86,10 @@ impl Walk<'_> {
         match value {
             Value::String(text) if text.contains('$') => Value::String(self.text(&text, path)),
             Value::Array(items) => {
-                let walked = items.into_iter().enumerate().map(|(i, item)| self.value(item, &format!("{path}[{i}]")));
+                let walked = items
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, item)| self.value(item, &format!("{path}[{i}]")));
                 Value::Array(walked.collect())
             }
             Value::Object(map) => {
@@ -97,8 +110,12 @@ impl Walk<'_> {
         let mut unset = Vec::new();
         let result = substitute(text, self.variables, &mut unset);
         for name in unset {
-            self.findings
-                .rewrite(path, format!("`{name}` is set neither in .env nor in the profile: replaced with nothing"));
+            self.findings.rewrite(
+                path,
+                format!(
+                    "`{name}` is set neither in .env nor in the profile: replaced with nothing"
+                ),
+            );
         }
         match result {
             Ok(out) if out.len() <= *self.left => {
@@ -126,7 +143,9 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn expand(&mut self, text: &str, out: &mut String, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
-            return Err(format!("defaults are nested deeper than {MAX_DEPTH}; simplify the expression"));
+            return Err(format!(
+                "defaults are nested deeper than {MAX_DEPTH}; simplify the expression"
+            ));
         }
         let mut rest = text;
         while let Some(at) = rest.find('$') {
@@ -144,7 +163,12 @@ impl Scan<'_> {
     }
 
     /// Reads what follows a `$` and returns what follows that.
-    fn reference<'t>(&mut self, after: &'t str, out: &mut String, depth: usize) -> Result<&'t str, String> {
+    fn reference<'t>(
+        &mut self,
+        after: &'t str,
+        out: &mut String,
+        depth: usize,
+    ) -> Result<&'t str, String> {
         if let Some(rest) = after.strip_prefix('$') {
             out.push('$');
             return Ok(rest);
@@ -208,8 +232,11 @@ enum Braced {
 }
 
 fn required(name: &str, message: &str) -> String {
-    let why = if message.trim().is_empty() { String::new() } else { format!(" ({})", message.trim()) };
-    format!("`{name}` is required{why}; set it in the workspace's .env or among the profile's variables")
+    let why =
+        if message.trim().is_empty() { String::new() } else { format!(" ({})", message.trim()) };
+    format!(
+        "`{name}` is required{why}; set it in the workspace's .env or among the profile's variables"
+    )
 }
 
 fn malformed(found: &str) -> String {
@@ -289,7 +316,11 @@ mod tests {
                 assert!(substitute(text, &variables(), &mut Vec::new()).is_err());
                 continue;
             }
-            assert_eq!(substitute(text, &variables(), &mut Vec::new()).as_deref(), Ok(want), "{text}");
+            assert_eq!(
+                substitute(text, &variables(), &mut Vec::new()).as_deref(),
+                Ok(want),
+                "{text}"
+            );
         }
     }
 
@@ -318,7 +349,11 @@ mod tests {
     fn a_hint_that_is_followed_works() {
         for text in ["${}", "${A", "a ${1A} b", "${A!}", "${A:}", "${A:x} ${A!}"] {
             let doubled = text.replace('$', "$$");
-            assert_eq!(substitute(&doubled, &variables(), &mut Vec::new()).as_deref(), Ok(text), "{text}");
+            assert_eq!(
+                substitute(&doubled, &variables(), &mut Vec::new()).as_deref(),
+                Ok(text),
+                "{text}"
+            );
         }
     }
 
@@ -332,14 +367,23 @@ mod tests {
     #[test]
     fn growth_is_bounded() {
         let variables: Variables = [("A".to_owned(), "x".repeat(100_000))].into();
-        assert!(substitute(&"$A".repeat(1000), &variables, &mut Vec::new()).unwrap_err().contains("1 MiB"));
+        assert!(
+            substitute(&"$A".repeat(1000), &variables, &mut Vec::new())
+                .unwrap_err()
+                .contains("1 MiB")
+        );
     }
 
     #[test]
     fn environment_files_keep_a_lone_dollar() {
-        for (text, want) in
-            [("abc$1x", "abc$1x"), ("$", "$"), ("${", "${"), ("${!}", "${!}"), ("$A", "a"), ("${N:-d}", "d")]
-        {
+        for (text, want) in [
+            ("abc$1x", "abc$1x"),
+            ("$", "$"),
+            ("${", "${"),
+            ("${!}", "${!}"),
+            ("$A", "a"),
+            ("${N:-d}", "d"),
+        ] {
             assert_eq!(substitute_lenient(text, &variables()).as_deref(), Ok(want), "{text}");
         }
     }

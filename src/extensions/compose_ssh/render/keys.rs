@@ -6,8 +6,9 @@ use super::document::child;
 use super::findings::Findings;
 
 /// Top-level keys.
-pub(super) const PROJECT: &[&str] =
-    &["version", "name", "services", "networks", "volumes", "secrets", "configs", "include", "models"];
+pub(super) const PROJECT: &[&str] = &[
+    "version", "name", "services", "networks", "volumes", "secrets", "configs", "include", "models",
+];
 
 /// Keys of a service.
 pub(super) const SERVICE: &[&str] = &[
@@ -152,18 +153,33 @@ pub(super) const NETWORK: &[&str] = &[
 pub(super) const VOLUME: &[&str] = &["driver", "driver_opts", "external", "labels", "name"];
 
 /// Keys of a secret or config.
-pub(super) const FILE: &[&str] =
-    &["content", "driver", "driver_opts", "environment", "external", "file", "labels", "name", "template_driver"];
+pub(super) const FILE: &[&str] = &[
+    "content",
+    "driver",
+    "driver_opts",
+    "environment",
+    "external",
+    "file",
+    "labels",
+    "name",
+    "template_driver",
+];
 
 /// Keys of a mount in the long syntax.
 pub(super) const MOUNT: &[&str] =
     &["bind", "consistency", "image", "read_only", "source", "target", "tmpfs", "type", "volume"];
 
 /// Keys of a port in the long syntax.
-pub(super) const PORT: &[&str] = &["app_protocol", "host_ip", "mode", "name", "protocol", "published", "target"];
+pub(super) const PORT: &[&str] =
+    &["app_protocol", "host_ip", "mode", "name", "protocol", "published", "target"];
 
 /// Drops `x-` keys and nulls, refuses unknown keys. (podman-compose 1.0.3 ends in a traceback on a null.)
-pub(super) fn keep_known(map: &mut Map<String, Value>, known: &[&str], path: &str, findings: &mut Findings) {
+pub(super) fn keep_known(
+    map: &mut Map<String, Value>,
+    known: &[&str],
+    path: &str,
+    findings: &mut Findings,
+) {
     map.retain(|key, value| {
         if key.starts_with("x-") {
             return false;
@@ -183,14 +199,26 @@ pub(super) fn keep_known(map: &mut Map<String, Value>, known: &[&str], path: &st
 /// The known name that `word` is most likely meant to be.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let scored = known.iter().map(|name| (strsim::jaro_winkler(word, name), *name));
-    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+    scored
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
 }
 
 /// Refuses every one of `keys` that is not a mapping: what cannot be judged must not pass.
-pub(super) fn want_mappings(map: &Map<String, Value>, keys: &[&str], path: &str, findings: &mut Findings) {
+pub(super) fn want_mappings(
+    map: &Map<String, Value>,
+    keys: &[&str],
+    path: &str,
+    findings: &mut Findings,
+) {
     for key in keys {
         if map.get(*key).is_some_and(|value| !value.is_object()) {
-            findings.refuse(&child(path, key), None, format!("`{key}` is a mapping; write `{key}: {{NAME: VALUE}}`"));
+            findings.refuse(
+                &child(path, key),
+                None,
+                format!("`{key}` is a mapping; write `{key}: {{NAME: VALUE}}`"),
+            );
         }
     }
 }
@@ -198,7 +226,9 @@ pub(super) fn want_mappings(map: &Map<String, Value>, keys: &[&str], path: &str,
 /// Names of services, networks and volumes: what every compose and engine accepts, and no option of a command.
 pub(super) fn is_name(name: &str) -> bool {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && name.chars().all(legal) && name.len() <= 63
+    name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && name.chars().all(legal)
+        && name.len() <= 63
 }
 
 /// Is a switch on? Anything that is not clearly off counts as on, also text from a variable.
@@ -207,9 +237,10 @@ pub(super) fn is_on(value: &Value) -> bool {
         Value::Bool(on) => *on,
         Value::Null => false,
         Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => {
-            !matches!(text.trim().to_ascii_lowercase().as_str(), "" | "false" | "no" | "n" | "off" | "0" | "f")
-        }
+        Value::String(text) => !matches!(
+            text.trim().to_ascii_lowercase().as_str(),
+            "" | "false" | "no" | "n" | "off" | "0" | "f"
+        ),
         Value::Array(items) => !items.is_empty(),
         Value::Object(map) => !map.is_empty(),
     }
@@ -234,7 +265,9 @@ mod tests {
     #[test]
     fn unknown_keys_are_refused_with_the_nearest_name() {
         let mut findings = Findings::default();
-        let Value::Object(mut map) = json!({"prots": [], "image": "a", "x-mine": 1, "tty": null, "zzzzqq": 1}) else {
+        let Value::Object(mut map) =
+            json!({"prots": [], "image": "a", "x-mine": 1, "tty": null, "zzzzqq": 1})
+        else {
             unreachable!()
         };
         keep_known(&mut map, SERVICE, "services.web", &mut findings);
@@ -246,7 +279,9 @@ mod tests {
 
     #[test]
     fn switches_are_on_unless_clearly_off() {
-        for off in [json!(false), json!("false"), json!("No"), json!(""), json!(0), json!(null), json!([])] {
+        for off in
+            [json!(false), json!("false"), json!("No"), json!(""), json!(0), json!(null), json!([])]
+        {
             assert!(!is_on(&off), "{off}");
         }
         for on in [

@@ -22,20 +22,29 @@ const RESERVED: [&str; 7] = [
 /// Labels as a mapping of strings, reserved ones dropped and listed.
 pub(super) fn mapping(labels: Value, path: &str, findings: &mut Findings) -> Map<String, Value> {
     for name in merge::contradictions(&labels) {
-        findings.refuse(path, None, format!("the label `{name}` is set twice, and not to the same; keep one"));
+        findings.refuse(
+            path,
+            None,
+            format!("the label `{name}` is set twice, and not to the same; keep one"),
+        );
     }
     let entries = match assignments(labels) {
         Value::Object(entries) => entries,
         Value::Null => return Map::new(),
         _ => {
-            findings.refuse(path, None, "write labels as a mapping `name: value` or as a list of `name=value`");
+            findings.refuse(
+                path,
+                None,
+                "write labels as a mapping `name: value` or as a list of `name=value`",
+            );
             return Map::new();
         }
     };
     let mut kept = Map::new();
     for (name, value) in entries {
         let here = child(path, &name);
-        if RESERVED.iter().any(|prefix| name.trim_start().to_ascii_lowercase().starts_with(prefix)) {
+        if RESERVED.iter().any(|prefix| name.trim_start().to_ascii_lowercase().starts_with(prefix))
+        {
             findings.rewrite(&here, "is a reserved label: left out");
         } else if value.is_object() || value.is_array() {
             findings.refuse(&here, None, "a label's value is one word or number; quote it");

@@ -60,7 +60,11 @@ pub(super) enum Found {
 }
 
 impl<'a> Loader<'a> {
-    pub(super) fn new(workspace: &'a Workspace<'a>, findings: &'a mut Findings, bind_allowed: bool) -> Self {
+    pub(super) fn new(
+        workspace: &'a Workspace<'a>,
+        findings: &'a mut Findings,
+        bind_allowed: bool,
+    ) -> Self {
         Self {
             workspace,
             findings,
@@ -96,7 +100,11 @@ impl<'a> Loader<'a> {
     }
 
     /// As [`Self::find`] for a file that another one names: what cannot be read becomes a refusal at `path`.
-    pub(super) fn named(&mut self, anchored: &str, path: &str) -> Result<Option<(String, Vec<u8>)>, RenderError> {
+    pub(super) fn named(
+        &mut self,
+        anchored: &str,
+        path: &str,
+    ) -> Result<Option<(String, Vec<u8>)>, RenderError> {
         match self.find(anchored)? {
             Found::Bytes(file, bytes) => return Ok(Some((file, bytes))),
             Found::Missing(file) => {
@@ -108,7 +116,11 @@ impl<'a> Loader<'a> {
             }
             // Files are read here, where no other machine's file could be meant: no allowance opens this.
             Found::Refused(why) => {
-                self.findings.refuse(path, None, format!("`{anchored}` {why}; copy it into the workspace"));
+                self.findings.refuse(
+                    path,
+                    None,
+                    format!("`{anchored}` {why}; copy it into the workspace"),
+                );
             }
         }
         Ok(None)
@@ -130,7 +142,11 @@ impl<'a> Loader<'a> {
     }
 
     /// As [`Self::named`], but the file need not be there.
-    pub(super) fn optional(&mut self, anchored: &str, path: &str) -> Result<Option<(String, Vec<u8>)>, RenderError> {
+    pub(super) fn optional(
+        &mut self,
+        anchored: &str,
+        path: &str,
+    ) -> Result<Option<(String, Vec<u8>)>, RenderError> {
         match self.find(anchored)? {
             Found::Missing(_) => Ok(None),
             _ => self.named(anchored, path),
@@ -154,16 +170,27 @@ impl<'a> Loader<'a> {
         let mut document = document::parse(file, bytes)?;
         self.count(file, document.entries)?;
         let Value::Object(mut root) = document.value.take() else {
-            let what = if bytes.iter().all(u8::is_ascii_whitespace) { "it is empty" } else { "it is not a mapping" };
+            let what = if bytes.iter().all(u8::is_ascii_whitespace) {
+                "it is empty"
+            } else {
+                "it is not a mapping"
+            };
             let message = format!("{what}; a compose file starts with `services:`");
             return Err(RenderError::NotYaml { file: file.to_owned(), message, place: None });
         };
         root.retain(|key, _| !key.starts_with("x-"));
-        let project = interpolate::interpolate(Value::Object(root), variables, self.findings, &mut self.growth);
+        let project = interpolate::interpolate(
+            Value::Object(root),
+            variables,
+            self.findings,
+            &mut self.growth,
+        );
         self.findings.locate(std::slice::from_ref(&document));
         let replaced = std::mem::take(&mut document.replaced);
         self.documents.insert(at, document);
-        let Value::Object(project) = project else { return Ok(Parsed { project: Map::new(), replaced }) };
+        let Value::Object(project) = project else {
+            return Ok(Parsed { project: Map::new(), replaced });
+        };
         Ok(Parsed { project, replaced })
     }
 
@@ -187,7 +214,11 @@ impl<'a> Loader<'a> {
     }
 
     /// The variables of a `.env` that need not exist.
-    pub(super) fn environment_file(&mut self, relative: &str, outer: &Variables) -> Result<Variables, RenderError> {
+    pub(super) fn environment_file(
+        &mut self,
+        relative: &str,
+        outer: &Variables,
+    ) -> Result<Variables, RenderError> {
         match self.find(&self.workspace.absolute(relative))? {
             Found::Bytes(file, bytes) => self.entries(&file, &bytes, outer),
             Found::Missing(_) => Ok(Variables::new()),
@@ -198,7 +229,12 @@ impl<'a> Loader<'a> {
         }
     }
 
-    pub(super) fn entries(&mut self, file: &str, bytes: &[u8], outer: &Variables) -> Result<Variables, RenderError> {
+    pub(super) fn entries(
+        &mut self,
+        file: &str,
+        bytes: &[u8],
+        outer: &Variables,
+    ) -> Result<Variables, RenderError> {
         let entries = read_entries(file, bytes, outer, self.findings)?;
         Ok(entries.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
     }
@@ -228,7 +264,11 @@ pub(super) fn read_entries(
 }
 
 /// Takes a section that has to be a mapping out of a project.
-pub(super) fn section(project: &mut Map<String, Value>, name: &str, findings: &mut Findings) -> Map<String, Value> {
+pub(super) fn section(
+    project: &mut Map<String, Value>,
+    name: &str,
+    findings: &mut Findings,
+) -> Map<String, Value> {
     match project.shift_remove(name) {
         Some(Value::Object(map)) => map,
         None | Some(Value::Null) => Map::new(),
@@ -236,7 +276,9 @@ pub(super) fn section(project: &mut Map<String, Value>, name: &str, findings: &m
             findings.refuse(
                 name,
                 None,
-                format!("`{name}` is a mapping from names to definitions; write `{name}: {{NAME: ...}}`"),
+                format!(
+                    "`{name}` is a mapping from names to definitions; write `{name}: {{NAME: ...}}`"
+                ),
             );
             Map::new()
         }

@@ -38,7 +38,10 @@ static PROJECT: Rule = Rule::Keys(&[
     ("services", Rule::Each(&SERVICE)),
     (
         "networks",
-        Rule::Each(&Rule::Keys(&[("labels", Rule::Assignments), ("ipam", Rule::Keys(&[("config", Rule::Subnets)]))])),
+        Rule::Each(&Rule::Keys(&[
+            ("labels", Rule::Assignments),
+            ("ipam", Rule::Keys(&[("config", Rule::Subnets)])),
+        ])),
     ),
     ("volumes", Rule::Each(&Rule::Keys(&[("labels", Rule::Assignments)]))),
     ("secrets", Rule::Each(&Rule::Keys(&[("labels", Rule::Assignments)]))),
@@ -158,7 +161,9 @@ impl Rule {
             Self::Assignments => &Self::Replace,
             Self::Each(inner) => inner,
             Self::Build => BUILD.of(key),
-            Self::Keys(table) => table.iter().find(|(name, _)| *name == key).map_or(&Self::Deep, |(_, rule)| rule),
+            Self::Keys(table) => {
+                table.iter().find(|(name, _)| *name == key).map_or(&Self::Deep, |(_, rule)| rule)
+            }
             Self::Replace
             | Self::Names(_)
             | Self::Hosts
@@ -177,7 +182,8 @@ fn lay(rule: &Rule, below: Value, above: Value) -> Value {
         _ if above.is_null() => return below,
         _ if below.is_null() => return above,
         Rule::Driver => {
-            let driver = |value: &Value| value.get("driver").filter(|driver| !driver.is_null()).cloned();
+            let driver =
+                |value: &Value| value.get("driver").filter(|driver| !driver.is_null()).cloned();
             if let (Some(lower), Some(upper)) = (driver(&below), driver(&above))
                 && lower != upper
             {
@@ -188,7 +194,12 @@ fn lay(rule: &Rule, below: Value, above: Value) -> Value {
         Rule::Hosts => return appended(pairs(below), pairs(above)),
         Rule::Keyed(about) => return keyed(list(below), list(above), *about),
         Rule::Subnets => return subnets(list(below), list(above)),
-        Rule::Assignments | Rule::Names(_) | Rule::Build | Rule::Keys(_) | Rule::Each(_) | Rule::Deep => {}
+        Rule::Assignments
+        | Rule::Names(_)
+        | Rule::Build
+        | Rule::Keys(_)
+        | Rule::Each(_)
+        | Rule::Deep => {}
     }
     match (spread(rule, below), spread(rule, above)) {
         (Value::Object(mut below), Value::Object(above)) => {
@@ -231,8 +242,10 @@ pub(super) fn assignments(value: Value) -> Value {
     let Value::Array(items) = value else { return value };
     let entries = items.into_iter().map(|item| {
         let text = scalar(&item);
-        text.split_once('=')
-            .map_or_else(|| (text.clone(), Value::Null), |(name, value)| (name.to_owned(), value.into()))
+        text.split_once('=').map_or_else(
+            || (text.clone(), Value::Null),
+            |(name, value)| (name.to_owned(), value.into()),
+        )
     });
     Value::Object(entries.collect())
 }
@@ -289,7 +302,9 @@ fn pairs(value: Value) -> Vec<Value> {
 
 fn appended(mut below: Vec<Value>, above: Vec<Value>) -> Value {
     // `80` and `"80"` are one word to every tool.
-    let word = |value: &Value| if value.is_object() { value.clone() } else { Value::String(scalar(value)) };
+    let word = |value: &Value| {
+        if value.is_object() { value.clone() } else { Value::String(scalar(value)) }
+    };
     let mut seen: HashSet<Value> = below.iter().map(word).collect();
     below.extend(above.into_iter().filter(|item| seen.insert(word(item))));
     Value::Array(below)
@@ -304,8 +319,9 @@ fn keyed(mut below: Vec<Value>, above: Vec<Value>, about: fn(&Value) -> String) 
 
 fn subnets(mut below: Vec<Value>, above: Vec<Value>) -> Value {
     for item in above {
-        match below.iter_mut().find(|lower| lower.get("subnet").is_some() && lower.get("subnet") == item.get("subnet"))
-        {
+        match below.iter_mut().find(|lower| {
+            lower.get("subnet").is_some() && lower.get("subnet") == item.get("subnet")
+        }) {
             Some(lower) => *lower = lay(&Rule::Deep, lower.take(), item),
             None => below.push(item),
         }
@@ -340,16 +356,36 @@ mod tests {
             ("environment", json!(["A=1", "B=2"]), json!({"B": 3}), json!({"A": "1", "B": 3})),
             ("labels", json!({"a": "1"}), json!(["b=2"]), json!({"a": "1", "b": "2"})),
             ("ports", json!(["80"]), json!(["81", "80"]), json!(["80", "81"])),
-            ("volumes", json!(["./a:/x", "./b:/y"]), json!(["./c:/x:ro"]), json!(["./b:/y", "./c:/x:ro"])),
-            ("volumes", json!([{"type": "bind", "source": "a", "target": "/x"}]), json!(["b:/x"]), json!(["b:/x"])),
+            (
+                "volumes",
+                json!(["./a:/x", "./b:/y"]),
+                json!(["./c:/x:ro"]),
+                json!(["./b:/y", "./c:/x:ro"]),
+            ),
+            (
+                "volumes",
+                json!([{"type": "bind", "source": "a", "target": "/x"}]),
+                json!(["b:/x"]),
+                json!(["b:/x"]),
+            ),
             (
                 "depends_on",
                 json!(["a"]),
                 json!({"b": {"condition": "service_healthy"}}),
                 json!({"a": {"condition": "service_started"}, "b": {"condition": "service_healthy"}}),
             ),
-            ("networks", json!(["a"]), json!({"b": {"aliases": ["x"]}}), json!({"a": null, "b": {"aliases": ["x"]}})),
-            ("build", json!("."), json!({"args": ["A=1"]}), json!({"context": ".", "args": ["A=1"]})),
+            (
+                "networks",
+                json!(["a"]),
+                json!({"b": {"aliases": ["x"]}}),
+                json!({"a": null, "b": {"aliases": ["x"]}}),
+            ),
+            (
+                "build",
+                json!("."),
+                json!({"args": ["A=1"]}),
+                json!({"context": ".", "args": ["A=1"]}),
+            ),
             (
                 "build",
                 json!({"context": ".", "args": ["A=0", "B=1"]}),
@@ -385,7 +421,12 @@ mod tests {
                 json!({"dns": {"aliases": ["x"]}}),
                 json!({"dns": {"priority": 1, "aliases": ["x"]}}),
             ),
-            ("logging", json!({"driver": "a", "options": {"x": "1"}}), json!({"driver": "b"}), json!({"driver": "b"})),
+            (
+                "logging",
+                json!({"driver": "a", "options": {"x": "1"}}),
+                json!({"driver": "b"}),
+                json!({"driver": "b"}),
+            ),
             ("dns", json!("1.1.1.1"), json!(["8.8.8.8"]), json!(["1.1.1.1", "8.8.8.8"])),
             ("env_file", json!("a"), json!(["b"]), json!(["a", "b"])),
             (

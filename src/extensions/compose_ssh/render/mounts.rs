@@ -41,11 +41,16 @@ impl Pass<'_> {
     pub(super) fn refuse_replaceable(&mut self) {
         let within = |inner: &str, outer: &str| {
             !inner.is_empty()
-                && (outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/')))
+                && (outer.is_empty()
+                    || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/')))
         };
         for (outer, path) in std::mem::take(&mut self.writable) {
-            let Some(inner) = self.mounted.iter().find(|inner| within(inner, &outer)).cloned() else { continue };
-            let place = if outer.is_empty() { "the workspace".to_owned() } else { format!("`{outer}`") };
+            let Some(inner) = self.mounted.iter().find(|inner| within(inner, &outer)).cloned()
+            else {
+                continue;
+            };
+            let place =
+                if outer.is_empty() { "the workspace".to_owned() } else { format!("`{outer}`") };
             self.guard(
                 Allowance::BindMounts,
                 &path,
@@ -73,7 +78,9 @@ pub(super) fn apply(
                 Some(mount) => Some(mount),
                 None => short(&text, &path, declared, pass)?.map(Value::String),
             },
-            Value::Object(map) if is_clock(&map) => Some(clock(&scalar(&map["source"]), &scalar(&map["target"]))),
+            Value::Object(map) if is_clock(&map) => {
+                Some(clock(&scalar(&map["source"]), &scalar(&map["target"])))
+            }
             Value::Object(map) => long(map, &path, declared, pass)?.map(Value::Object),
             _ => {
                 pass.findings().refuse(
@@ -105,7 +112,9 @@ fn is_clock(map: &Map<String, Value>) -> bool {
     let plain = |(key, value): (&String, &Value)| match key.as_str() {
         "type" | "source" | "target" => true,
         "read_only" => *value == true,
-        "bind" => value.as_object().is_some_and(|bind| bind.keys().all(|key| key == "create_host_path")),
+        "bind" => {
+            value.as_object().is_some_and(|bind| bind.keys().all(|key| key == "create_host_path"))
+        }
         _ => false,
     };
     word("type") == "bind"
@@ -133,7 +142,11 @@ fn short(
         [source, target] => (Some(*source), *target, ""),
         [source, target, mode] => (Some(*source), *target, *mode),
         _ => {
-            pass.findings().refuse(path, None, format!("`{text}` is no mount; write `source:/target[:ro]`"));
+            pass.findings().refuse(
+                path,
+                None,
+                format!("`{text}` is no mount; write `source:/target[:ro]`"),
+            );
             return Ok(None);
         }
     };
@@ -176,7 +189,11 @@ fn options<'m>(mode: &'m str, path: &str, pass: &mut Pass<'_>) -> Vec<&'m str> {
                 format!("`{option}` lets mounts of the container appear on the host; remove it"),
             );
         } else if !MODES.contains(option) {
-            pass.findings().refuse(path, None, format!("`{option}` is no known mount option; use `ro` or `rw`"));
+            pass.findings().refuse(
+                path,
+                None,
+                format!("`{option}` is no known mount option; use `ro` or `rw`"),
+            );
         }
     }
     options
@@ -249,16 +266,26 @@ fn long(
     let kind = map.get("type").map(scalar).unwrap_or_default();
     let source = map.get("source").map(scalar).unwrap_or_default();
     if !map.get("target").map(scalar).unwrap_or_default().starts_with('/') {
-        pass.findings().refuse(path, None, "a mount needs `target:` with an absolute path in the container");
+        pass.findings().refuse(
+            path,
+            None,
+            "a mount needs `target:` with an absolute path in the container",
+        );
         return Ok(None);
     }
     match kind.as_str() {
         "bind" => {
-            let propagation = map.get("bind").and_then(|bind| bind.get("propagation")).map(scalar).unwrap_or_default();
+            let propagation = map
+                .get("bind")
+                .and_then(|bind| bind.get("propagation"))
+                .map(scalar)
+                .unwrap_or_default();
             options(&propagation, &child(path, "bind.propagation"), pass);
             // Only what every tool takes for true: text is made the one or the other before it is printed.
             let writable = map.get("read_only").is_none_or(|value| *value != true);
-            let Some(source) = bind(&source, &child(path, "source"), writable, pass)? else { return Ok(None) };
+            let Some(source) = bind(&source, &child(path, "source"), writable, pass)? else {
+                return Ok(None);
+            };
             map.insert("source".to_owned(), source.into());
         }
         "volume" if source.is_empty() => {}
@@ -269,7 +296,11 @@ fn long(
         "tmpfs" => {}
         "image" => pass.image(&source, &child(path, "source")),
         "cluster" => {
-            pass.guard(Allowance::External, path, "a cluster volume is not the sandbox's own; use a named volume");
+            pass.guard(
+                Allowance::External,
+                path,
+                "a cluster volume is not the sandbox's own; use a named volume",
+            );
         }
         _ => pass.findings().refuse(
             path,

@@ -7,7 +7,11 @@ use super::merge::scalar;
 use super::{Dialect, Pass, resources};
 
 /// Names the mounts of `services` that have none, and declares them among `volumes`.
-pub(super) fn settle(services: &mut Map<String, Value>, volumes: &mut Map<String, Value>, pass: &mut Pass<'_>) {
+pub(super) fn settle(
+    services: &mut Map<String, Value>,
+    volumes: &mut Map<String, Value>,
+    pass: &mut Pass<'_>,
+) {
     if !matches!(pass.input.host.dialect, Dialect::Podman | Dialect::Narrow) {
         return;
     }
@@ -24,7 +28,9 @@ pub(super) fn settle(services: &mut Map<String, Value>, volumes: &mut Map<String
             let mut volume = Map::new();
             resources::own(&mut volume, &path, pass);
             volumes.insert(name.clone(), Value::Object(volume));
-            let what = format!("`{target}` is the volume `{name}`: podman-compose would make one that is nobody's");
+            let what = format!(
+                "`{target}` is the volume `{name}`: podman-compose would make one that is nobody's"
+            );
             pass.findings().rewrite(&path, what);
         }
     }
@@ -56,5 +62,8 @@ fn slug(target: &str) -> String {
 /// The name, or with the first number that is free behind it.
 fn free(name: &str, volumes: &Map<String, Value>) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
-    std::iter::once(name.to_owned()).chain(numbered).find(|name| !volumes.contains_key(name)).unwrap_or_default()
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(|name| !volumes.contains_key(name))
+        .unwrap_or_default()
 }

@@ -59,7 +59,9 @@ pub(super) fn render(
     let mut subnets: Vec<(String, Subnet)> = Vec::new();
     for (name, network) in declared {
         let path = format!("networks.{name}");
-        let Some(mut network) = definition(&name, network, keys::NETWORK, &path, pass) else { continue };
+        let Some(mut network) = definition(&name, network, keys::NETWORK, &path, pass) else {
+            continue;
+        };
         if external(&mut network, &name, &path, "network", pass) {
             if network.get("name").is_some_and(|name| name == "host") {
                 let why = "this is the network of the host; publish ports instead";
@@ -100,13 +102,20 @@ fn driver(network: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let Some(Value::Object(options)) = network.get("driver_opts") else { return };
     for (key, value) in options {
         let text = scalar(value);
-        let fine = DRIVER_OPTS.iter().find(|(known, _)| known == key).is_some_and(|(_, expected)| match expected {
-            Expected::Switch => matches!(text.as_str(), "true" | "false" | "1" | "0"),
-            Expected::Number => text.parse::<u16>().is_ok() && text.bytes().all(|b| b.is_ascii_digit()),
-            Expected::Word(words) => words.contains(&text.as_str()),
-        });
+        let fine =
+            DRIVER_OPTS.iter().find(|(known, _)| known == key).is_some_and(|(_, expected)| {
+                match expected {
+                    Expected::Switch => matches!(text.as_str(), "true" | "false" | "1" | "0"),
+                    Expected::Number => {
+                        text.parse::<u16>().is_ok() && text.bytes().all(|b| b.is_ascii_digit())
+                    }
+                    Expected::Word(words) => words.contains(&text.as_str()),
+                }
+            });
         if !fine {
-            let why = format!("`{key}` with this value may change how the network meets the host; remove it");
+            let why = format!(
+                "`{key}` with this value may change how the network meets the host; remove it"
+            );
             pass.guard(Allowance::HostNetwork, &format!("{path}.driver_opts.{key}"), why);
         }
     }
@@ -119,7 +128,8 @@ fn narrow(network: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     }
     for key in ["driver", "driver_opts", "enable_ipv4", "enable_ipv6", "ipam"] {
         if network.shift_remove(key).is_some_and(|value| keys::is_on(&value)) {
-            pass.findings().rewrite(&child(path, key), "is left out: podman-compose 1.0 does not know it");
+            pass.findings()
+                .rewrite(&child(path, key), "is left out: podman-compose 1.0 does not know it");
         }
     }
 }
@@ -157,16 +167,23 @@ fn ipam(
             pass.guard(Allowance::HostNetwork, &child(&path, key), why);
         }
     }
-    for (index, config) in ipam.get_mut("config").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
+    for (index, config) in
+        ipam.get_mut("config").and_then(Value::as_array_mut).into_iter().flatten().enumerate()
+    {
         let path = format!("{path}.config[{index}]");
         let Some(config) = config.as_object_mut() else {
             pass.findings().refuse(&path, None, "it is a mapping; write `- subnet: 10.5.0.0/24`");
             continue;
         };
         if let Some(subnet) = pool(config, &path, pass) {
-            let twice = subnets.iter().find(|(_, known)| known.overlaps(&subnet)).map(|(other, _)| other.clone());
+            let twice = subnets
+                .iter()
+                .find(|(_, known)| known.overlaps(&subnet))
+                .map(|(other, _)| other.clone());
             if let Some(other) = twice {
-                let why = format!("{subnet} overlaps what the network `{other}` of this file has; choose another");
+                let why = format!(
+                    "{subnet} overlaps what the network `{other}` of this file has; choose another"
+                );
                 pass.findings().refuse(&child(&path, "subnet"), None, why);
             }
             subnets.push((name.to_owned(), subnet));
@@ -231,6 +248,7 @@ fn unfit(subnet: &Subnet, pass: &Pass<'_>) -> Option<String> {
     if subnet.prefix() < widest {
         return Some(format!("{subnet} is wider than /{widest}; take a smaller one"));
     }
-    let taken = pass.input.host.taken.iter().flatten().find(|taken| taken.subnet.overlaps(subnet))?;
+    let taken =
+        pass.input.host.taken.iter().flatten().find(|taken| taken.subnet.overlaps(subnet))?;
     Some(format!("{subnet} is not free on the host: {}; choose another, or none", taken.why))
 }

@@ -17,7 +17,11 @@ pub(super) fn judge(services: &Map<String, Value>, pass: &mut Pass<'_>) {
         if let Some(circle) = circle(name, &needs, &mut way, &mut judged) {
             let path = format!("services.{}.depends_on", circle[0]);
             let told = format!("{} → {}", circle.join(" → "), circle[0]);
-            pass.findings().refuse(&path, None, format!("services wait for each other: {told}; take one of these out"));
+            pass.findings().refuse(
+                &path,
+                None,
+                format!("services wait for each other: {told}; take one of these out"),
+            );
         }
     }
 }
@@ -36,7 +40,8 @@ fn circle<'a>(
         return None;
     }
     way.push(name);
-    let found = needs.get(name).into_iter().flatten().find_map(|needed| circle(needed, needs, way, judged));
+    let found =
+        needs.get(name).into_iter().flatten().find_map(|needed| circle(needed, needs, way, judged));
     way.pop();
     found
 }
@@ -50,7 +55,12 @@ fn needs(service: &Value) -> BTreeSet<String> {
     };
     for key in ["links", "volumes_from"] {
         let entries = list(service.get(key).cloned().unwrap_or_default());
-        named.extend(entries.iter().map(scalar).map(|entry| entry.split(':').next().unwrap_or_default().to_owned()));
+        named.extend(
+            entries
+                .iter()
+                .map(scalar)
+                .map(|entry| entry.split(':').next().unwrap_or_default().to_owned()),
+        );
     }
     for key in ["network_mode", "ipc", "pid"] {
         let joined = service.get(key).map(scalar).unwrap_or_default();

@@ -77,8 +77,9 @@ impl<'a> Workspace<'a> {
         if anchored.starts_with('~') {
             return Ok(Target::Outside("is in a home directory".to_owned()));
         }
-        let Some(relative) =
-            anchored.strip_prefix(self.workdir.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        let Some(relative) = anchored
+            .strip_prefix(self.workdir.as_str())
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
         else {
             return Ok(Target::Outside("is outside the workspace".to_owned()));
         };
@@ -95,7 +96,9 @@ impl<'a> Workspace<'a> {
         while let Some(part) = todo.pop_front() {
             match part.as_str() {
                 "" | "." => continue,
-                ".." if done.pop().is_none() => return Ok(Target::Outside("leads out of the workspace".to_owned())),
+                ".." if done.pop().is_none() => {
+                    return Ok(Target::Outside("leads out of the workspace".to_owned()));
+                }
                 ".." => {
                     last = Entry::Directory;
                     continue;
@@ -113,7 +116,9 @@ impl<'a> Workspace<'a> {
                 Entry::Link(text) => {
                     links += 1;
                     if links > MAX_LINKS {
-                        return Ok(Target::Outside(format!("goes through the link `{here}`, which never ends")));
+                        return Ok(Target::Outside(format!(
+                            "goes through the link `{here}`, which never ends"
+                        )));
                     }
                     done.pop();
                     for part in text.rsplit('/') {
@@ -121,11 +126,15 @@ impl<'a> Workspace<'a> {
                     }
                 }
                 Entry::OddLink => {
-                    return Ok(Target::Outside(format!("goes through the link `{here}`, whose text is not UTF-8")));
+                    return Ok(Target::Outside(format!(
+                        "goes through the link `{here}`, whose text is not UTF-8"
+                    )));
                 }
                 Entry::Missing => return Ok(lexical(done, todo)),
                 Entry::Other if !todo.is_empty() => {
-                    return Ok(Target::Outside(format!("goes through `{here}`, which is no directory")));
+                    return Ok(Target::Outside(format!(
+                        "goes through `{here}`, which is no directory"
+                    )));
                 }
                 Entry::Other | Entry::File | Entry::Directory => {}
             }
@@ -212,7 +221,10 @@ mod tests {
             let climbs = path == "in/../climb";
             assert!(matches!(target, Target::Outside(_)) != climbs, "{path}: {target:?}");
         }
-        assert_eq!(workspace.locate("/x/sbx-1/workspace/new/deep").unwrap(), Target::Missing("new/deep".into()));
+        assert_eq!(
+            workspace.locate("/x/sbx-1/workspace/new/deep").unwrap(),
+            Target::Missing("new/deep".into())
+        );
     }
 
     const LINKS: &[(&str, &str)] = &[

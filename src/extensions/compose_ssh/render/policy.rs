@@ -14,16 +14,32 @@ use super::merge::{self, list, scalar};
 /// Keys that are refused as soon as they say anything, and why.
 const WHOLE: &[(&str, Allowance, &str)] = &[
     ("privileged", Allowance::Privileged, "a privileged container is root on the host; remove it"),
-    ("cgroup_parent", Allowance::Privileged, "a cgroup outside the sandbox escapes its limits; remove it"),
+    (
+        "cgroup_parent",
+        Allowance::Privileged,
+        "a cgroup outside the sandbox escapes its limits; remove it",
+    ),
     ("runtime", Allowance::Privileged, "another runtime may isolate less; remove it"),
-    ("oom_kill_disable", Allowance::Privileged, "without the OOM killer the container can stall the host; remove it"),
-    ("use_api_socket", Allowance::Privileged, "this hands the container engine to the container; remove it"),
+    (
+        "oom_kill_disable",
+        Allowance::Privileged,
+        "without the OOM killer the container can stall the host; remove it",
+    ),
+    (
+        "use_api_socket",
+        Allowance::Privileged,
+        "this hands the container engine to the container; remove it",
+    ),
     (
         "volumes_from",
         Allowance::External,
         "this mounts whatever another container has; declare a named volume and mount it in both",
     ),
-    ("external_links", Allowance::External, "this links to containers that are not the sandbox's; remove it"),
+    (
+        "external_links",
+        Allowance::External,
+        "this links to containers that are not the sandbox's; remove it",
+    ),
     ("credential_spec", Allowance::External, "this reads credentials of the host; remove it"),
     ("provider", Allowance::External, "a provider runs a program of the host; use an image"),
     ("models", Allowance::External, "models run outside the sandbox; use an image"),
@@ -70,7 +86,12 @@ const LOG_DRIVERS: &[&str] = &["", "json-file", "local", "journald", "k8s-file",
 const NOTES: &str = "org.opencontainers.image.";
 
 /// Refuses what a service asks for beyond the sandbox. Mounts, builds and ports are judged where they are rendered.
-pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTreeSet<String>, pass: &mut Pass<'_>) {
+pub(super) fn judge(
+    service: &mut Map<String, Value>,
+    path: &str,
+    services: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) {
     keys::want_mappings(service, MAPPINGS, path, pass.findings());
     for (key, allow, why) in WHOLE {
         if keys::is_on_or_drop(service, key) {
@@ -89,7 +110,8 @@ pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTr
     logging(service, path, pass);
     deploy(service, path, pass);
     for key in ["post_start", "pre_stop"] {
-        for (index, hook) in list(service.get(key).cloned().unwrap_or_default()).iter().enumerate() {
+        for (index, hook) in list(service.get(key).cloned().unwrap_or_default()).iter().enumerate()
+        {
             if hook.get("privileged").is_some_and(is_on) {
                 pass.guard(
                     Allowance::Privileged,
@@ -101,7 +123,14 @@ pub(super) fn judge(service: &mut Map<String, Value>, path: &str, services: &BTr
     }
 }
 
-fn namespace(value: &str, fine: &[&str], what: &str, path: &str, services: &BTreeSet<String>, pass: &mut Pass<'_>) {
+fn namespace(
+    value: &str,
+    fine: &[&str],
+    what: &str,
+    path: &str,
+    services: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) {
     if value.is_empty() || fine.contains(&value) || of_project(value, services) {
         return;
     }
@@ -118,7 +147,11 @@ fn namespace(value: &str, fine: &[&str], what: &str, path: &str, services: &BTre
             format!("there is no such service as in `{value}`; name one that is started"),
         );
     } else {
-        pass.guard(Allowance::Privileged, path, format!("`{value}` shares the host's {what}; remove it"));
+        pass.guard(
+            Allowance::Privileged,
+            path,
+            format!("`{value}` shares the host's {what}; remove it"),
+        );
     }
 }
 
@@ -126,7 +159,12 @@ fn of_project(value: &str, services: &BTreeSet<String>) -> bool {
     value.strip_prefix("service:").is_some_and(|name| services.contains(name))
 }
 
-fn network_mode(service: &mut Map<String, Value>, path: &str, services: &BTreeSet<String>, pass: &mut Pass<'_>) {
+fn network_mode(
+    service: &mut Map<String, Value>,
+    path: &str,
+    services: &BTreeSet<String>,
+    pass: &mut Pass<'_>,
+) {
     let path = child(path, "network_mode");
     let Some(mode) = service.get("network_mode").map(scalar) else { return };
     match mode.as_str() {
@@ -138,7 +176,11 @@ fn network_mode(service: &mut Map<String, Value>, path: &str, services: &BTreeSe
             pass.findings().rewrite(&path, format!("`{mode}` became the sandbox's own network"));
         }
         "host" => {
-            pass.guard(Allowance::HostNetwork, &path, "this is the network of the host; publish ports instead");
+            pass.guard(
+                Allowance::HostNetwork,
+                &path,
+                "this is the network of the host; publish ports instead",
+            );
         }
         other if other.starts_with("service:") => pass.findings().refuse(
             &path,
@@ -168,7 +210,10 @@ fn capabilities(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_
             pass.guard(
                 Allowance::Privileged,
                 &child(path, "cap_add"),
-                format!("`{}` is no capability that a container has by default here; remove it", added.escape_debug()),
+                format!(
+                    "`{}` is no capability that a container has by default here; remove it",
+                    added.escape_debug()
+                ),
             );
         }
     }
@@ -178,7 +223,10 @@ fn security(service: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let items = |key: &str| list(service.get(key).cloned().unwrap_or_default());
     for (index, option) in items("security_opt").iter().map(scalar).enumerate() {
         // The one option that only takes away.
-        if !matches!(option.as_str(), "no-new-privileges" | "no-new-privileges:true" | "no-new-privileges=true") {
+        if !matches!(
+            option.as_str(),
+            "no-new-privileges" | "no-new-privileges:true" | "no-new-privileges=true"
+        ) {
             pass.guard(
                 Allowance::Privileged,
                 &format!("{path}.security_opt[{index}]"),

@@ -37,7 +37,11 @@ pub(super) fn apply(
     findings: &mut Findings,
 ) -> (Vec<Value>, Vec<ContainerPort>) {
     if ports.len() > MAX_PORTS {
-        findings.refuse(path, None, format!("a service publishes at most {MAX_PORTS} ports; publish fewer"));
+        findings.refuse(
+            path,
+            None,
+            format!("a service publishes at most {MAX_PORTS} ports; publish fewer"),
+        );
         return (Vec::new(), Vec::new());
     }
     let mut rendered: Vec<Value> = Vec::new();
@@ -53,7 +57,11 @@ pub(super) fn apply(
         };
         let (first, last) = published.container;
         if usize::from(last - first) + declared.len() >= MAX_PORTS {
-            findings.refuse(&path, None, format!("a service publishes at most {MAX_PORTS} ports; publish fewer"));
+            findings.refuse(
+                &path,
+                None,
+                format!("a service publishes at most {MAX_PORTS} ports; publish fewer"),
+            );
             continue;
         }
         let written = published.short();
@@ -64,7 +72,8 @@ pub(super) fn apply(
         declared.extend(published.each());
         if lines != [written.clone()] {
             let place = if *policy == PortPolicy::Public { "all interfaces" } else { "127.0.0.1" };
-            findings.rewrite(&path, format!("`{written}` became a random port on {place} of the host"));
+            findings
+                .rewrite(&path, format!("`{written}` became a random port on {place} of the host"));
         }
         for line in lines {
             if !rendered.contains(&Value::String(line.clone())) {
@@ -86,13 +95,15 @@ fn random(policy: &PortPolicy, port: &ContainerPort) -> String {
 
 impl Published {
     fn each(&self) -> impl Iterator<Item = ContainerPort> + '_ {
-        (self.container.0..=self.container.1).map(|port| ContainerPort { port, protocol: self.protocol.clone() })
+        (self.container.0..=self.container.1)
+            .map(|port| ContainerPort { port, protocol: self.protocol.clone() })
     }
 
     fn short(&self) -> String {
         let (first, last) = self.container;
         let container = if first == last { first.to_string() } else { format!("{first}-{last}") };
-        let suffix = if self.protocol == "tcp" { String::new() } else { format!("/{}", self.protocol) };
+        let suffix =
+            if self.protocol == "tcp" { String::new() } else { format!("/{}", self.protocol) };
         let host = self.host.as_deref().unwrap_or_default();
         match &self.host_ip {
             Some(ip) if ip.contains(':') => format!("[{ip}]:{host}:{container}{suffix}"),
@@ -118,25 +129,42 @@ fn parse(port: &Value, path: &str, findings: &mut Findings) -> Result<Published,
 
 fn short(text: &str) -> Result<Published, String> {
     let text = text.trim();
-    let (rest, protocol) = text.rsplit_once('/').map_or((text, "tcp"), |(rest, protocol)| (rest, protocol));
-    let (rest, container) = rest.rsplit_once(':').map_or(("", rest), |(rest, container)| (rest, container));
+    let (rest, protocol) =
+        text.rsplit_once('/').map_or((text, "tcp"), |(rest, protocol)| (rest, protocol));
+    let (rest, container) =
+        rest.rsplit_once(':').map_or(("", rest), |(rest, container)| (rest, container));
     let (ip, host) = match rest.rsplit_once(':') {
         Some((ip, host)) => (Some(ip), host),
         None => (None, rest),
     };
-    build(ip, host, container, protocol)
-        .map_err(|why| format!("`{text}` is no port mapping: {why}; write `8080:80`, `127.0.0.1:8080:80` or `80/udp`"))
+    build(ip, host, container, protocol).map_err(|why| {
+        format!(
+            "`{text}` is no port mapping: {why}; write `8080:80`, `127.0.0.1:8080:80` or `80/udp`"
+        )
+    })
 }
 
 fn long(map: &Map<String, Value>) -> Result<Published, String> {
     let text = |key: &str| map.get(key).map(super::merge::scalar).unwrap_or_default();
     let protocol = if map.contains_key("protocol") { text("protocol") } else { "tcp".to_owned() };
     let ip = text("host_ip");
-    build(Some(ip.as_str()).filter(|ip| !ip.is_empty()), &text("published"), &text("target"), &protocol)
-        .map_err(|why| format!("this is no port mapping: {why}; give `target:` a port of the container"))
+    build(
+        Some(ip.as_str()).filter(|ip| !ip.is_empty()),
+        &text("published"),
+        &text("target"),
+        &protocol,
+    )
+    .map_err(|why| {
+        format!("this is no port mapping: {why}; give `target:` a port of the container")
+    })
 }
 
-fn build(ip: Option<&str>, host: &str, container: &str, protocol: &str) -> Result<Published, String> {
+fn build(
+    ip: Option<&str>,
+    host: &str,
+    container: &str,
+    protocol: &str,
+) -> Result<Published, String> {
     let protocol = protocol.to_ascii_lowercase();
     if !matches!(protocol.as_str(), "tcp" | "udp" | "sctp") {
         return Err("the protocol is tcp, udp or sctp".to_owned());
@@ -152,7 +180,8 @@ fn build(ip: Option<&str>, host: &str, container: &str, protocol: &str) -> Resul
     {
         return Err("the two ranges have different lengths".to_owned());
     }
-    let host_ip = ip.map(|ip| ip.trim_start_matches('[').trim_end_matches(']')).filter(|ip| !ip.is_empty());
+    let host_ip =
+        ip.map(|ip| ip.trim_start_matches('[').trim_end_matches(']')).filter(|ip| !ip.is_empty());
     if let Some(ip) = host_ip {
         ip.parse::<std::net::IpAddr>().map_err(|_| format!("`{ip}` is no IP address"))?;
     }
@@ -166,7 +195,8 @@ fn build(ip: Option<&str>, host: &str, container: &str, protocol: &str) -> Resul
 
 fn range(text: &str) -> Result<(u16, u16), String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0 && !text.starts_with('+'));
+    let port =
+        |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0 && !text.starts_with('+'));
     match (port(first), port(last)) {
         (Some(first), Some(last)) if first <= last => Ok((first, last)),
         _ => Err(format!("`{text}` is no port from 1 to 65535")),
@@ -180,7 +210,8 @@ mod tests {
 
     fn rendered(port: &Value, policy: &PortPolicy) -> (Vec<String>, Findings) {
         let mut findings = Findings::default();
-        let (lines, _) = apply(std::slice::from_ref(port), policy, "services.web.ports", &mut findings);
+        let (lines, _) =
+            apply(std::slice::from_ref(port), policy, "services.web.ports", &mut findings);
         (lines.iter().map(|line| line.as_str().unwrap().to_owned()).collect(), findings)
     }
 
@@ -209,9 +240,11 @@ mod tests {
             (json!({"target": 80, "published": 8080}), "127.0.0.1::80", "80", "8080:80"),
         ];
         for (port, ephemeral, public, keep) in cases {
-            for (policy, want) in
-                [(PortPolicy::Ephemeral, ephemeral), (PortPolicy::Public, public), (PortPolicy::Keep, keep)]
-            {
+            for (policy, want) in [
+                (PortPolicy::Ephemeral, ephemeral),
+                (PortPolicy::Public, public),
+                (PortPolicy::Keep, keep),
+            ] {
                 let (got, findings) = rendered(&port, &policy);
                 assert_eq!(got.join(" "), want, "{port} {policy:?}");
                 assert!(findings.refusals.is_empty());
@@ -270,7 +303,8 @@ mod tests {
         let ports = [json!("80"), json!("8080:80"), json!("80/udp"), json!("79")];
         let (lines, declared) = apply(&ports, &PortPolicy::Ephemeral, "p", &mut findings);
         assert_eq!(lines.len(), 3);
-        let shown: Vec<_> = declared.iter().map(|port| format!("{}/{}", port.port, port.protocol)).collect();
+        let shown: Vec<_> =
+            declared.iter().map(|port| format!("{}/{}", port.port, port.protocol)).collect();
         assert_eq!(shown, ["79/tcp", "80/tcp", "80/udp"]);
     }
 }

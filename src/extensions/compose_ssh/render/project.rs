@@ -67,7 +67,9 @@ impl Loader<'_> {
         if let Some(include) = layer.shift_remove("include") {
             for (index, item) in merge::list(include).into_iter().enumerate() {
                 let path = format!("include[{index}]");
-                let Some(mut included) = self.include(item, &path, base, variables)? else { continue };
+                let Some(mut included) = self.include(item, &path, base, variables)? else {
+                    continue;
+                };
                 merge::make_way(&mut included, replaced);
                 layer = merge::projects(included, layer);
             }
@@ -75,7 +77,13 @@ impl Loader<'_> {
         Ok(layer)
     }
 
-    fn keep(&mut self, file: &str, mut services: Map<String, Value>, replaced: &[Vec<String>], base: &str) {
+    fn keep(
+        &mut self,
+        file: &str,
+        mut services: Map<String, Value>,
+        replaced: &[Vec<String>],
+        base: &str,
+    ) {
         for service in services.values_mut().filter_map(Value::as_object_mut) {
             anchor::service(service, base, self.workspace);
             if let Some(extends) = service.get_mut("extends").and_then(Value::as_object_mut)
@@ -107,24 +115,43 @@ impl Loader<'_> {
         // Files that lie over each other are as one to an `extends` without a file; only docker-compose 1.29 takes it so.
         let found = self.files.get(file).and_then(|kept| kept.services.get(name));
         let joined = extending.trail.first().is_some_and(|(first, _)| first == file);
-        let below = || extending.below.get("services").and_then(|services| services.get(name)).filter(|_| joined);
+        let below = || {
+            extending
+                .below
+                .get("services")
+                .and_then(|services| services.get(name))
+                .filter(|_| joined)
+        };
         let mut service = match found.or_else(below) {
             Some(Value::Object(service)) => service.clone(),
             Some(Value::Null) => Map::new(),
             Some(_) => {
-                self.findings.refuse(&path, None, "a service is a mapping; give it at least `image:` or `build:`");
+                self.findings.refuse(
+                    &path,
+                    None,
+                    "a service is a mapping; give it at least `image:` or `build:`",
+                );
                 return Ok(None);
             }
             None => {
-                let from = extending.trail.last().map_or(path.clone(), |(_, name)| format!("services.{name}.extends"));
-                self.findings.refuse(&from, None, format!("there is no service `{name}` in {file}"));
+                let from = extending
+                    .trail
+                    .last()
+                    .map_or(path.clone(), |(_, name)| format!("services.{name}.extends"));
+                self.findings.refuse(
+                    &from,
+                    None,
+                    format!("there is no service `{name}` in {file}"),
+                );
                 return Ok(None);
             }
         };
         self.count(file, merge::size(&service))?;
         let Some(extends) = service.shift_remove("extends") else { return Ok(Some(service)) };
         let extends_path = child(&path, "extends");
-        let Some((other, parent_name)) = self.extended(&extends, file, &extends_path, extending.variables)? else {
+        let Some((other, parent_name)) =
+            self.extended(&extends, file, &extends_path, extending.variables)?
+        else {
             return Ok(Some(service));
         };
         extending.trail.push(here);
@@ -147,7 +174,11 @@ impl Loader<'_> {
     ) -> Result<Option<(String, String)>, RenderError> {
         let name = extends.as_str().or_else(|| extends.get("service").and_then(Value::as_str));
         let Some(name) = name.map(str::to_owned) else {
-            self.findings.refuse(path, None, "name the service to extend: `extends: {service: NAME}`");
+            self.findings.refuse(
+                path,
+                None,
+                "name the service to extend: `extends: {service: NAME}`",
+            );
             return Ok(None);
         };
         let Some(anchored) = extends.get("file").and_then(Value::as_str) else {
@@ -156,8 +187,11 @@ impl Loader<'_> {
         if let Some(known) = self.real(anchored)?.filter(|real| self.files.contains_key(real)) {
             return Ok(Some((known, name)));
         }
-        let Some((other, bytes)) = self.named(anchored, &child(path, "file"))? else { return Ok(None) };
-        let Parsed { mut project, replaced } = self.parse(&other, &bytes, variables, self.documents.len())?;
+        let Some((other, bytes)) = self.named(anchored, &child(path, "file"))? else {
+            return Ok(None);
+        };
+        let Parsed { mut project, replaced } =
+            self.parse(&other, &bytes, variables, self.documents.len())?;
         let services = section(&mut project, "services", self.findings);
         self.keep(&other, services, &replaced, parent(&other));
         Ok(Some((other, name)))

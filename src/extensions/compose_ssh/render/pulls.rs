@@ -59,9 +59,13 @@ pub struct Pull {
 pub(super) fn of(project: &Value, workspace: &Workspace<'_>) -> Result<Vec<Pull>, RenderError> {
     let mut pulls: Vec<Pull> = Vec::new();
     let services = project.get("services").and_then(Value::as_object);
-    let services: Vec<(&String, &Map<String, Value>)> =
-        services.into_iter().flatten().filter_map(|(name, service)| Some((name, service.as_object()?))).collect();
-    let of_service = |service: &Map<String, Value>, key: &str| service.get(key).map(scalar).unwrap_or_default();
+    let services: Vec<(&String, &Map<String, Value>)> = services
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, service)| Some((name, service.as_object()?)))
+        .collect();
+    let of_service =
+        |service: &Map<String, Value>, key: &str| service.get(key).map(scalar).unwrap_or_default();
     let built: BTreeSet<String> = services
         .iter()
         .filter(|(_, service)| service.contains_key("build"))
@@ -70,12 +74,19 @@ pub(super) fn of(project: &Value, workspace: &Workspace<'_>) -> Result<Vec<Pull>
     for (name, service) in services {
         let platform = of_service(service, "platform");
         let mut add = |image: String, policy: PullPolicy, path: String| {
-            if is_image(&image) && !built.contains(&image) && !pulls.iter().any(|pull| pull.image == image) {
+            if is_image(&image)
+                && !built.contains(&image)
+                && !pulls.iter().any(|pull| pull.image == image)
+            {
                 pulls.push(Pull { image, policy, platform: platform.clone(), path });
             }
         };
         if let Some(build) = service.get("build").and_then(Value::as_object) {
-            let policy = if build.get("pull").is_some_and(is_on) { PullPolicy::Always } else { PullPolicy::Missing };
+            let policy = if build.get("pull").is_some_and(is_on) {
+                PullPolicy::Always
+            } else {
+                PullPolicy::Missing
+            };
             for image in bases(build, workspace)? {
                 add(image, policy, format!("services.{name}.build"));
             }
@@ -87,7 +98,10 @@ pub(super) fn of(project: &Value, workspace: &Workspace<'_>) -> Result<Vec<Pull>
     Ok(pulls)
 }
 
-fn bases(build: &Map<String, Value>, workspace: &Workspace<'_>) -> Result<Vec<String>, RenderError> {
+fn bases(
+    build: &Map<String, Value>,
+    workspace: &Workspace<'_>,
+) -> Result<Vec<String>, RenderError> {
     let none = Map::new();
     let mapping = |key: &str| build.get(key).and_then(Value::as_object).unwrap_or(&none);
     let arguments: BTreeMap<&str, String> =
@@ -99,16 +113,22 @@ fn bases(build: &Map<String, Value>, workspace: &Workspace<'_>) -> Result<Vec<St
 }
 
 /// The text of a build's Dockerfile; none where it is not in the workspace.
-fn dockerfile(build: &Map<String, Value>, workspace: &Workspace<'_>) -> Result<Option<String>, RenderError> {
+fn dockerfile(
+    build: &Map<String, Value>,
+    workspace: &Workspace<'_>,
+) -> Result<Option<String>, RenderError> {
     let text = |key: &str| build.get(key).map(scalar);
     if let Some(inline) = text("dockerfile_inline") {
         return Ok(Some(inline));
     }
     let (file, context) = (text("dockerfile"), text("context").unwrap_or_default());
     let file = file.unwrap_or_else(|| "Dockerfile".to_owned());
-    let anchored = if file.starts_with('/') { file } else { normalize(&format!("{context}/{file}")) };
+    let anchored =
+        if file.starts_with('/') { file } else { normalize(&format!("{context}/{file}")) };
     let unreadable = |source| RenderError::Unreadable { file: anchored.clone(), source };
-    let Target::Inside(path, Entry::File) = workspace.locate(&anchored).map_err(unreadable)? else { return Ok(None) };
+    let Target::Inside(path, Entry::File) = workspace.locate(&anchored).map_err(unreadable)? else {
+        return Ok(None);
+    };
     let bytes = workspace.tree.read(&path).map_err(unreadable)?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
@@ -121,7 +141,11 @@ struct Stage {
 }
 
 /// The images that the wanted stage of a Dockerfile is made from, as far as they are told.
-fn base_images(dockerfile: &str, arguments: &BTreeMap<&str, String>, target: Option<&str>) -> Vec<String> {
+fn base_images(
+    dockerfile: &str,
+    arguments: &BTreeMap<&str, String>,
+    target: Option<&str>,
+) -> Vec<String> {
     let mut stages: Vec<Stage> = Vec::new();
     let mut defaults: BTreeMap<String, String> = BTreeMap::new();
     for instruction in instructions(dockerfile) {
@@ -133,7 +157,8 @@ fn base_images(dockerfile: &str, arguments: &BTreeMap<&str, String>, target: Opt
                 for word in words {
                     let (name, default) = word.split_once('=').unwrap_or((word, ""));
                     let value = arguments.get(name).cloned().or_else(|| {
-                        expand(default.trim_matches(['"', '\'']), &defaults).filter(|_| word.contains('='))
+                        expand(default.trim_matches(['"', '\'']), &defaults)
+                            .filter(|_| word.contains('='))
                     });
                     defaults.extend(value.map(|value| (name.to_owned(), value)));
                 }
@@ -144,7 +169,9 @@ fn base_images(dockerfile: &str, arguments: &BTreeMap<&str, String>, target: Opt
                 let name = words.nth(1).unwrap_or_default().to_ascii_lowercase();
                 stages.push(Stage { name, from: from.into_iter().collect() });
             }
-            ("COPY" | "ADD" | "RUN", Some(stage)) => stage.from.extend(words.into_iter().filter_map(taken_from)),
+            ("COPY" | "ADD" | "RUN", Some(stage)) => {
+                stage.from.extend(words.into_iter().filter_map(taken_from))
+            }
             _ => {}
         }
     }
@@ -153,9 +180,9 @@ fn base_images(dockerfile: &str, arguments: &BTreeMap<&str, String>, target: Opt
 
 /// Where a word of an instruction takes something from: `--from=X`, or `--mount=type=bind,from=X,…`.
 fn taken_from(word: &str) -> Option<String> {
-    let from = word
-        .strip_prefix("--from=")
-        .or_else(|| word.strip_prefix("--mount=")?.split(',').find_map(|option| option.strip_prefix("from=")))?;
+    let from = word.strip_prefix("--from=").or_else(|| {
+        word.strip_prefix("--mount=")?.split(',').find_map(|option| option.strip_prefix("from="))
+    })?;
     Some(from.to_owned()).filter(|from| !from.contains('$'))
 }
 
@@ -164,7 +191,9 @@ fn needed(stages: &[Stage], target: Option<&str>) -> Vec<String> {
     let number = |word: &str| word.parse::<usize>().ok().filter(|number| *number < stages.len());
     // A name means the nearest stage above.
     let stage = |word: &str, above: usize| {
-        stages[..above].iter().rposition(|stage| !stage.name.is_empty() && stage.name.eq_ignore_ascii_case(word))
+        stages[..above]
+            .iter()
+            .rposition(|stage| !stage.name.is_empty() && stage.name.eq_ignore_ascii_case(word))
     };
     let Some(last) = stages.len().checked_sub(1) else { return Vec::new() };
     let wanted = target.and_then(|word| stage(word, stages.len()).or_else(|| number(word)));
@@ -188,10 +217,11 @@ fn needed(stages: &[Stage], target: Option<&str>) -> Vec<String> {
 
 /// Whole instructions: lines that go on are joined, comments and here-documents left out.
 fn instructions(dockerfile: &str) -> Vec<String> {
-    let directive = dockerfile.lines().map_while(|line| line.trim().strip_prefix('#')).find_map(|line| {
-        let (name, value) = line.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("escape").then(|| value.trim().chars().next())?
-    });
+    let directive =
+        dockerfile.lines().map_while(|line| line.trim().strip_prefix('#')).find_map(|line| {
+            let (name, value) = line.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("escape").then(|| value.trim().chars().next())?
+        });
     let escape = directive.unwrap_or('\\');
     let mut found = Vec::new();
     let mut whole = String::new();
@@ -226,11 +256,15 @@ fn here_documents(instruction: &str) -> Vec<String> {
     if !matches!(keyword.as_str(), "RUN" | "COPY" | "ADD") {
         return Vec::new();
     }
-    let begun = instruction
-        .split_whitespace()
-        .filter_map(|word| word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix("<<"));
+    let begun = instruction.split_whitespace().filter_map(|word| {
+        word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix("<<")
+    });
     let words = begun.map(|word| word.trim_start_matches('-').trim_matches(['"', '\'']).to_owned());
-    words.filter(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).collect()
+    words
+        .filter(|word| {
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+        .collect()
 }
 
 /// `$NAME` and `${NAME}`, with `:-` and `-`; none where anything stays that only the builder knows.
@@ -247,10 +281,12 @@ fn expand(text: &str, known: &BTreeMap<String, String>) -> Option<String> {
             };
             (name, default, behind)
         } else {
-            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            let end =
+                after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
             (&after[..end], None, &after[end..])
         };
-        let value = known.get(name).filter(|value| !value.is_empty()).map(String::as_str).or(default)?;
+        let value =
+            known.get(name).filter(|value| !value.is_empty()).map(String::as_str).or(default)?;
         out.push_str(value);
         rest = behind;
     }
@@ -263,7 +299,8 @@ mod tests {
     use super::*;
 
     fn images(dockerfile: &str, arguments: &[(&str, &str)], target: Option<&str>) -> Vec<String> {
-        let arguments = arguments.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let arguments =
+            arguments.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         base_images(dockerfile, &arguments, target)
     }
 
@@ -286,7 +323,12 @@ mod tests {
             ("FROM \\\n  alpine\nRUN x \\\nFROM y\n", &[], None, &["alpine"]),
             ("# escape=`\nFROM `\n  alpine\n", &[], None, &["alpine"]),
             ("FROM a\nRUN <<EOF\nFROM b\nEOF\nRUN x\n", &[], None, &["a"]),
-            ("FROM a\nRUN cat <<-'E' >f && x\nFROM b\n\tE\nCOPY --from=0 /x /y\n", &[], None, &["a"]),
+            (
+                "FROM a\nRUN cat <<-'E' >f && x\nFROM b\n\tE\nCOPY --from=0 /x /y\n",
+                &[],
+                None,
+                &["a"],
+            ),
             ("FROM a\nFROM b\nCOPY --from=0 /x /y\n", &[], None, &["b", "a"]),
             ("RUN nothing\n", &[], None, &[]),
             ("", &[], None, &[]),

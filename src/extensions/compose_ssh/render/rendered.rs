@@ -19,28 +19,41 @@ use super::{Entry, MemoryTree, Pass, RenderError, RenderInput, Rendered, Workspa
 /// The file is none of ours, or something in it is refused.
 pub fn judge_rendered(text: &str, input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
     let json = text.split_once('\n').map_or(text, |(_, json)| json);
-    let mut project: Map<String, Value> = serde_json::from_str(json).map_err(|error| RenderError::NotYaml {
-        file: "compose.yaml".to_owned(),
-        message: error.to_string(),
-        place: None,
-    })?;
+    let mut project: Map<String, Value> =
+        serde_json::from_str(json).map_err(|error| RenderError::NotYaml {
+            file: "compose.yaml".to_owned(),
+            message: error.to_string(),
+            place: None,
+        })?;
     project.values_mut().for_each(interpolate::unescape);
     let tree = folders(&project, input.workdir);
     let workspace = Workspace::new(&tree, input.workdir);
     let mut findings = Findings::default();
-    let loader = Loader::new(&workspace, &mut findings, input.compose.allow.contains(&Allowance::BindMounts));
-    settle(project, Pass::new(input, loader, Variables::new()), &mut Vec::new()).map_err(|error| masked(error, text))
+    let loader = Loader::new(
+        &workspace,
+        &mut findings,
+        input.compose.allow.contains(&Allowance::BindMounts),
+    );
+    settle(project, Pass::new(input, loader, Variables::new()), &mut Vec::new())
+        .map_err(|error| masked(error, text))
 }
 
 /// The workspace as far as the file tells it: the folders that it builds from. All else is in the archive and counts as not
 /// there, which is no reason to refuse it; Dockerfiles are left to the build.
 fn folders(project: &Map<String, Value>, workdir: &str) -> MemoryTree {
     let mut tree = MemoryTree::default();
-    let services = project.get("services").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    let services =
+        project.get("services").and_then(Value::as_object).into_iter().flat_map(Map::values);
     for build in services.filter_map(|service| service.get("build")) {
-        let more = build.get("additional_contexts").and_then(Value::as_object).into_iter().flat_map(Map::values);
+        let more = build
+            .get("additional_contexts")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values);
         for context in build.get("context").into_iter().chain(more).filter_map(Value::as_str) {
-            if let Some(inside) = context.strip_prefix(workdir).and_then(|rest| rest.strip_prefix('/')) {
+            if let Some(inside) =
+                context.strip_prefix(workdir).and_then(|rest| rest.strip_prefix('/'))
+            {
                 tree.insert(inside, Entry::Directory, "");
             }
         }
@@ -50,7 +63,9 @@ fn folders(project: &Map<String, Value>, workdir: &str) -> MemoryTree {
 
 /// Without the secrets that the file holds: which variables they came from is not known any more.
 fn masked(mut error: RenderError, text: &str) -> RenderError {
-    if let (RenderError::Refused(refusals), Some(masker)) = (&mut error, Masker::of_file(text, &BTreeMap::new())) {
+    if let (RenderError::Refused(refusals), Some(masker)) =
+        (&mut error, Masker::of_file(text, &BTreeMap::new()))
+    {
         for refusal in refusals {
             refusal.message = masker.text(&refusal.message);
         }
@@ -77,7 +92,9 @@ mod tests {
             host,
         };
         judge_rendered(&format!("# ours\n{project}"), &input).map_err(|error| match error {
-            RenderError::Refused(refusals) => refusals.into_iter().map(|refusal| refusal.path).collect(),
+            RenderError::Refused(refusals) => {
+                refusals.into_iter().map(|refusal| refusal.path).collect()
+            }
             other => vec![other.to_string()],
         })
     }
@@ -111,7 +128,10 @@ mod tests {
             "networks": {"n": {"ipam": {"config": [{"subnet": subnet}]}}},
         });
         assert!(judged(&project, &HostContext::default()).unwrap().fixed_addresses);
-        let taken = TakenSubnet { subnet: Subnet::parse(subnet).unwrap(), why: "somebody has it".to_owned() };
+        let taken = TakenSubnet {
+            subnet: Subnet::parse(subnet).unwrap(),
+            why: "somebody has it".to_owned(),
+        };
         let host = HostContext { taken: Some(vec![taken]), ..HostContext::default() };
         assert_eq!(judged(&project, &host).unwrap_err(), ["networks.n.ipam.config[0].subnet"]);
     }
@@ -124,8 +144,14 @@ mod tests {
             serde_json::json!({"services": {"a": service}, "volumes": {"data": {}}})
         };
         for (body, path) in [
-            (serde_json::json!({"volumes": ["/x/sbx-1/workspace/a:/a:ro,rw"]}), "services.a.volumes[0]"),
-            (serde_json::json!({"logging": {"options": {"path": "/etc/x"}}}), "services.a.logging.options.path"),
+            (
+                serde_json::json!({"volumes": ["/x/sbx-1/workspace/a:/a:ro,rw"]}),
+                "services.a.volumes[0]",
+            ),
+            (
+                serde_json::json!({"logging": {"options": {"path": "/etc/x"}}}),
+                "services.a.logging.options.path",
+            ),
             (serde_json::json!({"volumes": ["/x/sbx-1:/a"]}), "services.a.volumes[0]"),
             (
                 serde_json::json!({"networks": {"default": {"driver_opts": {"a": "b"}}}}),

@@ -14,11 +14,16 @@ use super::{Pass, RenderError, anchor, dialect, labels, mounts, shapes};
 const SECRET: &str = "secret.";
 
 /// Renders the named volumes.
-pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Result<Map<String, Value>, RenderError> {
+pub(super) fn volumes(
+    declared: Map<String, Value>,
+    pass: &mut Pass<'_>,
+) -> Result<Map<String, Value>, RenderError> {
     let mut rendered = Map::new();
     for (name, volume) in declared {
         let path = format!("volumes.{name}");
-        let Some(mut volume) = definition(&name, volume, keys::VOLUME, &path, pass) else { continue };
+        let Some(mut volume) = definition(&name, volume, keys::VOLUME, &path, pass) else {
+            continue;
+        };
         if !external(&mut volume, &name, &path, "volume", pass) {
             own(&mut volume, &path, pass);
             let driver = volume.get("driver").map(scalar).unwrap_or_default();
@@ -38,15 +43,24 @@ pub(super) fn volumes(declared: Map<String, Value>, pass: &mut Pass<'_>) -> Resu
 }
 
 /// The local driver mounts whatever its options say: a folder of the host, a disk, a share.
-fn driver_options(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Result<(), RenderError> {
-    let local =
-        volume.get("driver").map(scalar).is_none_or(|driver| matches!(driver.as_str(), "" | "local" | "default"));
+fn driver_options(
+    volume: &mut Map<String, Value>,
+    path: &str,
+    pass: &mut Pass<'_>,
+) -> Result<(), RenderError> {
+    let local = volume
+        .get("driver")
+        .map(scalar)
+        .is_none_or(|driver| matches!(driver.as_str(), "" | "local" | "default"));
     let Some(Value::Object(options)) = volume.get_mut("driver_opts") else { return Ok(()) };
     let text = |key: &str| options.get(key).map(scalar).unwrap_or_default();
     let (kind, device, words) = (text("type"), text("device"), text("o"));
     for key in options.keys().filter(|key| local && !LOCAL_OPTIONS.contains(&key.as_str())) {
-        let message =
-            format!("unknown option `{}`; the local driver knows {}", key.escape_debug(), LOCAL_OPTIONS.join(", "));
+        let message = format!(
+            "unknown option `{}`; the local driver knows {}",
+            key.escape_debug(),
+            LOCAL_OPTIONS.join(", ")
+        );
         pass.findings().refuse(&child(path, key), None, message);
     }
     let memory = kind == "tmpfs" || (kind.is_empty() && device.is_empty());
@@ -63,7 +77,10 @@ fn driver_options(volume: &mut Map<String, Value>, path: &str, pass: &mut Pass<'
             pass.findings().refuse(&child(path, "o"), None, message);
         }
         if !matches!(device.as_str(), "" | "tmpfs" | "none") {
-            let message = format!("`{}` is no device of memory; write `device: tmpfs`", device.escape_debug());
+            let message = format!(
+                "`{}` is no device of memory; write `device: tmpfs`",
+                device.escape_debug()
+            );
             pass.findings().refuse(&child(path, "device"), None, message);
         }
     } else if device.starts_with("/dev/") {
@@ -88,12 +105,15 @@ const LOCAL_OPTIONS: &[&str] = &["type", "device", "o"];
 /// Words that a volume which is a folder of the workspace may have in `o`.
 fn bind_options(words: &str) -> Result<(), String> {
     const KNOWN: &[&str] = &[
-        "bind", "rbind", "ro", "rw", "exec", "noexec", "dev", "nodev", "suid", "nosuid", "private", "rprivate",
-        "slave", "rslave", "noatime", "relatime", "defaults",
+        "bind", "rbind", "ro", "rw", "exec", "noexec", "dev", "nodev", "suid", "nosuid", "private",
+        "rprivate", "slave", "rslave", "noatime", "relatime", "defaults",
     ];
     let unknown = shapes::mount_options(words)?.into_iter().find(|word| !KNOWN.contains(word));
     unknown.map_or(Ok(()), |word| {
-        Err(format!("`{}` is no option of a folder that is a volume; write `o: bind`", word.escape_debug()))
+        Err(format!(
+            "`{}` is no option of a folder that is a volume; write `o: bind`",
+            word.escape_debug()
+        ))
     })
 }
 
@@ -112,7 +132,8 @@ pub(super) fn files(
             continue;
         }
         if file.shift_remove("name").is_some() {
-            pass.findings().rewrite(&child(&path, "name"), "is left out: names belong to the sandbox");
+            pass.findings()
+                .rewrite(&child(&path, "name"), "is left out: names belong to the sandbox");
         }
         file.shift_remove("labels");
         for key in ["driver", "template_driver", "driver_opts"] {
@@ -124,7 +145,10 @@ pub(super) fn files(
                 );
             }
         }
-        let sources = ["file", "content", "environment"].into_iter().filter(|key| file.contains_key(*key)).count();
+        let sources = ["file", "content", "environment"]
+            .into_iter()
+            .filter(|key| file.contains_key(*key))
+            .count();
         if sources > 1 {
             let message = "`file`, `content` and `environment` exclude each other; keep one, or write `!override` before what replaces it";
             pass.findings().refuse(&path, None, message);
@@ -132,7 +156,9 @@ pub(super) fn files(
         }
         if let Some(variable) = file.shift_remove("environment").map(|variable| scalar(&variable)) {
             match pass.variables.get(&variable).cloned() {
-                Some(value) if pass.loader.fits(value.len(), &path) => pass.fill(section, &name, value, &mut file),
+                Some(value) if pass.loader.fits(value.len(), &path) => {
+                    pass.fill(section, &name, value, &mut file)
+                }
                 Some(_) => {}
                 None => pass.findings().refuse(
                     &child(&path, "environment"),
@@ -154,7 +180,11 @@ pub(super) fn files(
                 None => continue,
             }
         } else if !file.contains_key("content") {
-            pass.findings().refuse(&path, None, "it has no source; add `file:` with a file of the workspace");
+            pass.findings().refuse(
+                &path,
+                None,
+                "it has no source; add `file:` with a file of the workspace",
+            );
         }
         rendered.insert(name, Value::Object(file));
     }
@@ -209,9 +239,16 @@ pub(super) fn definition(
 }
 
 /// Settles `external`. An external one is named outright: podman-compose 1.0.3 would add the project to its name.
-pub(super) fn external(map: &mut Map<String, Value>, name: &str, path: &str, what: &str, pass: &mut Pass<'_>) -> bool {
+pub(super) fn external(
+    map: &mut Map<String, Value>,
+    name: &str,
+    path: &str,
+    what: &str,
+    pass: &mut Pass<'_>,
+) -> bool {
     let Some(external) = map.shift_remove("external").filter(is_on) else { return false };
-    let real = external.get("name").or_else(|| map.get("name")).map_or_else(|| name.to_owned(), scalar);
+    let real =
+        external.get("name").or_else(|| map.get("name")).map_or_else(|| name.to_owned(), scalar);
     pass.guard(
         Allowance::External,
         &child(path, "external"),
@@ -224,11 +261,16 @@ pub(super) fn external(map: &mut Map<String, Value>, name: &str, path: &str, wha
 /// Makes a network or volume the sandbox's own: no fixed name, our labels.
 pub(super) fn own(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     if let Some(name) = map.shift_remove("name") {
-        pass.findings()
-            .rewrite(&child(path, "name"), format!("`{}` is left out: names belong to the sandbox", scalar(&name)));
+        pass.findings().rewrite(
+            &child(path, "name"),
+            format!("`{}` is left out: names belong to the sandbox", scalar(&name)),
+        );
     }
-    let mut kept =
-        labels::mapping(map.shift_remove("labels").unwrap_or_default(), &child(path, "labels"), pass.findings());
+    let mut kept = labels::mapping(
+        map.shift_remove("labels").unwrap_or_default(),
+        &child(path, "labels"),
+        pass.findings(),
+    );
     kept.extend(pass.labels());
     map.insert("labels".to_owned(), Value::Object(kept));
 }

@@ -9,14 +9,24 @@ use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::{list, scalar};
 use super::ports::ContainerPort;
-use super::{Dialect, Pass, RenderError, attachments, builds, dialect, environment, mounts, policy, ports};
+use super::{
+    Dialect, Pass, RenderError, attachments, builds, dialect, environment, mounts, policy, ports,
+};
 
 /// Most containers one service is scaled to.
 const MAX_REPLICAS: u32 = 64;
 
 /// Switches that may come out of a variable as text.
-const SWITCHES: &[&str] =
-    &["attach", "init", "oom_kill_disable", "privileged", "read_only", "stdin_open", "tty", "use_api_socket"];
+const SWITCHES: &[&str] = &[
+    "attach",
+    "init",
+    "oom_kill_disable",
+    "privileged",
+    "read_only",
+    "stdin_open",
+    "tty",
+    "use_api_socket",
+];
 
 /// Lists that may be written as the one word that is in them.
 const LISTS: &[&str] = &[
@@ -79,7 +89,8 @@ pub(super) fn render(
     policy::judge(&mut service, &path, &declared.services, pass);
     let alias = container_name(&mut service, &path, pass);
     if service.shift_remove("develop").is_some() {
-        pass.findings().rewrite(&child(&path, "develop"), "is left out: nothing is watched in a sandbox");
+        pass.findings()
+            .rewrite(&child(&path, "develop"), "is left out: nothing is watched in a sandbox");
     }
     service.shift_remove("profiles");
     environment::inline(&mut service, &path, &mut pass.loader, &pass.variables)?;
@@ -99,12 +110,14 @@ pub(super) fn render(
     service.insert("labels".to_owned(), Value::Object(labels));
     let container_ports = publish(&mut service, &path, pass);
     if let Some(volumes) = service.shift_remove("volumes") {
-        let mounted = mounts::apply(list(volumes), &child(&path, "volumes"), &declared.volumes, pass)?;
+        let mounted =
+            mounts::apply(list(volumes), &child(&path, "volumes"), &declared.volumes, pass)?;
         service.insert("volumes".to_owned(), Value::Array(mounted));
     }
     let built = build(name, &mut service, &path, declared, pass)?;
     let image = image(&mut service, &path, built.as_deref(), declared, pass);
-    let networks = attachments::render(&mut service, &path, alias.as_deref(), &declared.networks, pass);
+    let networks =
+        attachments::render(&mut service, &path, alias.as_deref(), &declared.networks, pass);
     depends_on(&mut service, &path, declared, pass);
     references(&service, &path, declared, pass);
     let replicas = replicas(&mut service, &path, pass);
@@ -131,7 +144,11 @@ pub(super) fn render(
 }
 
 /// Drops `container_name`, which two sandboxes on a host cannot both have, and keeps it as a name on the network.
-fn container_name(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Option<String> {
+fn container_name(
+    service: &mut Map<String, Value>,
+    path: &str,
+    pass: &mut Pass<'_>,
+) -> Option<String> {
     let name = scalar(&service.shift_remove("container_name")?);
     pass.findings().rewrite(
         &child(path, "container_name"),
@@ -159,17 +176,23 @@ fn hooks(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     }
 }
 
-fn publish(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Vec<ContainerPort> {
+fn publish(
+    service: &mut Map<String, Value>,
+    path: &str,
+    pass: &mut Pass<'_>,
+) -> Vec<ContainerPort> {
     let Some(written) = service.shift_remove("ports") else { return Vec::new() };
     let path = child(path, "ports");
-    let (rendered, declared) = ports::apply(&list(written), &pass.input.compose.ports, &path, pass.findings());
+    let (rendered, declared) =
+        ports::apply(&list(written), &pass.input.compose.ports, &path, pass.findings());
     let own_network = !service.contains_key("network_mode");
     if own_network && !rendered.is_empty() {
         service.insert("ports".to_owned(), Value::Array(rendered));
         return declared;
     }
     if !rendered.is_empty() {
-        pass.findings().rewrite(&path, "is left out: with this `network_mode` nothing can be published");
+        pass.findings()
+            .rewrite(&path, "is left out: with this `network_mode` nothing can be published");
     }
     Vec::new()
 }
@@ -189,7 +212,11 @@ fn build(
             Ok(Some(pass.image_of(name)))
         }
         Some(_) => {
-            pass.findings().refuse(&child(path, "build"), None, "write `build: FOLDER` or a mapping with `context:`");
+            pass.findings().refuse(
+                &child(path, "build"),
+                None,
+                "write `build: FOLDER` or a mapping with `context:`",
+            );
             Ok(Some(pass.image_of(name)))
         }
     }
@@ -216,7 +243,10 @@ fn image(
         }
     };
     if !written.is_empty() && written != image {
-        pass.findings().rewrite(&path, format!("`{written}` is built here and called `{image}` in the sandbox"));
+        pass.findings().rewrite(
+            &path,
+            format!("`{written}` is built here and called `{image}` in the sandbox"),
+        );
     }
     service.insert("image".to_owned(), image.clone().into());
     // Nobody but this sandbox has it: whoever looked for it elsewhere could be given something else.
@@ -233,7 +263,12 @@ fn image(
     image
 }
 
-fn depends_on(service: &mut Map<String, Value>, path: &str, declared: &Declared, pass: &mut Pass<'_>) {
+fn depends_on(
+    service: &mut Map<String, Value>,
+    path: &str,
+    declared: &Declared,
+    pass: &mut Pass<'_>,
+) {
     let path = child(path, "depends_on");
     let missing = |name: &str| !declared.services.contains(name);
     let sentence = |name: &str| {
@@ -267,7 +302,8 @@ fn depends_on(service: &mut Map<String, Value>, path: &str, declared: &Declared,
 fn needs(service: &Map<String, Value>) -> BTreeMap<String, bool> {
     match service.get("depends_on") {
         Some(Value::Object(map)) => {
-            let healthy = |on: &Value| on.get("condition").and_then(Value::as_str) == Some("service_healthy");
+            let healthy =
+                |on: &Value| on.get("condition").and_then(Value::as_str) == Some("service_healthy");
             map.iter().map(|(name, on)| (name.clone(), healthy(on))).collect()
         }
         Some(Value::Array(names)) => names.iter().map(|name| (scalar(name), false)).collect(),
@@ -279,7 +315,9 @@ fn references(service: &Map<String, Value>, path: &str, declared: &Declared, pas
     for (key, known) in [("secrets", &declared.secrets), ("configs", &declared.configs)] {
         let items = list(service.get(key).cloned().unwrap_or_default());
         for (index, item) in items.iter().enumerate() {
-            let name = item.as_str().map_or_else(|| item.get("source").map(scalar).unwrap_or_default(), str::to_owned);
+            let name = item
+                .as_str()
+                .map_or_else(|| item.get("source").map(scalar).unwrap_or_default(), str::to_owned);
             if !known.contains(&name) {
                 pass.findings().refuse(
                     &format!("{path}.{key}[{index}]"),
@@ -289,7 +327,9 @@ fn references(service: &Map<String, Value>, path: &str, declared: &Declared, pas
             }
         }
     }
-    for (index, link) in list(service.get("links").cloned().unwrap_or_default()).iter().map(scalar).enumerate() {
+    for (index, link) in
+        list(service.get("links").cloned().unwrap_or_default()).iter().map(scalar).enumerate()
+    {
         let name = link.split(':').next().unwrap_or_default();
         if !declared.services.contains(name) {
             pass.findings().refuse(
@@ -303,7 +343,10 @@ fn references(service: &Map<String, Value>, path: &str, declared: &Declared, pas
 
 /// Settles `scale` and `deploy.replicas`, which not every compose reads both of.
 fn replicas(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> u32 {
-    let in_deploy = service.get("deploy").and_then(|deploy| deploy.get("replicas")).filter(|count| !count.is_null());
+    let in_deploy = service
+        .get("deploy")
+        .and_then(|deploy| deploy.get("replicas"))
+        .filter(|count| !count.is_null());
     let Some(written) = service.get("scale").or(in_deploy).cloned() else { return 1 };
     let count = scalar(&written).trim().parse::<u32>().ok().filter(|count| *count <= MAX_REPLICAS);
     let Some(count) = count else {
@@ -327,7 +370,9 @@ fn uniform(service: &mut Map<String, Value>) {
     for (key, separator) in [("sysctls", '='), ("extra_hosts", ':')] {
         if let Some(Value::Object(map)) = service.get(key) {
             let pairs = map.iter().flat_map(|(name, value)| {
-                list(value.clone()).into_iter().map(move |value| format!("{name}{separator}{}", scalar(&value)))
+                list(value.clone())
+                    .into_iter()
+                    .map(move |value| format!("{name}{separator}{}", scalar(&value)))
             });
             let pairs: Value = pairs.collect();
             service.insert(key.to_owned(), pairs);
@@ -335,11 +380,15 @@ fn uniform(service: &mut Map<String, Value>) {
     }
     // podman-compose takes a word for a list of its letters.
     for key in LISTS {
-        if let Some(value) = service.get_mut(*key).filter(|value| !value.is_array() && !value.is_object()) {
+        if let Some(value) =
+            service.get_mut(*key).filter(|value| !value.is_array() && !value.is_object())
+        {
             *value = Value::Array(list(value.take()));
         }
     }
-    for key in ["command", "entrypoint", "expose", "cap_add", "cap_drop", "dns", "dns_search", "group_add"] {
+    for key in
+        ["command", "entrypoint", "expose", "cap_add", "cap_drop", "dns", "dns_search", "group_add"]
+    {
         match service.get_mut(key) {
             Some(Value::Array(items)) => items.iter_mut().for_each(spell),
             Some(value @ (Value::Number(_) | Value::Bool(_))) => spell(value),

@@ -84,21 +84,33 @@ impl Judge<'_> {
             // Nothing is printed for it. Keys that are taken for options never get here without a value.
             (Shape::Any, _) | (_, Value::Null) => {}
             (Shape::Texts | Shape::List(_) | Shape::Names(..), Value::Array(items)) => {
-                let inner = if let Shape::List(inner) | Shape::Names(inner, _) = shape { inner } else { &Shape::Text };
+                let inner = if let Shape::List(inner) | Shape::Names(inner, _) = shape {
+                    inner
+                } else {
+                    &Shape::Text
+                };
                 for (index, item) in items.iter_mut().enumerate() {
                     self.value(item, inner, &format!("{path}[{index}]"));
                 }
             }
-            (Shape::Keys(keys) | Shape::Long(_, keys), Value::Object(map)) => self.keys(map, keys, path),
+            (Shape::Keys(keys) | Shape::Long(_, keys), Value::Object(map)) => {
+                self.keys(map, keys, path)
+            }
             (Shape::Mount, Value::Object(map)) => self.mount(map, path),
             (Shape::Open(name, inner), Value::Object(map)) => self.open(map, name, inner, path),
-            (Shape::Names(_, inner), Value::Object(map)) => self.open(map, &table::NAME, inner, path),
+            (Shape::Names(_, inner), Value::Object(map)) => {
+                self.open(map, &table::NAME, inner, path)
+            }
             (Shape::LogOptions, Value::Object(map)) => self.log_options(map, path),
-            (Shape::Switch, value @ (Value::String(_) | Value::Number(_))) => match words::switch(&scalar(value)) {
-                Some(on) => *value = Value::Bool(on),
-                None => self.refuse(path, words::sentence(&scalar(value), "`true` or `false`")),
-            },
-            (Shape::List(_) | Shape::Names(..), _) => self.refuse(path, "it is a list; write `[…]`"),
+            (Shape::Switch, value @ (Value::String(_) | Value::Number(_))) => {
+                match words::switch(&scalar(value)) {
+                    Some(on) => *value = Value::Bool(on),
+                    None => self.refuse(path, words::sentence(&scalar(value), "`true` or `false`")),
+                }
+            }
+            (Shape::List(_) | Shape::Names(..), _) => {
+                self.refuse(path, "it is a list; write `[…]`")
+            }
             (Shape::Keys(_) | Shape::Open(..) | Shape::LogOptions, _) => {
                 self.refuse(path, "it is a mapping; write `KEY: VALUE`");
             }
@@ -116,7 +128,9 @@ impl Judge<'_> {
                 "it is one line; write it without a line break".to_owned()
             }
             Shape::Word(rule, write) if !rule(text) => words::sentence(text, write),
-            Shape::OneOf(words) if !words.contains(&text) => words::sentence(text, &words.join(", ")),
+            Shape::OneOf(words) if !words.contains(&text) => {
+                words::sentence(text, &words.join(", "))
+            }
             Shape::Context if words::is_remote_context(text) => return,
             Shape::Source | Shape::Context if !words::is_path(&self.below(text)) => {
                 words::sentence(&self.below(text), words::PATH)
@@ -135,16 +149,20 @@ impl Judge<'_> {
             | Shape::OneOf(_)
             | Shape::Source
             | Shape::Context => return,
-            Shape::List(_) | Shape::Names(..) | Shape::Keys(_) | Shape::Open(..) | Shape::LogOptions => {
-                "it is no single word; write a list or mapping".to_owned()
-            }
+            Shape::List(_)
+            | Shape::Names(..)
+            | Shape::Keys(_)
+            | Shape::Open(..)
+            | Shape::LogOptions => "it is no single word; write a list or mapping".to_owned(),
         };
         self.refuse(path, message);
     }
 
     /// A path or mount with `.` for the workspace.
     fn below(&self, text: &str) -> String {
-        let rest = text.strip_prefix(self.workdir).filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
+        let rest = text
+            .strip_prefix(self.workdir)
+            .filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
         rest.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"))
     }
 
@@ -181,12 +199,17 @@ impl Judge<'_> {
     fn log_options(&mut self, map: &mut Map<String, Value>, path: &str) {
         let (mut elsewhere, mut known) = (Map::new(), Map::new());
         for (key, value) in std::mem::take(map) {
-            let foreign =
-                table::LOG_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) && words::is_option_key(&key);
+            let foreign = table::LOG_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+                && words::is_option_key(&key);
             if foreign { &mut elsewhere } else { &mut known }.insert(key, value);
         }
         let podman = matches!(self.dialect, Dialect::Podman | Dialect::Narrow);
-        self.open(&mut elsewhere, &Shape::Text, if podman { &table::VALUE } else { &Shape::Text }, path);
+        self.open(
+            &mut elsewhere,
+            &Shape::Text,
+            if podman { &table::VALUE } else { &Shape::Text },
+            path,
+        );
         self.keys(&mut known, table::LOG_OPTIONS, path);
         map.extend(known);
         map.extend(elsewhere);
@@ -202,20 +225,28 @@ impl Judge<'_> {
 
     /// Repeats: of what is mounted or set twice, tools differ in which one counts.
     fn repeated(&mut self, service: &Value, path: &str) {
-        let items = |key: &str| service.get(key).and_then(Value::as_array).into_iter().flatten().enumerate();
+        let items = |key: &str| {
+            service.get(key).and_then(Value::as_array).into_iter().flatten().enumerate()
+        };
         let mut names = HashSet::new();
         for (index, entry) in items("sysctls").map(|(index, entry)| (index, scalar(entry))) {
             let name = entry.split('=').next().unwrap_or_default().to_owned();
             if !names.insert(name.clone()) {
-                self.refuse(&format!("{path}.sysctls[{index}]"), format!("`{name}` is set twice; keep one"));
+                self.refuse(
+                    &format!("{path}.sysctls[{index}]"),
+                    format!("`{name}` is set twice; keep one"),
+                );
             }
         }
         let mut targets = HashSet::new();
         for key in ["volumes", "tmpfs", "secrets", "configs"] {
-            for (index, target) in items(key).filter_map(|(index, item)| Some((index, mount_point(key, item)?))) {
+            for (index, target) in
+                items(key).filter_map(|(index, item)| Some((index, mount_point(key, item)?)))
+            {
                 let place = normalize(&target);
                 if !targets.insert(place.clone()) {
-                    let message = format!("`{}` is mounted twice; keep one of the two", words::shown(&place));
+                    let message =
+                        format!("`{}` is mounted twice; keep one of the two", words::shown(&place));
                     self.refuse(&format!("{path}.{key}[{index}]"), message);
                 }
             }
@@ -225,12 +256,18 @@ impl Judge<'_> {
     /// A folder below a volume that is itself a folder of the workspace is looked up when the container starts: whoever
     /// writes the volume can put a link there.
     fn subpaths(&mut self, service: &Value, volumes: Option<&Value>, path: &str) {
-        for (index, mount) in service.get("volumes").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (index, mount) in
+            service.get("volumes").and_then(Value::as_array).into_iter().flatten().enumerate()
+        {
             let source = mount.get("source").and_then(Value::as_str).unwrap_or_default();
-            let device = volumes.and_then(|volumes| volumes.get(source)?.get("driver_opts")?.get("device"));
-            if device.is_some() && mount.get("volume").and_then(|volume| volume.get("subpath")).is_some() {
-                let message =
-                    format!("`{source}` is a folder of the workspace; mount the folder below it with `type: bind`");
+            let device =
+                volumes.and_then(|volumes| volumes.get(source)?.get("driver_opts")?.get("device"));
+            if device.is_some()
+                && mount.get("volume").and_then(|volume| volume.get("subpath")).is_some()
+            {
+                let message = format!(
+                    "`{source}` is a folder of the workspace; mount the folder below it with `type: bind`"
+                );
                 self.refuse(&format!("{path}[{index}].volume.subpath"), message);
             }
         }
@@ -256,7 +293,8 @@ fn mount_point(key: &str, item: &Value) -> Option<String> {
         }
         ("volumes", _) => target,
         (_, item) => {
-            let name = target.or_else(|| item.get("source").map(scalar)).unwrap_or_else(|| scalar(item));
+            let name =
+                target.or_else(|| item.get("source").map(scalar)).unwrap_or_else(|| scalar(item));
             let folder = if key == "secrets" { "/run/secrets" } else { "" };
             Some(if name.starts_with('/') { name } else { format!("{folder}/{name}") })
         }

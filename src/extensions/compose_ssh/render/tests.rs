@@ -111,7 +111,12 @@ impl Case {
     }
 
     fn rewrites(&self) -> Vec<String> {
-        self.render().1.rewrites.iter().map(|rewrite| format!("{}: {}", rewrite.path, rewrite.what)).collect()
+        self.render()
+            .1
+            .rewrites
+            .iter()
+            .map(|rewrite| format!("{}: {}", rewrite.path, rewrite.what))
+            .collect()
     }
 }
 
@@ -121,10 +126,11 @@ fn word(refusal: &Refusal) -> Option<&str> {
 
 #[test]
 fn a_plain_file_is_labelled_and_gets_its_network_spelled_out() {
-    let (file, rendered) =
-        Case::new("services:\n  web:\n    image: nginx\n    ports: ['8080:80']\nvolumes:\n  data:\n").render();
-    let ours =
-        json!({"sandboxer.id": "a1b2c3d4", "sandboxer.owner": "own-1", "sandboxer.profile": "profile.compose-e2e"});
+    let (file, rendered) = Case::new(
+        "services:\n  web:\n    image: nginx\n    ports: ['8080:80']\nvolumes:\n  data:\n",
+    )
+    .render();
+    let ours = json!({"sandboxer.id": "a1b2c3d4", "sandboxer.owner": "own-1", "sandboxer.profile": "profile.compose-e2e"});
     let want = json!({
         "services": {"web": {"image": "nginx", "labels": ours, "ports": ["127.0.0.1::80"], "networks": ["default"]}},
         "networks": {"default": {"labels": ours}},
@@ -184,7 +190,9 @@ fn variables_come_from_dotenv_and_the_profile_only() {
         "{rewrites:?}"
     );
     assert!(
-        rewrites.iter().any(|line| line.starts_with("services.web.environment.PATH: `PATH` has no value")),
+        rewrites
+            .iter()
+            .any(|line| line.starts_with("services.web.environment.PATH: `PATH` has no value")),
         "{rewrites:?}"
     );
 }
@@ -217,7 +225,8 @@ fn environment_files_are_inlined_in_order() {
         json!({"A": "1", "B": "'2'", "C": "3", "I": "vi", "K": "k", "D": "d", "E": "true", "F": "493"})
     );
     assert!(web.get("env_file").is_none());
-    let refusals = Case::web("env_file: [gone.env, bad.env]").file("bad.env", "A=1\nthis is wrong").refusals();
+    let refusals =
+        Case::web("env_file: [gone.env, bad.env]").file("bad.env", "A=1\nthis is wrong").refusals();
     assert!(refusals[0].message.contains("`gone.env` is not in the workspace"));
     assert_eq!(refusals[1].path, "bad.env line 2");
 }
@@ -236,7 +245,13 @@ fn fixed_names_are_dropped_and_listed() {
     let paths: Vec<_> = rendered.rewrites.iter().map(|rewrite| rewrite.path.as_str()).collect();
     assert_eq!(
         paths,
-        ["name", "services.web.container_name", "services.db.container_name", "networks.n.name", "volumes.v.name"]
+        [
+            "name",
+            "services.web.container_name",
+            "services.db.container_name",
+            "networks.n.name",
+            "volumes.v.name"
+        ]
     );
 }
 
@@ -324,7 +339,8 @@ fn podman_compose_1_0_gets_what_it_can_read() {
     case.dialect = Dialect::Narrow;
     assert!(case.refusals()[0].message.contains("podman-compose 1.0"));
     // It stops at a network that no service uses.
-    let (file, _) = Case::new("services: {web: {image: a, networks: [n]}}\nnetworks: {n: , unused: }").render();
+    let (file, _) =
+        Case::new("services: {web: {image: a, networks: [n]}}\nnetworks: {n: , unused: }").render();
     assert_eq!(file["networks"].as_object().unwrap().keys().collect::<Vec<_>>(), ["n"]);
 }
 
@@ -332,8 +348,14 @@ fn podman_compose_1_0_gets_what_it_can_read() {
 fn the_shared_bridge_is_replaced_and_host_networking_publishes_nothing() {
     let case = Case::web("network_mode: bridge\nports: ['80']");
     assert_eq!(case.web_service()["networks"], json!(["default"]));
-    let web = Case::web("network_mode: host\nports: ['80']").allow(&[Allowance::HostNetwork]).web_service();
-    assert!(web.get("ports").is_none() && web.get("networks").is_none() && web["network_mode"] == "host");
+    let web = Case::web("network_mode: host\nports: ['80']")
+        .allow(&[Allowance::HostNetwork])
+        .web_service();
+    assert!(
+        web.get("ports").is_none()
+            && web.get("networks").is_none()
+            && web["network_mode"] == "host"
+    );
 }
 
 #[test]
@@ -376,7 +398,8 @@ fn value(depth: u32) -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         "[a-z./:~$=\\-]{0,8}".prop_map(Value::from),
-        prop::sample::select(vec!["bind", "type", "/x", "service:web", "80:80"]).prop_map(Value::from),
+        prop::sample::select(vec!["bind", "type", "/x", "service:web", "80:80"])
+            .prop_map(Value::from),
     ];
     let key = prop::sample::select(vec![
         "type",
@@ -398,8 +421,9 @@ fn value(depth: u32) -> impl Strategy<Value = Value> {
     leaf.prop_recursive(depth, 24, 4, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((key.clone(), inner), 0..4)
-                .prop_map(|pairs| Value::Object(pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())),
+            prop::collection::vec((key.clone(), inner), 0..4).prop_map(|pairs| Value::Object(
+                pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
+            )),
         ]
     })
 }

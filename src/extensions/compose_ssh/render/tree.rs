@@ -63,13 +63,20 @@ impl Tree for LocalTree {
         let full = self.at(path);
         let kind = match fs::symlink_metadata(&full) {
             Ok(metadata) => metadata.file_type(),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(Entry::Missing);
             }
             Err(error) => return Err(error),
         };
         if kind.is_symlink() {
-            return Ok(fs::read_link(&full)?.to_str().map_or(Entry::OddLink, |text| Entry::Link(text.to_owned())));
+            return Ok(fs::read_link(&full)?
+                .to_str()
+                .map_or(Entry::OddLink, |text| Entry::Link(text.to_owned())));
         }
         Ok(if kind.is_dir() {
             Entry::Directory
@@ -113,6 +120,9 @@ impl Tree for MemoryTree {
     }
 
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.0.get(path).map(|(_, content)| content.clone()).ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.0
+            .get(path)
+            .map(|(_, content)| content.clone())
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }

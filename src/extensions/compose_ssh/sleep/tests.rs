@@ -15,7 +15,12 @@ fn stack(services: &[(&str, &[(&str, bool)])]) -> Stack {
         one_shot: false,
         needs: needs.iter().map(|(name, healthy)| ((*name).to_owned(), *healthy)).collect(),
     });
-    Stack { runtime: None, services: services.collect(), built: Vec::new(), up_output: String::new() }
+    Stack {
+        runtime: None,
+        services: services.collect(),
+        built: Vec::new(),
+        up_output: String::new(),
+    }
 }
 
 fn there(services: &[&str]) -> Vec<Container> {
@@ -41,8 +46,12 @@ fn names(services: &[&str]) -> Vec<String> {
 
 #[test]
 fn what_ran_is_started_behind_what_it_needs_and_the_rest_stays() {
-    let stack =
-        stack(&[("web", &[("api", false), ("init", false)]), ("api", &[("db", true)]), ("db", &[]), ("init", &[])]);
+    let stack = stack(&[
+        ("web", &[("api", false), ("init", false)]),
+        ("api", &[("db", true)]),
+        ("db", &[]),
+        ("init", &[]),
+    ]);
     let containers = there(&["web", "api", "db", "init"]);
     let ran = Ran::new(&stack, &containers, names(&["web", "db", "api"])).unwrap();
     assert_eq!(ran.levels(), [["sbx-1-db-1"], ["sbx-1-api-1"], ["sbx-1-web-1"]]);
@@ -89,7 +98,13 @@ fn put_to_sleep(shell: &[&str], bin: &Path, root: &Path) -> Output {
     let words = shell.iter().skip(1).chain(&["-c", SLEEP_SH, "sh"]).copied();
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let parameters = ["1", "ours", "", "docker", "", "1"];
-    Process::new(shell[0]).args(words).arg(root).args(parameters).env("PATH", path).output().unwrap()
+    Process::new(shell[0])
+        .args(words)
+        .arg(root)
+        .args(parameters)
+        .env("PATH", path)
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -105,7 +120,11 @@ fn a_list_that_is_not_whole_is_not_gone_by() {
         fs::create_dir(&bin).unwrap();
         fs::write(bin.join("docker"), ENGINE).unwrap();
         fs::set_permissions(bin.join("docker"), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::write(at.join("manifest.json"), "{\n  \"id\": \"1\",\n  \"owner\": \"ours\",\n  \"x\": 0\n}\n").unwrap();
+        fs::write(
+            at.join("manifest.json"),
+            "{\n  \"id\": \"1\",\n  \"owner\": \"ours\",\n  \"x\": 0\n}\n",
+        )
+        .unwrap();
         fs::write(at.join("state"), "running\n").unwrap();
 
         // On a disk that is full.
@@ -121,7 +140,11 @@ fn a_list_that_is_not_whole_is_not_gone_by() {
         let output = put_to_sleep(shell, &bin, root);
         let text = String::from_utf8_lossy(&output.stdout);
         let said = Said::read(&text);
-        assert_eq!((said.value("error"), said.value("slept")), (Some("engine"), None), "{shell:?}: {output:?}");
+        assert_eq!(
+            (said.value("error"), said.value("slept")),
+            (Some("engine"), None),
+            "{shell:?}: {output:?}"
+        );
         assert!(said.text("words").unwrap().contains("no answer"), "{shell:?}: {output:?}");
         fs::remove_file(at.join("mute")).unwrap();
 

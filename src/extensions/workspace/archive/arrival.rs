@@ -55,7 +55,11 @@ impl<'a> Arrival<'a> {
         let facts = &manifest.snapshot.archive;
         let from = shelf::format(facts)?;
         let command = to_come(PREPARE_SH, transport.as_ref(), place)
-            .arg(if place.profile.as_ref().and_then(configured_root).is_some() { "given" } else { "made" })
+            .arg(if place.profile.as_ref().and_then(configured_root).is_some() {
+                "given"
+            } else {
+                "made"
+            })
             .arg(facts.bytes.unwrap_or_default().to_string());
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();
@@ -69,7 +73,11 @@ impl<'a> Arrival<'a> {
         let identity = shelf::identity(&said, place);
         let path = said.text("path").filter(|_| said.value("prepared") == Some("yes"));
         let (Some(path), Some(identity)) = (path, identity) else {
-            let message = format!("{} could not be prepared for snapshot {}", transport.spec().name, place.id);
+            let message = format!(
+                "{} could not be prepared for snapshot {}",
+                transport.spec().name,
+                place.id
+            );
             return Err(failed("prepare", message, &output));
         };
         let format = if said.value("zstd") == Some("yes") { from } else { ArchiveFormat::TarGz };
@@ -83,7 +91,10 @@ impl<'a> Arrival<'a> {
     ) -> Result<Received<'a>, ExtensionError> {
         let transport = self.transport.as_ref();
         let command = Command::script(RECEIVE_SH).arg(&self.path).arg(self.format.file_name());
-        let output = transport.feed(&command, source, IDLE).await.map_err(|fault| fault.detail("step", "receive"))?;
+        let output = transport
+            .feed(&command, source, IDLE)
+            .await
+            .map_err(|fault| fault.detail("step", "receive"))?;
         let text = output.text();
         let said = Said::read(&text);
         shelf::check(&said, "receive", transport, self.place)?;
@@ -91,18 +102,30 @@ impl<'a> Arrival<'a> {
         let words = said.text("words").unwrap_or_default();
         if said.value("tee").is_some() {
             let message = format!("the archive of snapshot {id} could not be written on {host}");
-            return Err(Fault::new(Code::OperationFailed, message).because(words).detail("step", "receive").into());
+            return Err(Fault::new(Code::OperationFailed, message)
+                .because(words)
+                .detail("step", "receive")
+                .into());
         }
         let size = said.value("size").and_then(|text| text.parse().ok());
         let Some(bytes) = size.filter(|_| said.value("received") == Some("yes")) else {
-            return Err(failed("receive", format!("the archive of snapshot {id} did not come to {host}"), &output));
+            return Err(failed(
+                "receive",
+                format!("the archive of snapshot {id} did not come to {host}"),
+                &output,
+            ));
         };
         let ended = said.value("unpack");
         let unpacked = ended.is_none();
         // A hash that was not read is no other content.
-        if ended.is_some_and(|status| was_in_the_way(status, &words)) || unpacked && said.hash("sum").is_none() {
+        if ended.is_some_and(|status| was_in_the_way(status, &words))
+            || unpacked && said.hash("sum").is_none()
+        {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
-            return Err(Fault::new(Code::OperationFailed, message).because(words).detail("step", "receive").into());
+            return Err(Fault::new(Code::OperationFailed, message)
+                .because(words)
+                .detail("step", "receive")
+                .into());
         }
         if !unpacked || said.value("sum") != self.manifest.snapshot.archive.sha256.as_deref() {
             let why = match words.as_str() {
@@ -120,7 +143,8 @@ impl<'a> Arrival<'a> {
 impl Received<'_> {
     /// Gives it its name and, last, its manifest: from then on it is a snapshot. `facts` are what that is to say.
     pub(super) async fn seal(self, facts: &ArchiveFacts) -> Result<Arrived, ExtensionError> {
-        let Self { arrival: Arrival { transport, manifest, path, identity, format, .. }, bytes } = self;
+        let Self { arrival: Arrival { transport, manifest, path, identity, format, .. }, bytes } =
+            self;
         let archive = ArchiveFacts { bytes: Some(bytes), format: Some(format), ..facts.clone() };
         let snapshot = SnapshotRecord { archive: archive.clone(), ..manifest.snapshot.clone() };
         seal(transport.as_ref(), &path, &ArchiveManifest { snapshot, ..manifest.clone() }).await?;

@@ -71,7 +71,8 @@ pub(super) fn write(
             }
             (read, left, more)
         };
-        let ((read, left, more), unlike) = tokio::join!(reading, reading::judge(passing, &format, &facts));
+        let ((read, left, more), unlike) =
+            tokio::join!(reading, reading::judge(passing, &format, &facts));
         let altered = |differs| altered(differs, transport.as_ref(), &place);
         let outcome = match (read, unlike) {
             _ if more => Err(altered("size")),
@@ -90,7 +91,9 @@ pub(super) fn write(
 
 fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Fault> {
     let mut header = Header::new_gnu();
-    header.set_path(name).map_err(|error| Fault::internal("an export cannot be written").because(error))?;
+    header
+        .set_path(name)
+        .map_err(|error| Fault::internal("an export cannot be written").because(error))?;
     header.set_size(bytes);
     header.set_mode(0o600);
     header.set_uid(0);
@@ -125,7 +128,10 @@ impl OutputSink for Pieces {
 }
 
 /// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
-fn driven(work: BoxFuture<'static, ()>, receiver: mpsc::Receiver<Result<Vec<u8>, Fault>>) -> ByteStream {
+fn driven(
+    work: BoxFuture<'static, ()>,
+    receiver: mpsc::Receiver<Result<Vec<u8>, Fault>>,
+) -> ByteStream {
     stream::unfold((work.fuse(), receiver), |(mut work, mut receiver)| async move {
         loop {
             let next = select_biased! {
@@ -148,8 +154,8 @@ pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStr
     let padded = (size as usize).next_multiple_of(BLOCK);
     let mut text = reader.exactly(padded).await?;
     text.truncate(size as usize);
-    let manifest: ArchiveManifest =
-        serde_json::from_slice(&text).map_err(|error| no_export(caused("its manifest cannot be read", error)))?;
+    let manifest: ArchiveManifest = serde_json::from_slice(&text)
+        .map_err(|error| no_export(caused("its manifest cannot be read", error)))?;
     let format = manifest.snapshot.archive.format.clone().unwrap_or(ArchiveFormat::TarZst);
     let bytes = reader.entry(&format.file_name()).await?;
     if manifest.snapshot.archive.bytes != Some(bytes) {
@@ -193,7 +199,10 @@ impl Reader {
         let mut copy = header.clone();
         copy.set_cksum();
         let sound = header.cksum().is_ok() && header.cksum().ok() == copy.cksum().ok();
-        if !sound || header.entry_type() != EntryType::Regular || header.path_bytes() != name.as_bytes() {
+        if !sound
+            || header.entry_type() != EntryType::Regular
+            || header.path_bytes() != name.as_bytes()
+        {
             return Err(no_export(format!("{name} is not where it should be")));
         }
         match header.entry_size() {
@@ -213,7 +222,8 @@ impl Reader {
             let Some((mut source, mut left, mut end)) = state else { return Ok(None) };
             while let Some(piece) = source.next().await {
                 let mut piece: Vec<u8> = piece?;
-                let behind = piece.split_off(piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
+                let behind =
+                    piece.split_off(piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
                 left -= piece.len() as u64;
                 end = match end.checked_sub(behind.len()) {
                     Some(end) if behind.iter().all(|byte| *byte == 0) => end,
@@ -224,7 +234,8 @@ impl Reader {
                 }
             }
             if left > 0 {
-                return Err(no_export(format!("it ends {left} bytes too early")).detail("kind", "truncated"));
+                return Err(no_export(format!("it ends {left} bytes too early"))
+                    .detail("kind", "truncated"));
             }
             Ok::<_, Fault>(None)
         })
@@ -238,20 +249,25 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Fault> {
     let snapshot = &manifest.snapshot;
     let facts = &snapshot.archive;
     if manifest.schema != 1 {
-        let message =
-            format!("the file is of the schema {}, which this version of sandboxer cannot read", manifest.schema);
-        return Err(Fault::new(Code::InvalidInput, message).hint("use a newer sandboxer").detail("field", "file"));
+        let message = format!(
+            "the file is of the schema {}, which this version of sandboxer cannot read",
+            manifest.schema
+        );
+        return Err(Fault::new(Code::InvalidInput, message)
+            .hint("use a newer sandboxer")
+            .detail("field", "file"));
     }
     if let Some(what) = odd_names(manifest) {
         return refuse(what);
     }
     let known = matches!(facts.format, Some(ArchiveFormat::TarZst | ArchiveFormat::TarGz));
     let hashed = facts.sha256.as_deref().is_some_and(|text| {
-        text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+        text.len() == 64
+            && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     });
     let content = facts.content_bytes.filter(|content| (1..=SIZE_LIMIT).contains(content));
-    let sized =
-        content.is_some_and(|content| facts.volumes_bytes <= content) && facts.bytes.is_some_and(|bytes| bytes > 0);
+    let sized = content.is_some_and(|content| facts.volumes_bytes <= content)
+        && facts.bytes.is_some_and(|bytes| bytes > 0);
     if !known || !hashed || !sized {
         return refuse("its manifest does not say what its archive is");
     }
@@ -264,9 +280,14 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Fault> {
         return refuse("its manifest counts more patches than there can be");
     }
     if let Some(problem) = manifest.recipe.validate().into_iter().next() {
-        return Err(no_export(format!("its recipe is refused: {}: {}", problem.path, problem.message)));
+        return Err(no_export(format!(
+            "its recipe is refused: {}: {}",
+            problem.path, problem.message
+        )));
     }
-    if manifest.recipe.hash() != snapshot.profile.hash || manifest.recipe.extension != snapshot.extension {
+    if manifest.recipe.hash() != snapshot.profile.hash
+        || manifest.recipe.extension != snapshot.extension
+    {
         return refuse("its recipe is not the one that its snapshot was made with");
     }
     Ok(())
@@ -277,19 +298,38 @@ fn odd_names(manifest: &ArchiveManifest) -> Option<&'static str> {
     let snapshot = &manifest.snapshot;
     let plain = |text: &str, most: usize| {
         let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-        text.len() <= most && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(inside)
+        text.len() <= most
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(inside)
     };
-    let host = |text: &str| !text.is_empty() && text.len() <= 255 && !text.contains(|c: char| c.is_control());
+    let host = |text: &str| {
+        !text.is_empty() && text.len() <= 255 && !text.contains(|c: char| c.is_control())
+    };
     let rules = [
         (SnapshotId::is_one(manifest.id.as_str()) && snapshot.id == manifest.id, "its id is none"),
-        (plain(manifest.owner.as_str(), 64) && snapshot.owner == manifest.owner, "its owner is none"),
+        (
+            plain(manifest.owner.as_str(), 64) && snapshot.owner == manifest.owner,
+            "its owner is none",
+        ),
         (SandboxId::parse(snapshot.sandbox_id.as_str()).is_ok(), "its sandbox has no id"),
         (snapshot.name.as_deref().is_none_or(|name| check_name(name).is_ok()), "its name is none"),
-        (snapshot.sandbox_name.as_deref().is_none_or(|name| check_name(name).is_ok()), "its sandbox's name is none"),
-        (snapshot.parent_snapshot.as_ref().is_none_or(|id| SnapshotId::is_one(id.as_str())), "its parent has no id"),
-        (snapshot.labels.iter().all(|(key, value)| check_label(key, value).is_ok()), "one of its labels is none"),
         (
-            snapshot.extension_version.as_deref().is_none_or(|text| semver::Version::parse(text).is_ok()),
+            snapshot.sandbox_name.as_deref().is_none_or(|name| check_name(name).is_ok()),
+            "its sandbox's name is none",
+        ),
+        (
+            snapshot.parent_snapshot.as_ref().is_none_or(|id| SnapshotId::is_one(id.as_str())),
+            "its parent has no id",
+        ),
+        (
+            snapshot.labels.iter().all(|(key, value)| check_label(key, value).is_ok()),
+            "one of its labels is none",
+        ),
+        (
+            snapshot
+                .extension_version
+                .as_deref()
+                .is_none_or(|text| semver::Version::parse(text).is_ok()),
             "its extension's version is none",
         ),
         (host(snapshot.host.as_str()), "its host has no name"),
@@ -299,7 +339,10 @@ fn odd_names(manifest: &ArchiveManifest) -> Option<&'static str> {
         ),
         (once_each(&snapshot.archive.captured_volumes), "one of its volumes is named twice"),
         (snapshot.inputs.keys().all(|key| plain(key, 63)), "one of its inputs has no name"),
-        (snapshot.inputs.values().all(|value| value.len() <= MAX_INPUT_BYTES), "one of its inputs is too long"),
+        (
+            snapshot.inputs.values().all(|value| value.len() <= MAX_INPUT_BYTES),
+            "one of its inputs is too long",
+        ),
     ];
     rules.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
 }

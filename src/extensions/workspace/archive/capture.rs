@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::archive::TreeEntry;
-use crate::domain::extension::{CaptureRequest, Captured, ExtensionError, Report, Reporter, Target};
+use crate::domain::extension::{
+    CaptureRequest, Captured, ExtensionError, Report, Reporter, Target,
+};
 use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
-use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured};
+use crate::domain::snapshot::{
+    ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured,
+};
 use crate::extensions::workspace::archive::entries::{self, Style};
 use crate::extensions::workspace::said::{Heard, Said, unproved};
 use crate::extensions::workspace::{before_anything, expected_of, failed, root, step, workdir};
@@ -19,7 +23,11 @@ use crate::transport::{Command, Output, Source, Transport};
 /// What takes back what was done to containers, as definitions and as the text `sbx_letting_go`, for who does it later.
 macro_rules! letting_go {
     () => {
-        concat!("sbx_letting_go='", include_str!("scripts/let_go.sh"), "'\neval \"$sbx_letting_go\"\n")
+        concat!(
+            "sbx_letting_go='",
+            include_str!("scripts/let_go.sh"),
+            "'\neval \"$sbx_letting_go\"\n"
+        )
     };
 }
 
@@ -98,25 +106,40 @@ pub(crate) async fn capture(
         }
     };
     failpoint::reached("snapshot.prepared");
-    let output =
-        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "archive"))?;
+    let output = transport
+        .stream(&command, LIMIT, &mut on_line)
+        .await
+        .map_err(|fault| fault.detail("step", "archive"))?;
     failpoint::reached("snapshot.captured");
     let said = heard.said().map_err(|fault| fault.detail("step", "archive"))?;
     refused(&said, transport, target)?;
-    said.check("archive", transport, root)
-        .map_err(|error| if said.value("began").is_none() { before_anything(error.fault) } else { error })?;
+    said.check("archive", transport, root).map_err(|error| {
+        if said.value("began").is_none() { before_anything(error.fault) } else { error }
+    })?;
     let path = said.text("path").filter(|_| said.value("captured_all") == Some("yes"));
     let Some(path) = path else {
-        return Err(failed("archive", format!("the archive on {} was not finished", transport.spec().name), &output));
+        return Err(failed(
+            "archive",
+            format!("the archive on {} was not finished", transport.spec().name),
+            &output,
+        ));
     };
     let archive = facts(&said, request);
     if !is_told(&archive) {
-        let message = format!("what is in the archive on {} was not told in full", transport.spec().name);
+        let message =
+            format!("what is in the archive on {} was not told in full", transport.spec().name);
         return Err(failed("archive", message, &output));
     }
     let machine_id = said.value("machine").unwrap_or_default().to_owned();
-    let identity = identity.cloned().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None });
-    reporter.report(Report { stage: "seal", step: 4, steps: 4, bytes: archive.bytes, ..Report::default() });
+    let identity =
+        identity.cloned().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None });
+    reporter.report(Report {
+        stage: "seal",
+        step: 4,
+        steps: 4,
+        bytes: archive.bytes,
+        ..Report::default()
+    });
     let manifest = manifest(target, request, &identity, &path, &archive);
     seal(transport, &path, &manifest).await?;
     failpoint::reached("snapshot.sealed");
@@ -140,18 +163,35 @@ fn tell(reporter: &dyn Reporter, line: &str) {
             reporter.report(Report { stage: "pause", step: 2, steps: 4, ..Report::default() });
         }
         Some(("stage", "archive")) => {
-            reporter.report(Report { stage: "archive", step: 3, steps: 4, bytes: Some(0), ..Report::default() });
+            reporter.report(Report {
+                stage: "archive",
+                step: 3,
+                steps: 4,
+                bytes: Some(0),
+                ..Report::default()
+            });
         }
         Some(("bytes", count)) => {
             let bytes = count.trim().parse().ok();
-            reporter.report(Report { stage: "archive", step: 3, steps: 4, done: bytes, bytes, ..Report::default() });
+            reporter.report(Report {
+                stage: "archive",
+                step: 3,
+                steps: 4,
+                done: bytes,
+                bytes,
+                ..Report::default()
+            });
         }
         _ => {}
     }
 }
 
 /// What the script refuses in words of its own.
-fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Result<(), ExtensionError> {
+fn refused(
+    said: &Said<'_>,
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<(), ExtensionError> {
     let host = &transport.spec().name;
     let id = &target.id;
     let words = said.text("words").unwrap_or_default();
@@ -196,7 +236,11 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
     };
     let untouched = said.value("began").is_none();
     let step = if untouched { "prepare" } else { "archive" };
-    let failure = crate::domain::sandbox::Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
+    let failure = crate::domain::sandbox::Failure {
+        step: step.to_owned(),
+        exit_status: None,
+        output: words.clone(),
+    };
     let fault = fault.detail("step", step);
     let fault = match words.lines().next_back() {
         Some(last) => fault.because(last.to_owned()),
@@ -217,7 +261,9 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
     for entry in said.entries() {
         match entry.key {
             "remark" => remarks.push(entry.text()),
-            "missed" => not_captured.push(NotCaptured { name: entry.text(), reason: String::new() }),
+            "missed" => {
+                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() })
+            }
             "because" => {
                 if let Some(missed) = not_captured.last_mut() {
                     missed.reason = entry.text();
@@ -237,7 +283,8 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
     let fuzzy = said.value("fuzzy") == Some("yes");
     let mode = said.value("mode").map(SnapshotMode::from_word);
     if let Some(wanted) = request.mode.as_ref().filter(|wanted| mode.as_ref() != Some(*wanted)) {
-        remarks.push(format!("--mode {wanted} had nothing to hold still: none of its containers ran"));
+        remarks
+            .push(format!("--mode {wanted} had nothing to hold still: none of its containers ran"));
     }
     ArchiveFacts {
         bytes: number(said, "size"),
@@ -252,7 +299,11 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         not_captured,
         remarks,
         // busybox's tar knows neither.
-        not_preserved: if gnu { BTreeMap::new() } else { BTreeMap::from([("xattrs_unknown".to_owned(), 1)]) },
+        not_preserved: if gnu {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([("xattrs_unknown".to_owned(), 1)])
+        },
         left_out: left_out.lines().take(LEFT_OUT_KEPT).map(str::to_owned).collect(),
         left_out_count: number(said, "left_out").unwrap_or(0),
         foreign_owners: number(said, "foreign").unwrap_or(0),
@@ -267,7 +318,10 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
 /// Whether the host said all without which nobody can restore it or know what it is worth.
 fn is_told(archive: &ArchiveFacts) -> bool {
     let known = archive.mode.is_some() && archive.format.is_some() && archive.sha256.is_some();
-    known && archive.bytes.is_some() && archive.content_bytes.is_some() && !archive.has_nameless_volumes()
+    known
+        && archive.bytes.is_some()
+        && archive.content_bytes.is_some()
+        && !archive.has_nameless_volumes()
 }
 
 /// What lies beside the archive: the record as it will be.
@@ -295,8 +349,9 @@ pub(crate) async fn seal(
     path: &str,
     manifest: &ArchiveManifest,
 ) -> Result<(), ExtensionError> {
-    let text = serde_json::to_string_pretty(manifest)
-        .map_err(|error| Fault::internal("the archive's manifest cannot be written").because(error))?;
+    let text = serde_json::to_string_pretty(manifest).map_err(|error| {
+        Fault::internal("the archive's manifest cannot be written").because(error)
+    })?;
     let format = manifest.snapshot.archive.format.as_ref();
     let format = format.ok_or_else(|| Fault::internal("the archive has no format"))?;
     let command = Command::script(SEAL_SH).arg(path).arg(format.file_name()).args(pieces(&text));
@@ -332,13 +387,20 @@ pub(crate) async fn resume(
         .arg(target.id.as_str())
         .arg(owners.join(" "))
         .arg(called_off.map_or("", SnapshotId::as_str));
-    let output = transport.run(&command, RESUME_LIMIT).await.map_err(|fault| fault.detail("step", "resume"))?;
+    let output = transport
+        .run(&command, RESUME_LIMIT)
+        .await
+        .map_err(|fault| fault.detail("step", "resume"))?;
     let text = output.text();
     let said = Said::read(&text);
     said.check("resume", transport, root)?;
     match said.value("resumed") {
         Some("yes") => Ok(()),
-        _ => Err(failed("resume", format!("the containers of sandbox {} were not resumed", target.id), &output)),
+        _ => Err(failed(
+            "resume",
+            format!("the containers of sandbox {} were not resumed", target.id),
+            &output,
+        )),
     }
 }
 
@@ -348,13 +410,19 @@ pub(crate) async fn list(
     target: &Target,
     excludes: &[String],
 ) -> Result<Vec<TreeEntry>, ExtensionError> {
-    let engine = target.host_identity.as_ref().and_then(|identity| identity.engine.as_deref()).unwrap_or_default();
+    let engine = target
+        .host_identity
+        .as_ref()
+        .and_then(|identity| identity.engine.as_deref())
+        .unwrap_or_default();
     let owner = target.owners.first().map_or("", AsRef::as_ref);
     let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).arg(owner);
     let command = command.arg(expected_of(target)).args(excludes);
     let mut listing = Listing::default();
     let asked = tokio::time::timeout(LIST_LIMIT, transport.attach(&command, &mut listing)).await;
-    let late = |_| Fault::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name));
+    let late = |_| {
+        Fault::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name))
+    };
     let status = asked.map_err(late)??;
     // GNU tar's 1: something changed meanwhile.
     if !matches!(status, Some(0 | 1)) {
@@ -362,8 +430,13 @@ pub(crate) async fn list(
         if let Some(fault) = unproved(verdict.trim(), transport.spec().name.as_str()) {
             return Err(fault.into());
         }
-        let output = Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };
-        return Err(failed("list", format!("the workspace of sandbox {} cannot be listed", target.id), &output));
+        let output =
+            Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };
+        return Err(failed(
+            "list",
+            format!("the workspace of sandbox {} cannot be listed", target.id),
+            &output,
+        ));
     }
     Ok(entries::entries(&listing.lines, Style::Gnu))
 }

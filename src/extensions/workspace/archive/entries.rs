@@ -4,7 +4,8 @@ use crate::domain::archive::{EntryKind, TreeEntry};
 
 /// What makes GNU tar's listing one that can be read back: times to the second and no less, no blank in a name that is not
 /// escaped, one entry a line. It takes `LC_ALL=C` too, and `TZ=UTC0`, since a listing does not say in whose zone it tells a time.
-pub(crate) const GNU_LISTING: [&str; 3] = ["--full-time", "--quoting-style=escape", "--quote-chars= "];
+pub(crate) const GNU_LISTING: [&str; 3] =
+    ["--full-time", "--quoting-style=escape", "--quote-chars= "];
 
 /// Which tar wrote a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,11 @@ pub(crate) fn entry(line: &[u8], style: Style) -> Option<TreeEntry> {
         mode: String::from_utf8_lossy(mode).into_owned(),
         owner: String::from_utf8_lossy(owner).into_owned(),
         size: str::from_utf8(size).ok()?.parse().ok()?,
-        modified: format!("{}T{}Z", str::from_utf8(date).ok()?, str::from_utf8(time.get(..8)?).ok()?),
+        modified: format!(
+            "{}T{}Z",
+            str::from_utf8(date).ok()?,
+            str::from_utf8(time.get(..8)?).ok()?
+        ),
         target: target.map(|target| shown(&target)),
     })
 }
@@ -65,7 +70,9 @@ fn word<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 /// Name and target, and whether it is a hard link.
 fn split(text: &[u8], kind: u8, style: Style) -> (Vec<u8>, Option<Vec<u8>>, bool) {
-    let at = |mark: &[u8]| text.windows(mark.len()).position(|window| window == mark).map(|at| (at, at + mark.len()));
+    let at = |mark: &[u8]| {
+        text.windows(mark.len()).position(|window| window == mark).map(|at| (at, at + mark.len()))
+    };
     let parts = |(end, begin): (usize, usize)| (&text[..end], &text[begin..]);
     match style {
         // Blanks of names are escaped, so the first mark is no part of one.
@@ -81,7 +88,8 @@ fn split(text: &[u8], kind: u8, style: Style) -> (Vec<u8>, Option<Vec<u8>>, bool
         Style::Busybox => match at(b" -> ").map(parts) {
             Some((name, target)) if kind == b'l' => (name.to_vec(), Some(target.to_vec()), false),
             Some((name, target))
-                if kind == b'-' && (target.starts_with(b"workspace/") || target.starts_with(b"volumes/")) =>
+                if kind == b'-'
+                    && (target.starts_with(b"workspace/") || target.starts_with(b"volumes/")) =>
             {
                 (name.to_vec(), Some(target.to_vec()), true)
             }
@@ -100,7 +108,8 @@ fn plain(text: &[u8]) -> Vec<u8> {
             bytes.push(*first);
             continue;
         }
-        let octal: Vec<u8> = rest.iter().take(3).copied().take_while(|byte| (b'0'..=b'7').contains(byte)).collect();
+        let octal: Vec<u8> =
+            rest.iter().take(3).copied().take_while(|byte| (b'0'..=b'7').contains(byte)).collect();
         if octal.len() == 3 {
             let value = octal.iter().fold(0_u32, |sum, digit| sum * 8 + u32::from(digit - b'0'));
             bytes.push(u8::try_from(value).unwrap_or(b'?'));
@@ -161,18 +170,37 @@ mod tests {
 
     #[test]
     fn a_gnu_listing_is_read_whatever_is_in_a_name() {
-        let file = one("-rw-r--r-- self/self         3 2026-11-28 07:34:08.41052964  workspace/a\\ b", Style::Gnu);
-        assert_eq!((file.path.as_str(), file.size, file.kind), ("workspace/a b", 3, EntryKind::File));
+        let file = one(
+            "-rw-r--r-- self/self         3 2026-11-28 07:34:08.41052964  workspace/a\\ b",
+            Style::Gnu,
+        );
+        assert_eq!(
+            (file.path.as_str(), file.size, file.kind),
+            ("workspace/a b", 3, EntryKind::File)
+        );
         assert_eq!((file.mode.as_str(), file.owner.as_str()), ("rw-r--r--", "self/self"));
         assert_eq!(file.modified, "2026-11-28T07:34:08Z");
-        let odd = one("-rw-r--r-- 7/x 1 2026-11-28 07:34:08 workspace/bad\\377\\n\\303\\274\\\\", Style::Gnu);
+        let odd = one(
+            "-rw-r--r-- 7/x 1 2026-11-28 07:34:08 workspace/bad\\377\\n\\303\\274\\\\",
+            Style::Gnu,
+        );
         assert_eq!(odd.path, "workspace/bad\\377\\012ü\\134");
-        let arrow = one("-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/\\ ->\\ ", Style::Gnu);
+        let arrow =
+            one("-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/\\ ->\\ ", Style::Gnu);
         assert_eq!((arrow.path.as_str(), arrow.target), ("workspace/ -> ", None));
-        let link = one("lrwxrwxrwx root/root 0 2026-11-28 07:34:08 workspace/s\\ l -> ../x\\ y", Style::Gnu);
+        let link = one(
+            "lrwxrwxrwx root/root 0 2026-11-28 07:34:08 workspace/s\\ l -> ../x\\ y",
+            Style::Gnu,
+        );
         assert_eq!((link.path.as_str(), link.target.as_deref()), ("workspace/s l", Some("../x y")));
-        let hard = one("hrwsr--r-- r/r 0 2026-11-28 07:34:08 workspace/h\\ ->\\ l link to workspace/a\\ b", Style::Gnu);
-        assert_eq!((hard.path.as_str(), hard.target.as_deref()), ("workspace/h -> l", Some("workspace/a b")));
+        let hard = one(
+            "hrwsr--r-- r/r 0 2026-11-28 07:34:08 workspace/h\\ ->\\ l link to workspace/a\\ b",
+            Style::Gnu,
+        );
+        assert_eq!(
+            (hard.path.as_str(), hard.target.as_deref()),
+            ("workspace/h -> l", Some("workspace/a b"))
+        );
         assert_eq!((hard.kind, hard.mode.as_str()), (EntryKind::HardLink, "rwsr--r--"));
         let folder = one("drwxr-xr-x root/root 0 2026-11-28 07:34:08 workspace/", Style::Gnu);
         assert_eq!((folder.path.as_str(), folder.kind), ("workspace", EntryKind::Directory));
@@ -188,11 +216,21 @@ mod tests {
 
     #[test]
     fn busybox_marks_hard_links_like_symbolic_ones() {
-        let hard = one("-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/h -> workspace/a b", Style::Busybox);
-        assert_eq!((hard.kind, hard.target.as_deref()), (EntryKind::HardLink, Some("workspace/a b")));
-        let arrow = one("-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/ -> ", Style::Busybox);
+        let hard = one(
+            "-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/h -> workspace/a b",
+            Style::Busybox,
+        );
+        assert_eq!(
+            (hard.kind, hard.target.as_deref()),
+            (EntryKind::HardLink, Some("workspace/a b"))
+        );
+        let arrow =
+            one("-rw-r--r-- root/root 0 2026-11-28 07:34:08 workspace/ -> ", Style::Busybox);
         assert_eq!((arrow.kind, arrow.path.as_str()), (EntryKind::File, "workspace/ -> "));
-        let link = one("lrwxrwxrwx root/root 0 2026-11-28 07:34:08 workspace/l -> ../a\\b", Style::Busybox);
+        let link = one(
+            "lrwxrwxrwx root/root 0 2026-11-28 07:34:08 workspace/l -> ../a\\b",
+            Style::Busybox,
+        );
         assert_eq!((link.kind, link.target.as_deref()), (EntryKind::Symlink, Some("../a\\134b")));
     }
 }

@@ -76,7 +76,11 @@ enum Gone {
 }
 
 /// Gives what comes to both. Who wants no more ends it for the other one too: that one's pipe is not closed.
-async fn split(mut source: ByteStream, mut to_host: Inlet, mut to_scan: Inlet) -> Result<Option<Gone>, Fault> {
+async fn split(
+    mut source: ByteStream,
+    mut to_host: Inlet,
+    mut to_scan: Inlet,
+) -> Result<Option<Gone>, Fault> {
     while let Some(piece) = source.next().await {
         let piece = piece?;
         match tokio::join!(to_scan.put(&piece), to_host.put(&piece)) {
@@ -100,7 +104,9 @@ async fn scan(
     let mut scan = Scan::new(promise);
     let mut piece = vec![0; PIECE];
     let refuse = |why: Box<dyn std::error::Error + Send + Sync>| {
-        Fault::invalid_input("file", "the archive in the file is refused").because(why).detail("kind", "hostile")
+        Fault::invalid_input("file", "the archive in the file is refused")
+            .because(why)
+            .detail("kind", "hostile")
     };
     loop {
         let length = content.read(&mut piece).await.map_err(|error| refuse(error.into()))?;

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry};
+use crate::domain::archive::{
+    ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
+};
 use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
 use crate::domain::fault::Fault;
 use crate::domain::output::OutputSink;
@@ -41,7 +43,11 @@ impl Keeper {
     }
 
     /// Whether the archive that `manifest` is of is sealed there; it is not read.
-    async fn ensure_whole(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<(), ExtensionError> {
+    async fn ensure_whole(
+        &self,
+        place: &ArchivePlace,
+        manifest: &ArchiveManifest,
+    ) -> Result<(), ExtensionError> {
         let transport = self.open(place).await?;
         let facts = &manifest.snapshot.archive;
         let seen = shelf::ensure_sealed(transport.as_ref(), place, facts).await?;
@@ -73,7 +79,8 @@ impl Keeper {
         outcome: Result<Arrived, ExtensionError>,
     ) -> Result<Arrived, ExtensionError> {
         let Err(mut error) = outcome else { return outcome };
-        let removed = async { shelf::remove(self.open(to).await?.as_ref(), to, Removal::All).await };
+        let removed =
+            async { shelf::remove(self.open(to).await?.as_ref(), to, Removal::All).await };
         if !removed.await.is_ok_and(|report| report.is_clean()) {
             error.fault = error.fault.detail("unremoved", true);
         }
@@ -101,7 +108,8 @@ impl Keeper {
         };
         let target = arrival.format.clone();
         let (to, wrong) = (arrival.place, Arc::new(OnceLock::new()));
-        let packed = repacked(Counted::new(outlet, reporter, "copy", facts.bytes), &format, &target);
+        let packed =
+            repacked(Counted::new(outlet, reporter, "copy", facts.bytes), &format, &target);
         let mut stream = Watched::new(packed, &wrong);
         let receiving = async {
             let received = arrival.receive(&mut stream).await;
@@ -143,17 +151,29 @@ impl SnapshotArchives for Keeper {
         reading::verify(self.open(place).await?.as_ref(), place, facts, reporter).await
     }
 
-    async fn remove(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn remove(
+        &self,
+        place: &ArchivePlace,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
         reporter.report(Report { stage: "remove", ..Report::default() });
         shelf::remove(self.open(place).await?.as_ref(), place, Removal::All).await
     }
 
-    async fn clear(&self, place: &ArchivePlace, reporter: &dyn Reporter) -> Result<TeardownReport, ExtensionError> {
+    async fn clear(
+        &self,
+        place: &ArchivePlace,
+        reporter: &dyn Reporter,
+    ) -> Result<TeardownReport, ExtensionError> {
         reporter.report(Report { stage: "remove", ..Report::default() });
         shelf::remove(self.open(place).await?.as_ref(), place, Removal::Part).await
     }
 
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, ExtensionError> {
+    async fn is_one_folder(
+        &self,
+        one: &ArchivePlace,
+        other: &ArchivePlace,
+    ) -> Result<bool, ExtensionError> {
         let (here, there) = (self.open(one).await?, self.open(other).await?);
         // Never used before: no file system on the way can remember that it was not there.
         let mark = format!(".mark.{}", Uuid::new_v4().simple());
@@ -163,11 +183,19 @@ impl SnapshotArchives for Keeper {
         seen
     }
 
-    async fn entries(&self, place: &ArchivePlace, facts: &ArchiveFacts) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(
+        &self,
+        place: &ArchivePlace,
+        facts: &ArchiveFacts,
+    ) -> Result<Vec<TreeEntry>, ExtensionError> {
         listing::entries(self.way(place).await?.as_ref(), place, facts).await
     }
 
-    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), ExtensionError> {
+    async fn read(
+        &self,
+        place: &ArchivePlace,
+        sink: &mut dyn OutputSink,
+    ) -> Result<(), ExtensionError> {
         let transport = self.open(place).await?;
         let seen = shelf::look(transport.as_ref(), place).await?;
         let manifest = seen.manifest.ok_or_else(|| missing(transport.as_ref(), place))?;
@@ -183,7 +211,11 @@ impl SnapshotArchives for Keeper {
         reporter: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
         if from.host.same(to.host.as_str()) {
-            return Err(Fault::invalid_input("host", format!("the archive is on {} already", to.host)).into());
+            return Err(Fault::invalid_input(
+                "host",
+                format!("the archive is on {} already", to.host),
+            )
+            .into());
         }
         self.ensure_whole(from, manifest).await?;
         let arrival = self.arrival(to, manifest, reporter).await?;
@@ -191,12 +223,19 @@ impl SnapshotArchives for Keeper {
         self.or_nothing(to, outcome).await
     }
 
-    async fn export(&self, place: &ArchivePlace, manifest: &ArchiveManifest) -> Result<ByteStream, ExtensionError> {
+    async fn export(
+        &self,
+        place: &ArchivePlace,
+        manifest: &ArchiveManifest,
+    ) -> Result<ByteStream, ExtensionError> {
         self.ensure_whole(place, manifest).await?;
         bundle::write(self.way(place).await?, place.clone(), manifest)
     }
 
-    async fn open_export(&self, source: ByteStream) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
+    async fn open_export(
+        &self,
+        source: ByteStream,
+    ) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
         let (manifest, archive) = bundle::open(source).await?;
         bundle::check(&manifest)?;
         Ok((manifest, archive))

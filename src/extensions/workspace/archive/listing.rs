@@ -34,11 +34,14 @@ pub(super) async fn entries(
     match (listing.verdict.as_deref(), status) {
         (Some(b"gnu" | b"busybox"), Some(0)) => Ok(listing.entries),
         (Some(b"gnu" | b"busybox"), None) => {
-            let message = format!("snapshot {id} has more than {ENTRIES_LIMIT} entries: too many to be listed");
+            let message = format!(
+                "snapshot {id} has more than {ENTRIES_LIMIT} entries: too many to be listed"
+            );
             Err(Fault::new(Code::Unsupported, message).into())
         }
         (Some(b"gnu" | b"busybox"), Some(_)) => {
-            let message = format!("the archive of snapshot {id} on {} cannot be listed", place.host);
+            let message =
+                format!("the archive of snapshot {id} on {} cannot be listed", place.host);
             let hint = format!("`sandboxer snapshots verify {id}` says what is wrong with it");
             Err(Fault::new(Code::OperationFailed, message).hint(hint).because(errors).into())
         }

@@ -70,12 +70,21 @@ impl OutputSink for Inlet {
 }
 
 impl AsyncRead for Outlet {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.pipe).poll_read(cx, buffer);
         match polled {
-            Poll::Ready(Ok(())) if buffer.filled().len() == before && !self.whole.load(Ordering::Acquire) => {
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended before all of it was there")))
+            Poll::Ready(Ok(()))
+                if buffer.filled().len() == before && !self.whole.load(Ordering::Acquire) =>
+            {
+                Poll::Ready(Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "it ended before all of it was there",
+                )))
             }
             other => other,
         }
@@ -83,7 +92,10 @@ impl AsyncRead for Outlet {
 }
 
 /// What an archive of this format has inside.
-pub(super) fn unpacked<'a>(packed: impl AsyncRead + Send + Unpin + 'a, format: &ArchiveFormat) -> Stream<'a> {
+pub(super) fn unpacked<'a>(
+    packed: impl AsyncRead + Send + Unpin + 'a,
+    format: &ArchiveFormat,
+) -> Stream<'a> {
     let packed = BufReader::with_capacity(PIECE, packed);
     // Both programs take several streams in a row for one.
     if *format == ArchiveFormat::TarGz {
@@ -124,7 +136,11 @@ impl<R> Watched<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.source).poll_read(cx, buffer);
         if let Poll::Ready(Err(error)) = &polled {
             let _ = self.wrong.set(error.to_string());
@@ -144,14 +160,23 @@ pub(super) struct Counted<'a, R> {
 
 impl<'a, R> Counted<'a, R> {
     /// Tells how much of `of` bytes came.
-    pub(super) fn new(source: R, reporter: &'a dyn Reporter, stage: &'static str, of: Option<u64>) -> Self {
+    pub(super) fn new(
+        source: R,
+        reporter: &'a dyn Reporter,
+        stage: &'static str,
+        of: Option<u64>,
+    ) -> Self {
         let report = Report { stage, of, ..Report::default() };
         Self { source, reporter, report, told: None, bytes: 0 }
     }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, R> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         let polled = Pin::new(&mut this.source).poll_read(cx, buffer);

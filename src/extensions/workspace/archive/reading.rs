@@ -12,7 +12,9 @@ use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
 use crate::extensions::workspace::archive::passage::unpacked;
-use crate::extensions::workspace::archive::shelf::{self, about, altered, keeping, missing, other_machine};
+use crate::extensions::workspace::archive::shelf::{
+    self, about, altered, keeping, missing, other_machine,
+};
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::failed;
 use crate::extensions::workspace::said::{Heard, Said, other_root};
@@ -40,12 +42,17 @@ pub(super) async fn read(
     sink: &mut dyn OutputSink,
 ) -> Result<(), ExtensionError> {
     let command = about(READ_SH, transport, place).arg(format.file_name());
-    let message = format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
+    let message =
+        format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
     let fault = Fault::new(Code::OperationFailed, message.clone()).detail("step", "read");
     match judged(transport, command, None, sink).await? {
         Went::Ran(Some(0)) => Ok(()),
-        Went::Ran(None) => Err(fault.because("nobody took it any more").detail(STOPPED, true).into()),
-        Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}")).into()),
+        Went::Ran(None) => {
+            Err(fault.because("nobody took it any more").detail(STOPPED, true).into())
+        }
+        Went::Ran(Some(status)) => {
+            Err(fault.because(format!("cat ended with status {status}")).into())
+        }
         Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "").into()),
         Went::Silent(output) => Err(failed("read", message, &output)),
     }
@@ -57,7 +64,12 @@ pub(super) fn was_stopped(error: &ExtensionError) -> bool {
 }
 
 /// What a script's first line means where it is not what was hoped for.
-pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: &[u8], words: &str) -> Fault {
+pub(super) fn refused(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    verdict: &[u8],
+    words: &str,
+) -> Fault {
     let host = &transport.spec().name;
     match verdict {
         b"identity" => other_machine(transport, place),
@@ -70,7 +82,8 @@ pub(super) fn refused(transport: &dyn Transport, place: &ArchivePlace, verdict: 
             if let Some(fault) = other_root(&said, host.as_str()) {
                 return fault;
             }
-            let message = format!("the archive of snapshot {} on {host} could not be read", place.id);
+            let message =
+                format!("the archive of snapshot {} on {host} could not be read", place.id);
             Fault::new(Code::OperationFailed, message).because(if words.is_empty() {
                 said.into_owned()
             } else {
@@ -100,12 +113,17 @@ pub(super) async fn verify(
         }
     };
     let command = about(VERIFY_SH, transport, place).arg(format.file_name());
-    let output =
-        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "verify"))?;
+    let output = transport
+        .stream(&command, LIMIT, &mut on_line)
+        .await
+        .map_err(|fault| fault.detail("step", "verify"))?;
     let said = heard.said().map_err(|fault| fault.detail("step", "verify"))?;
     shelf::check(&said, "verify", transport, place)?;
     if said.value("read") != Some("yes") {
-        let message = format!("the archive of snapshot {} on {} was not read to its end", place.id, place.host);
+        let message = format!(
+            "the archive of snapshot {} on {} was not read to its end",
+            place.id, place.host
+        );
         return Err(failed("verify", message, &output));
     }
     match verdict(&said, facts) {
@@ -114,7 +132,10 @@ pub(super) async fn verify(
             Err(altered(differs, transport, place).because(why).detail("step", "verify").into())
         }
         Verdict::Unread(why) => {
-            let message = format!("the archive of snapshot {} on {} could not be read whole", place.id, place.host);
+            let message = format!(
+                "the archive of snapshot {} on {} could not be read whole",
+                place.id, place.host
+            );
             let fault = Fault::new(Code::OperationFailed, message).because(why);
             Err(fault.hint("nothing is known of it now; try again").detail("step", "verify").into())
         }
@@ -144,20 +165,29 @@ fn verdict(said: &Said<'_>, facts: &ArchiveFacts) -> Verdict {
     for program in ["unpack", "tee", "tar"] {
         let Some(status) = said.value(program) else { continue };
         if program == "tee" || was_in_the_way(status, words.as_deref().unwrap_or_default()) {
-            return Verdict::Unread(words.unwrap_or_else(|| format!("{program} ended with status {status}")));
+            return Verdict::Unread(
+                words.unwrap_or_else(|| format!("{program} ended with status {status}")),
+            );
         }
     }
     if said.value("unpack").is_some() {
-        return Verdict::Differs("content", words.unwrap_or_else(|| "it cannot be unpacked".to_owned()));
+        return Verdict::Differs(
+            "content",
+            words.unwrap_or_else(|| "it cannot be unpacked".to_owned()),
+        );
     }
     let Some(sum) = said.hash("sum") else {
-        return Verdict::Unread(words.unwrap_or_else(|| "the SHA-256 of its content could not be computed".to_owned()));
+        return Verdict::Unread(
+            words.unwrap_or_else(|| "the SHA-256 of its content could not be computed".to_owned()),
+        );
     };
     if let Some((differs, why)) = other_hash(&sum, facts) {
         return Verdict::Differs(differs, why);
     }
     match said.value("tar") {
-        Some(_) => Verdict::Differs("content", words.unwrap_or_else(|| "tar cannot read it".to_owned())),
+        Some(_) => {
+            Verdict::Differs("content", words.unwrap_or_else(|| "tar cannot read it".to_owned()))
+        }
         None => Verdict::Same,
     }
 }
@@ -174,7 +204,9 @@ pub(super) fn was_in_the_way(status: &str, words: &str) -> bool {
         "tale file handle",
         "No space left",
     ];
-    matches!(status, 126 | 127) || status > 128 || system.iter().any(|words_of| words.contains(words_of))
+    matches!(status, 126 | 127)
+        || status > 128
+        || system.iter().any(|words_of| words.contains(words_of))
 }
 
 fn other_hash(sum: &str, facts: &ArchiveFacts) -> Option<(&'static str, String)> {
@@ -215,15 +247,25 @@ mod tests {
     #[test]
     fn what_was_not_read_is_no_difference() {
         let (sum, other) = ("a".repeat(64), "b".repeat(64));
-        let facts = ArchiveFacts { bytes: Some(9), sha256: Some(sum.clone()), ..ArchiveFacts::default() };
+        let facts =
+            ArchiveFacts { bytes: Some(9), sha256: Some(sum.clone()), ..ArchiveFacts::default() };
         let words = |text: &str| format!("words=\n {text}\n");
         for (text, expected) in [
             (format!("size=9\nsum={sum}\n"), "same"),
             (format!("size=9\nsum={other}\n"), "hash"),
             (format!("size=8\nsum={sum}\n"), "truncated"),
             (format!("size=10\nsum={sum}\n"), "size"),
-            (format!("size=9\nunpack=1\nsum={other}\n{}", words("zstd: unsupported format")), "content"),
-            (format!("size=9\ntar=2\nsum={sum}\n{}", words("tar: this does not look like a tar archive")), "content"),
+            (
+                format!("size=9\nunpack=1\nsum={other}\n{}", words("zstd: unsupported format")),
+                "content",
+            ),
+            (
+                format!(
+                    "size=9\ntar=2\nsum={sum}\n{}",
+                    words("tar: this does not look like a tar archive")
+                ),
+                "content",
+            ),
             // Not read, for all that is known.
             (format!("sum={sum}\n"), "unread"),
             (format!("size=\nsum={sum}\n"), "unread"),
@@ -231,7 +273,13 @@ mod tests {
             ("size=9\nsum=\n".to_owned(), "unread"),
             (format!("size=9\nsum={}\n", &sum[..63]), "unread"),
             (format!("size=9\nunpack=137\nsum={other}\n"), "unread"),
-            (format!("size=9\nunpack=1\nsum={other}\n{}", words("gzip: archive.tar.gz: Input/output error")), "unread"),
+            (
+                format!(
+                    "size=9\nunpack=1\nsum={other}\n{}",
+                    words("gzip: archive.tar.gz: Input/output error")
+                ),
+                "unread",
+            ),
             (format!("size=9\ntar=127\nsum={sum}\n{}", words("sh: tar: not found")), "unread"),
             (format!("size=9\ntee=1\nsum={other}\n"), "unread"),
         ] {

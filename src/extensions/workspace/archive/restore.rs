@@ -39,7 +39,11 @@ pub(crate) fn room(archive: &ArchiveFacts) -> Bytes {
 /// Whether a host with these tools can unpack the archive.
 ///
 /// Errors: `missing_dependency`.
-pub(crate) fn suits(facts: &HostFacts, archive: &ArchiveFacts, host: &HostName) -> Result<(), Fault> {
+pub(crate) fn suits(
+    facts: &HostFacts,
+    archive: &ArchiveFacts,
+    host: &HostName,
+) -> Result<(), Fault> {
     if archive.needs_gnu_tar && !facts.tools.contains_key("gnu-tar") {
         return Err(lacks(host, &["GNU tar"]));
     }
@@ -67,14 +71,17 @@ pub(crate) async fn unpack(
         heard.line(from, line);
         let line = String::from_utf8_lossy(line);
         if from == Source::Stdout
-            && let Some(kib) = line.strip_prefix("kib=").and_then(|kib| kib.trim().parse::<u64>().ok())
+            && let Some(kib) =
+                line.strip_prefix("kib=").and_then(|kib| kib.trim().parse::<u64>().ok())
         {
             let bytes = Some(kib.saturating_mul(1024));
             steps.reporter.report(Report { done: bytes, of, bytes, ..report.clone() });
         }
     };
-    let output =
-        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.detail("step", "extract"))?;
+    let output = transport
+        .stream(&command, LIMIT, &mut on_line)
+        .await
+        .map_err(|fault| fault.detail("step", "extract"))?;
     failpoint::reached("restore.extracted");
     let said = heard.said().map_err(|fault| fault.detail("step", "extract"))?;
     refused(&said, transport, source)?;
@@ -94,7 +101,11 @@ pub(crate) fn enough(
     request: &ProvisionRequest,
     not_preserved: &BTreeMap<String, u64>,
 ) -> Result<(), ExtensionError> {
-    if source.strict && !not_preserved.is_empty() { Err(too_little(not_preserved, request)) } else { Ok(()) }
+    if source.strict && !not_preserved.is_empty() {
+        Err(too_little(not_preserved, request))
+    } else {
+        Ok(())
+    }
 }
 
 fn command(
@@ -106,7 +117,8 @@ fn command(
 ) -> Result<Command, ExtensionError> {
     let (archive, place) = (&source.archive, &source.place);
     let unknown = |what: &str| Fault::internal(format!("snapshot {} has no {what}", place.id));
-    let path = place.path.clone().unwrap_or_else(|| format!("{}/snapshots/{}", prepared.root, place.id));
+    let path =
+        place.path.clone().unwrap_or_else(|| format!("{}/snapshots/{}", prepared.root, place.id));
     let format = archive.format.as_ref().ok_or_else(|| unknown("format"))?;
     let sha256 = archive.sha256.as_deref().ok_or_else(|| unknown("hash"))?;
     let content = archive.content_bytes.ok_or_else(|| unknown("size"))?;
@@ -147,12 +159,17 @@ fn command(
 /// The account's numbers, as the script takes them. They come from a manifest, which may come from anywhere.
 fn numbers(account: Option<&str>) -> String {
     let pair = account.and_then(|account| account.split_once(':'));
-    let pair = pair.and_then(|(user, group)| Some((user.parse::<u32>().ok()?, group.parse::<u32>().ok()?)));
+    let pair = pair
+        .and_then(|(user, group)| Some((user.parse::<u32>().ok()?, group.parse::<u32>().ok()?)));
     pair.map_or_else(String::new, |(user, group)| format!("{user}:{group}"))
 }
 
 /// What the script refuses in words of its own.
-fn refused(said: &Said<'_>, transport: &dyn Transport, source: &RestoreSource) -> Result<(), ExtensionError> {
+fn refused(
+    said: &Said<'_>,
+    transport: &dyn Transport,
+    source: &RestoreSource,
+) -> Result<(), ExtensionError> {
     let host = &transport.spec().name;
     let id = &source.place.id;
     let kind = said.value("error");
@@ -205,9 +222,13 @@ fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTree
             *counts.entry(kind.to_owned()).or_insert(0) += number;
         }
     };
-    let number = |key: &str| said.value(key).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+    let number =
+        |key: &str| said.value(key).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
     // An account that is not root gives everything to itself.
-    count("owners", if said.value("keep") == Some("self") { archive.foreign_owners } else { number("owners") });
+    count(
+        "owners",
+        if said.value("keep") == Some("self") { archive.foreign_owners } else { number("owners") },
+    );
     count("modes", number("modes"));
     count("xattrs", number("xattrs"));
     count("devices", number("devices"));
@@ -219,12 +240,15 @@ fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTree
 
 fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest) -> ExtensionError {
     let list = crate::domain::request::counted(not_preserved);
-    Fault::new(Code::OperationFailed, format!("{} cannot keep all that the archive has: {list}", request.host))
-        .hint("restore it like to like (the same kind of account and engine), or without --strict")
-        .detail("kind", "not_preserved")
-        .detail("not_preserved", serde_json::to_value(not_preserved).unwrap_or_default())
-        .detail("step", "extract")
-        .into()
+    Fault::new(
+        Code::OperationFailed,
+        format!("{} cannot keep all that the archive has: {list}", request.host),
+    )
+    .hint("restore it like to like (the same kind of account and engine), or without --strict")
+    .detail("kind", "not_preserved")
+    .detail("not_preserved", serde_json::to_value(not_preserved).unwrap_or_default())
+    .detail("step", "extract")
+    .into()
 }
 
 /// The first steps of a restore, for the record's eyes too.

@@ -17,7 +17,9 @@ use tar::{EntryType, Header};
 
 use crate::domain::text::hex;
 use crate::domain::text::plural;
-use crate::extensions::workspace::archive::scan::paths::{PATH_LIMIT, as_tar_writes_it, parts, shown, tree_of};
+use crate::extensions::workspace::archive::scan::paths::{
+    PATH_LIMIT, as_tar_writes_it, parts, shown, tree_of,
+};
 use crate::extensions::workspace::archive::scan::said::{Readings, Said, agreed};
 
 /// Bytes of a block.
@@ -127,7 +129,9 @@ impl Scan {
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
         let promised = self.promise.content_bytes;
         if self.seen + bytes.len() as u64 > promised {
-            return no(format!("there is more in it than the {promised} bytes that its manifest says"));
+            return no(format!(
+                "there is more in it than the {promised} bytes that its manifest says"
+            ));
         }
         self.hash.update(bytes);
         while !bytes.is_empty() {
@@ -149,19 +153,32 @@ impl Scan {
         if !ended || self.seen < *content_bytes {
             return no(format!("it ends after {} of {content_bytes} bytes", self.seen));
         }
-        let Some(volumes_bytes) = self.workspace_at else { return no("there is no workspace in it") };
-        if let Some(volume) = self.promise.volumes.iter().find(|volume| !self.volumes.contains(*volume)) {
+        let Some(volumes_bytes) = self.workspace_at else {
+            return no("there is no workspace in it");
+        };
+        if let Some(volume) =
+            self.promise.volumes.iter().find(|volume| !self.volumes.contains(*volume))
+        {
             return no(format!("the volume {volume} is not in it, and its manifest says so"));
         }
         // A capture counts what tar lists of the workspace.
-        if let Some(promised) = files.filter(|promised| ![self.files, self.in_workspace].contains(promised)) {
-            return no(format!("it has {}, and its manifest says {promised}", plural(self.files, "entry", "entries")));
+        if let Some(promised) =
+            files.filter(|promised| ![self.files, self.in_workspace].contains(promised))
+        {
+            return no(format!(
+                "it has {}, and its manifest says {promised}",
+                plural(self.files, "entry", "entries")
+            ));
         }
         let hash = hex(&self.hash.finalize());
         if hash != *sha256 {
             return no(format!("its SHA-256 is {hash}, and its manifest says {sha256}"));
         }
-        Ok(Scanned { files: files.unwrap_or(self.files), volumes_bytes, needs_gnu_tar: self.needs_gnu_tar })
+        Ok(Scanned {
+            files: files.unwrap_or(self.files),
+            volumes_bytes,
+            needs_gnu_tar: self.needs_gnu_tar,
+        })
     }
 
     /// Takes some bytes, at least one; how many.
@@ -233,7 +250,9 @@ impl Scan {
         if header.cksum().ok() != Some(sum) {
             return no(format!("the header at byte {at} is damaged"));
         }
-        let Ok(size) = header.entry_size() else { return no(format!("the header at byte {at} has no size")) };
+        let Ok(size) = header.entry_size() else {
+            return no(format!("the header at byte {at} has no size"));
+        };
         match header.entry_type() {
             kind @ (EntryType::XHeader | EntryType::GNULongName | EntryType::GNULongLink) => {
                 if size > EXTENSION_LIMIT {
@@ -241,7 +260,8 @@ impl Scan {
                 }
                 self.said.begun_at.get_or_insert(at);
                 let padding = size.next_multiple_of(BLOCK as u64) - size;
-                self.next = Next::Extension { kind: kind.as_byte(), left: size, padding, data: Vec::new() };
+                self.next =
+                    Next::Extension { kind: kind.as_byte(), left: size, padding, data: Vec::new() };
                 if size == 0 {
                     self.next = Next::Header;
                 }
@@ -252,11 +272,18 @@ impl Scan {
     }
 
     /// One entry, with what was said of it before.
-    fn entry(&mut self, header: &Header, kind: EntryType, size: u64, at: u64) -> Result<(), Refusal> {
+    fn entry(
+        &mut self,
+        header: &Header,
+        kind: EntryType,
+        size: u64,
+        at: u64,
+    ) -> Result<(), Refusal> {
         let said = std::mem::take(&mut self.said);
         let begun_at = said.begun_at.unwrap_or(at);
         let own = Some(header.path_bytes().into_owned());
-        let Some(name) = Readings::of([said.sparse_name, said.pax.name, said.long.name, own]) else {
+        let Some(name) = Readings::of([said.sparse_name, said.pax.name, said.long.name, own])
+        else {
             return no("an entry has no name");
         };
         if [header.uid(), header.gid()].into_iter().flatten().any(|owner| owner > OWNER_LIMIT) {
@@ -272,7 +299,9 @@ impl Scan {
                 return no(format!("{} is a file and named as a folder", shown(&name.meant)));
             }
             EntryType::Regular | EntryType::GNUSparse => {}
-            _ if size > 0 => return no(format!("{} has content and is no file", shown(&name.meant))),
+            _ if size > 0 => {
+                return no(format!("{} has content and is no file", shown(&name.meant)));
+            }
             EntryType::Directory | EntryType::Fifo => {}
             EntryType::Symlink | EntryType::Link => {
                 let own = header.link_name_bytes().map(std::borrow::Cow::into_owned);
@@ -283,24 +312,34 @@ impl Scan {
                 if kind == EntryType::Link {
                     is_link = self.hard_link(&name.meant, &target)?;
                 } else if target.meant.len() > PATH_LIMIT {
-                    return no(format!("the link {} says more than a host can keep", shown(&name.meant)));
+                    return no(format!(
+                        "the link {} says more than a host can keep",
+                        shown(&name.meant)
+                    ));
                 }
             }
-            EntryType::Char | EntryType::Block => return no(format!("{} is a device", shown(&name.meant))),
+            EntryType::Char | EntryType::Block => {
+                return no(format!("{} is a device", shown(&name.meant)));
+            }
             other => {
                 let letter = char::from(other.as_byte()).escape_default();
-                return no(format!("{} is of a kind that no snapshot has ('{letter}')", shown(&name.meant)));
+                return no(format!(
+                    "{} is of a kind that no snapshot has ('{letter}')",
+                    shown(&name.meant)
+                ));
             }
         }
         let parts = self.place(&name, kind, begun_at)?;
         self.files += 1;
         self.in_workspace += u64::from(parts[0] == b"workspace");
         // Volumes are unpacked by the engine.
-        self.needs_gnu_tar |= (said.gnu || larger || kind == EntryType::GNUSparse) && parts[0] == b"workspace";
+        self.needs_gnu_tar |=
+            (said.gnu || larger || kind == EntryType::GNUSparse) && parts[0] == b"workspace";
         if is_link {
             self.remember(&parts)?;
         }
-        if kind == EntryType::GNUSparse && header.as_gnu().is_some_and(tar::GnuHeader::is_extended) {
+        if kind == EntryType::GNUSparse && header.as_gnu().is_some_and(tar::GnuHeader::is_extended)
+        {
             self.next = Next::SparseMap { data: size };
         } else {
             self.data(size);
@@ -314,7 +353,12 @@ impl Scan {
     }
 
     /// Whether a name is one that an entry may have here, however it is read; its parts.
-    fn place<'n>(&mut self, name: &'n Readings, kind: EntryType, begun_at: u64) -> Result<Vec<&'n [u8]>, Refusal> {
+    fn place<'n>(
+        &mut self,
+        name: &'n Readings,
+        kind: EntryType,
+        begun_at: u64,
+    ) -> Result<Vec<&'n [u8]>, Refusal> {
         let meant = parts(&name.meant)?;
         self.through_no_link(&meant, &name.meant)?;
         if self.links.contains(&self.mark(&meant)) {
@@ -342,8 +386,14 @@ impl Scan {
             self.folders.insert(above);
         }
         let mark = self.mark(parts);
-        match (kind == EntryType::Directory, self.folders.contains(&mark), self.others.contains(&mark)) {
-            (true, _, true) | (false, true, _) => return no(format!("{} is a folder and a file", shown(name))),
+        match (
+            kind == EntryType::Directory,
+            self.folders.contains(&mark),
+            self.others.contains(&mark),
+        ) {
+            (true, _, true) | (false, true, _) => {
+                return no(format!("{} is a folder and a file", shown(name)));
+            }
             (false, _, true) => return no(format!("{} is in it twice", shown(name))),
             (true, ..) => self.folders.insert(mark),
             (false, ..) => self.others.insert(mark),
@@ -354,7 +404,13 @@ impl Scan {
         Ok(())
     }
 
-    fn in_its_tree(&mut self, parts: &[&[u8]], kind: EntryType, begun_at: u64, name: &[u8]) -> Result<(), Refusal> {
+    fn in_its_tree(
+        &mut self,
+        parts: &[&[u8]],
+        kind: EntryType,
+        begun_at: u64,
+        name: &[u8],
+    ) -> Result<(), Refusal> {
         let folder = kind == EntryType::Directory;
         match parts {
             [b"workspace"] if !folder => no("its workspace is no folder"),
@@ -362,10 +418,14 @@ impl Scan {
                 self.workspace_at.get_or_insert(begun_at);
                 Ok(())
             }
-            [b"volumes", ..] if self.workspace_at.is_some() => no(format!("{} comes after the workspace", shown(name))),
+            [b"volumes", ..] if self.workspace_at.is_some() => {
+                no(format!("{} comes after the workspace", shown(name)))
+            }
             [b"volumes"] if folder => Ok(()),
             [b"volumes", volume, rest @ ..] if folder || !rest.is_empty() => {
-                let Some(promised) = self.promise.volumes.iter().find(|one| one.as_bytes() == *volume) else {
+                let Some(promised) =
+                    self.promise.volumes.iter().find(|one| one.as_bytes() == *volume)
+                else {
                     return no(format!("{} is in no volume that its manifest names", shown(name)));
                 };
                 if !self.volumes.contains(promised) {
@@ -373,7 +433,9 @@ impl Scan {
                 }
                 Ok(())
             }
-            [b"volumes", ..] => no(format!("{} is in no volume that its manifest names", shown(name))),
+            [b"volumes", ..] => {
+                no(format!("{} is in no volume that its manifest names", shown(name)))
+            }
             _ => no(format!("{} is neither in workspace/ nor in volumes/", shown(name))),
         }
     }
@@ -382,23 +444,35 @@ impl Scan {
     fn hard_link(&self, name: &[u8], target: &Readings) -> Result<bool, Refusal> {
         let own = parts(name)?;
         for reading in std::iter::once(&target.meant).chain(&target.others) {
-            let there = parts(reading).ok().filter(|there| there.len() > 1 && tree_of(there) == tree_of(&own));
+            let there = parts(reading)
+                .ok()
+                .filter(|there| there.len() > 1 && tree_of(there) == tree_of(&own));
             let Some(there) = there else {
-                return no(format!("{} links to {}, which is outside", shown(name), shown(reading)));
+                return no(format!(
+                    "{} links to {}, which is outside",
+                    shown(name),
+                    shown(reading)
+                ));
             };
             self.through_no_link(&there, reading)?;
         }
         as_tar_writes_it(&target.meant)?;
         let mark = self.mark(&parts(&target.meant)?);
         if !self.others.contains(&mark) {
-            return no(format!("{} links to {}, which does not come before it", shown(name), shown(&target.meant)));
+            return no(format!(
+                "{} links to {}, which does not come before it",
+                shown(name),
+                shown(&target.meant)
+            ));
         }
         Ok(self.links.contains(&mark))
     }
 
     /// Whether a path leads through a link that came before.
     fn through_no_link(&self, parts: &[&[u8]], name: &[u8]) -> Result<(), Refusal> {
-        if !self.links.is_empty() && (1..parts.len()).any(|end| self.links.contains(&self.mark(&parts[..end]))) {
+        if !self.links.is_empty()
+            && (1..parts.len()).any(|end| self.links.contains(&self.mark(&parts[..end])))
+        {
             return no(format!("{} leads through a link", shown(name)));
         }
         Ok(())

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace};
-use crate::domain::extension::{ExtensionError, Resource, TeardownLine, TeardownOutcome, TeardownReport};
+use crate::domain::extension::{
+    ExtensionError, Resource, TeardownLine, TeardownOutcome, TeardownReport,
+};
 use crate::domain::facts::HostIdentity;
 use crate::domain::fault::{Code, Fault};
 use crate::domain::root::KnownRoots;
@@ -39,22 +41,48 @@ const REMOVE_LIMIT: Duration = Duration::from_mins(2);
 /// What is expected of an archive's host. Whoever looks at archives marks no root.
 pub(super) fn expected_of(place: &ArchivePlace) -> String {
     let recorded = if place.path.is_some() { Recorded::Yes } else { Recorded::No };
-    expected(place.host_identity.as_ref(), &KnownRoots { spare: None, ..place.roots.clone() }, recorded)
+    expected(
+        place.host_identity.as_ref(),
+        &KnownRoots { spare: None, ..place.roots.clone() },
+        recorded,
+    )
 }
 
 /// A script about one archive, with what all of them begin with: the root, the id, the owners, what is expected of the host.
-pub(super) fn about(script: &'static str, transport: &dyn Transport, place: &ArchivePlace) -> Command {
+pub(super) fn about(
+    script: &'static str,
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+) -> Command {
     begin(script, transport, place, expected_of(place))
 }
 
 /// As [`about`], where an archive is to come: a root that bears no mark gets one.
-pub(super) fn to_come(script: &'static str, transport: &dyn Transport, place: &ArchivePlace) -> Command {
-    begin(script, transport, place, expected(place.host_identity.as_ref(), &place.roots, Recorded::No))
+pub(super) fn to_come(
+    script: &'static str,
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+) -> Command {
+    begin(
+        script,
+        transport,
+        place,
+        expected(place.host_identity.as_ref(), &place.roots, Recorded::No),
+    )
 }
 
-fn begin(script: &'static str, transport: &dyn Transport, place: &ArchivePlace, expected: String) -> Command {
+fn begin(
+    script: &'static str,
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    expected: String,
+) -> Command {
     let owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
-    Command::script(script).arg(root(transport, place)).arg(place.id.as_str()).arg(owners.join(" ")).arg(expected)
+    Command::script(script)
+        .arg(root(transport, place))
+        .arg(place.id.as_str())
+        .arg(owners.join(" "))
+        .arg(expected)
 }
 
 /// `<root>` of `<root>/snapshots/<id>`: as recorded, else as the profile or the host says.
@@ -69,7 +97,11 @@ pub(super) fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) ->
 /// What the host proved to be; with its engine, where that is known from before.
 pub(super) fn identity(said: &Said<'_>, place: &ArchivePlace) -> Option<HostIdentity> {
     let machine_id = said.value("machine").filter(|id| !id.is_empty())?.to_owned();
-    Some(place.host_identity.clone().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None }))
+    Some(place.host_identity.clone().unwrap_or(HostIdentity {
+        machine_id,
+        engine: None,
+        engine_id: None,
+    }))
 }
 
 /// What the scripts of archives refuse in words of their own; anything else as for sandboxes.
@@ -82,23 +114,30 @@ pub(super) fn check(
     let (host, id) = (&transport.spec().name, &place.id);
     let fault = match said.value("error") {
         Some("identity") => other_machine(transport, place),
-        Some("closed") => {
-            Fault::new(Code::OperationFailed, format!("the folder of archives on {host} cannot be looked into"))
-        }
-        Some("link") => {
-            Fault::new(Code::OperationFailed, format!("the folder of snapshot {id} on {host} leads elsewhere"))
-                .hint("nothing was touched; find out who put a link there")
-        }
+        Some("closed") => Fault::new(
+            Code::OperationFailed,
+            format!("the folder of archives on {host} cannot be looked into"),
+        ),
+        Some("link") => Fault::new(
+            Code::OperationFailed,
+            format!("the folder of snapshot {id} on {host} leads elsewhere"),
+        )
+        .hint("nothing was touched; find out who put a link there"),
         Some("absent") => missing(transport, place),
-        Some("theirs") => {
-            Fault::new(Code::Conflict, format!("what bears the name of snapshot {id} on {host} is not ours"))
-        }
+        Some("theirs") => Fault::new(
+            Code::Conflict,
+            format!("what bears the name of snapshot {id} on {host} is not ours"),
+        ),
         Some("taken") => taken(place),
-        Some("mark") => {
-            Fault::new(Code::OperationFailed, format!("what {host} has of snapshot {id} cannot be written to"))
-        }
-        Some("space") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
-            .hint("delete something there, or copy it to another host"),
+        Some("mark") => Fault::new(
+            Code::OperationFailed,
+            format!("what {host} has of snapshot {id} cannot be written to"),
+        ),
+        Some("space") => Fault::new(
+            Code::OperationFailed,
+            format!("the disk of {host} has no room for the archive"),
+        )
+        .hint("delete something there, or copy it to another host"),
         Some("altered") => altered(said.value("differs").unwrap_or("content"), transport, place),
         _ => return said.check(step, transport, root(transport, place)),
     };
@@ -117,10 +156,13 @@ pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchiveP
         "manifest" => "has no manifest beside it that says what is recorded",
         _ => "cannot be read any more",
     };
-    Fault::new(Code::OperationFailed, format!("the archive of snapshot {} on {host} {how}", place.id))
-        .hint("do not trust it; a copy on another host can be verified by itself")
-        .detail("kind", "altered")
-        .detail("differs", differs)
+    Fault::new(
+        Code::OperationFailed,
+        format!("the archive of snapshot {} on {host} {how}", place.id),
+    )
+    .hint("do not trust it; a copy on another host can be verified by itself")
+    .detail("kind", "altered")
+    .detail("differs", differs)
 }
 
 /// Something of it is there that nobody here put there.
@@ -132,14 +174,19 @@ fn taken(place: &ArchivePlace) -> Fault {
 
 /// There is no archive of it.
 pub(super) fn missing(transport: &dyn Transport, place: &ArchivePlace) -> Fault {
-    Fault::new(Code::NotFound, format!("the archive of snapshot {} is not on {}", place.id, transport.spec().name))
-        .detail("differs", "missing")
+    Fault::new(
+        Code::NotFound,
+        format!("the archive of snapshot {} is not on {}", place.id, transport.spec().name),
+    )
+    .detail("differs", "missing")
 }
 
 /// The host is another one than the recorded.
 pub(super) fn other_machine(transport: &dyn Transport, place: &ArchivePlace) -> Fault {
-    let message = format!("host {} is not the one that snapshot {} is on", transport.spec().name, place.id);
-    Fault::new(Code::HostChanged, message).hint("nothing was touched; check what the host's name points to")
+    let message =
+        format!("host {} is not the one that snapshot {} is on", transport.spec().name, place.id);
+    Fault::new(Code::HostChanged, message)
+        .hint("nothing was touched; check what the host's name points to")
 }
 
 /// How an archive is compressed, as it is recorded.
@@ -147,7 +194,9 @@ pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Fault> {
     match facts.format.clone() {
         Some(format @ (ArchiveFormat::TarZst | ArchiveFormat::TarGz)) => Ok(format),
         Some(other) => {
-            let message = format!("this version of sandboxer cannot read an archive that is compressed as {other}");
+            let message = format!(
+                "this version of sandboxer cannot read an archive that is compressed as {other}"
+            );
             Err(Fault::new(Code::Unsupported, message))
         }
         None => Err(Fault::internal("the snapshot's record has no archive")),
@@ -155,7 +204,10 @@ pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Fault> {
 }
 
 /// What the host has of it.
-pub(super) async fn look(transport: &dyn Transport, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
+pub(super) async fn look(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+) -> Result<ArchiveLook, ExtensionError> {
     glance(transport, place).await.map(|(seen, _)| seen)
 }
 
@@ -172,7 +224,9 @@ pub(super) async fn ensure_sealed(
         return Err(missing(transport, place).into());
     }
     let why = match (&seen.manifest, beside) {
-        (Some(manifest), _) if manifest.id != place.id || manifest.snapshot.id != place.id => Beside::Another.words(),
+        (Some(manifest), _) if manifest.id != place.id || manifest.snapshot.id != place.id => {
+            Beside::Another.words()
+        }
         (Some(manifest), _) if manifest.snapshot.archive != *facts => {
             "manifest.json says something else of the archive"
         }
@@ -204,14 +258,23 @@ impl Beside {
 }
 
 /// What the host has of it, and what is where its manifest should be.
-async fn glance(transport: &dyn Transport, place: &ArchivePlace) -> Result<(ArchiveLook, Beside), ExtensionError> {
+async fn glance(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+) -> Result<(ArchiveLook, Beside), ExtensionError> {
     let output = step(transport, "look", &about(LOOK_SH, transport, place)).await?;
     let text = output.text();
     let said = Said::read(&text);
     check(&said, "look", transport, place)?;
     let there = match said.value("there") {
         Some(there) => there == "yes",
-        None => return Err(failed("look", format!("{} did not say what it has", transport.spec().name), &output)),
+        None => {
+            return Err(failed(
+                "look",
+                format!("{} did not say what it has", transport.spec().name),
+                &output,
+            ));
+        }
     };
     let beside = match said.value("whose") {
         None => Beside::Nothing,
@@ -222,7 +285,11 @@ async fn glance(transport: &dyn Transport, place: &ArchivePlace) -> Result<(Arch
     let manifest = said.text("manifest").filter(|_| matches!(beside, Beside::Ours));
     let bytes = said.value("size").map(|size| {
         size.parse::<u64>().map_err(|_| {
-            failed("look", format!("{} did not say how large its archive is", transport.spec().name), &output)
+            failed(
+                "look",
+                format!("{} did not say how large its archive is", transport.spec().name),
+                &output,
+            )
         })
     });
     let seen = ArchiveLook {
@@ -264,13 +331,18 @@ pub(super) async fn mark(
         Mark::Seek => "seek",
         Mark::Drop => "drop",
     };
-    let output = step(transport, "look", &about(MARK_SH, transport, place).arg(what).arg(mark)).await?;
+    let output =
+        step(transport, "look", &about(MARK_SH, transport, place).arg(what).arg(mark)).await?;
     let text = output.text();
     let said = Said::read(&text);
     check(&said, "look", transport, place)?;
     match said.value("marked") {
         Some(marked) => Ok(marked == "yes"),
-        None => Err(failed("look", format!("{} did not say what it has", transport.spec().name), &output)),
+        None => Err(failed(
+            "look",
+            format!("{} did not say what it has", transport.spec().name),
+            &output,
+        )),
     }
 }
 
@@ -285,11 +357,15 @@ pub(super) async fn remove(
         Removal::Part => "part",
     };
     let command = about(REMOVE_SH, transport, place).arg(how_much);
-    let output = transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.detail("step", "remove"))?;
+    let output = transport
+        .run(&command, REMOVE_LIMIT)
+        .await
+        .map_err(|fault| fault.detail("step", "remove"))?;
     let text = output.text();
     let said = Said::read(&text);
     let untouched = said.value("begun").is_none();
-    check(&said, "remove", transport, place).map_err(|error| ExtensionError { untouched, ..error })?;
+    check(&said, "remove", transport, place)
+        .map_err(|error| ExtensionError { untouched, ..error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("remove", message, &output));
@@ -299,7 +375,8 @@ pub(super) async fn remove(
         let resource = |kind: &str| Resource { kind: kind.to_owned(), id: entry.text() };
         match entry.key {
             "done" => {
-                let (kind, outcome) = entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
+                let (kind, outcome) =
+                    entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
                 if outcome == "kept" {
                     continue;
                 }

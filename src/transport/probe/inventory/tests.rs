@@ -91,8 +91,14 @@ fn what_engines_have() {
             vec![r#"aa o - ["a"] [] [] []"#],
         ),
         // A label's text is free.
-        ("list=container docker\n [\"a\",\"x\\n\\u001b[2J\",\"o\",\"\"]\n", vec![r#"x\n\u{1b}[2J o - ["a"] [] [] []"#]),
-        ("list=container docker\n time=\"..\" level=warning\n []\n {}\n [1,2]\n\nlist=network podman\n []\n", vec![]),
+        (
+            "list=container docker\n [\"a\",\"x\\n\\u001b[2J\",\"o\",\"\"]\n",
+            vec![r#"x\n\u{1b}[2J o - ["a"] [] [] []"#],
+        ),
+        (
+            "list=container docker\n time=\"..\" level=warning\n []\n {}\n [1,2]\n\nlist=network podman\n []\n",
+            vec![],
+        ),
     ] {
         assert_eq!(told(said), expected, "{said:?}");
     }

@@ -6,7 +6,8 @@ const DOCKER_DEAD: &str = "rt.docker.status=1\nrt.docker=sbx|||null|\nrt.docker=
 const DOCKER_IS_PODMAN: &str = "rt.docker.status=0\nrt.docker=sbx|a1b2-uuid|4.3.1|[\"name=rootless\"]|/home/u/storage\nrt.docker=inode|5\n\
 rt.docker-server.status=0\nrt.docker-server=sbx|4.3.1|Podman Engine|Conmon\n";
 const PODMAN: &str = "rt.podman.status=0\nrt.podman=sbx|5|/home/u/storage\nrt.podman-version=podman version 4.3.1\nrt.podman-version.status=0\nrt.uid=1000\n";
-const COMPOSE: &str = "rt.docker-compose-v2.status=0\nrt.docker-compose-v2=Docker Compose version v2.26.1-4\n";
+const COMPOSE: &str =
+    "rt.docker-compose-v2.status=0\nrt.docker-compose-v2=Docker Compose version v2.26.1-4\n";
 const PODMAN_COMPOSE: &str = "rt.podman-compose.status=0\nrt.podman-compose=['podman', '--version', '']\n\
 rt.podman-compose=using podman version: 4.3.1\nrt.podman-compose=podman-composer version  1.0.3\nrt.podman-compose=podman version 4.3.1\n";
 const COMPOSE_V1: &str = "rt.docker-compose.status=0\nrt.docker-compose=docker-compose version 1.29.2, build unknown\n\
@@ -90,7 +91,9 @@ fn an_override_is_the_only_one() {
         (runtime.chosen.as_str(), runtime.version.as_str(), runtime.engine.as_str()),
         ("override", "5.6.1", "docker")
     );
-    let report = parse_runtimes("rt.word=nope\nrt.override.status=127\nrt.override=timeout: nope: No such file\n");
+    let report = parse_runtimes(
+        "rt.word=nope\nrt.override.status=127\nrt.override=timeout: nope: No such file\n",
+    );
     assert_eq!(report.runtimes, []);
     assert_eq!(report.findings, ["nope: does not run: timeout: nope: No such file"]);
     let report = parse_runtimes("rt.word=echo\nrt.override.status=0\nrt.override=version\n");
@@ -107,16 +110,24 @@ fn why_something_does_not_count() {
             "docker compose: there is no engine that answers it",
         ]
     );
-    let report = parse_runtimes("rt.docker.status=124\nrt.podman.status=125\nrt.podman=Error: \u{1b}[31mno\n");
+    let report = parse_runtimes(
+        "rt.docker.status=124\nrt.podman.status=125\nrt.podman=Error: \u{1b}[31mno\n",
+    );
     assert_eq!(
         report.findings,
-        ["docker: no engine answers: it did not answer in time", "podman: does not answer: Error: no"]
+        [
+            "docker: no engine answers: it did not answer in time",
+            "podman: does not answer: Error: no"
+        ]
     );
     let report = parse_runtimes(
         &[DOCKER, "rt.docker-compose-v2.status=1\nrt.docker-compose-v2=docker: 'compose' is not a docker command.\n"]
             .concat(),
     );
-    assert_eq!(report.findings, ["docker compose: does not run: docker: 'compose' is not a docker command."]);
+    assert_eq!(
+        report.findings,
+        ["docker compose: does not run: docker: 'compose' is not a docker command."]
+    );
 }
 
 #[test]
@@ -124,7 +135,10 @@ fn versions_in_many_words() {
     for (line, expected) in [
         ("Docker Compose version v2.26.1-4", Some((Flavour::DockerComposeV2, "2.26.1-4"))),
         ("Docker Compose version 5.6.1", Some((Flavour::DockerComposeV2, "5.6.1"))),
-        ("docker-compose version 1.29.2, build 5becea4c", Some((Flavour::DockerComposeV1, "1.29.2"))),
+        (
+            "docker-compose version 1.29.2, build 5becea4c",
+            Some((Flavour::DockerComposeV1, "1.29.2")),
+        ),
         ("docker-compose version: 2.0.1", Some((Flavour::DockerComposeV2, "2.0.1"))),
         ("podman-composer version  1.0.3", Some((Flavour::PodmanCompose, "1.0.3"))),
         ("podman-compose version 1.6.0", Some((Flavour::PodmanCompose, "1.6.0"))),
@@ -134,7 +148,11 @@ fn versions_in_many_words() {
         ("Docker Compose version \u{1b}[2J", None),
         ("", None),
     ] {
-        assert_eq!(flavour(line), expected.map(|(flavour, version)| (flavour, version.to_owned())), "{line:?}");
+        assert_eq!(
+            flavour(line),
+            expected.map(|(flavour, version)| (flavour, version.to_owned())),
+            "{line:?}"
+        );
     }
 }
 

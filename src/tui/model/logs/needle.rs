@@ -42,7 +42,8 @@ impl Needle {
             let first = needle[0];
             let last = hay.len().checked_sub(needle.len())?;
             (0..=last).find(|at| {
-                hay[*at].eq_ignore_ascii_case(&first) && hay[*at..*at + needle.len()].eq_ignore_ascii_case(needle)
+                hay[*at].eq_ignore_ascii_case(&first)
+                    && hay[*at..*at + needle.len()].eq_ignore_ascii_case(needle)
             })?
         } else {
             text.get(from..)?.find(&self.text)?
@@ -57,9 +58,13 @@ mod tests {
 
     #[test]
     fn capitals_count_once_one_is_typed() {
-        for (needle, text, found) in
-            [("é", "caé", Some(2..4)), ("b", "aB", Some(1..2)), ("B", "ab", None), ("abc", "ab", None), ("", "a", None)]
-        {
+        for (needle, text, found) in [
+            ("é", "caé", Some(2..4)),
+            ("b", "aB", Some(1..2)),
+            ("B", "ab", None),
+            ("abc", "ab", None),
+            ("", "a", None),
+        ] {
             assert_eq!(Needle::new(needle).next_in(text, 0), found, "{needle} in {text}");
         }
     }

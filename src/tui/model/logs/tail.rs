@@ -30,7 +30,8 @@ pub struct LogText {
 impl LogText {
     /// A service's line. Meant for another thread than the UI's: a line may be long.
     pub fn new(line: &LogLine, service: Arc<str>) -> Self {
-        let printable = line.bytes.len() <= LINE && line.bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
+        let printable =
+            line.bytes.len() <= LINE && line.bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
         let text = String::from_utf8_lossy(&line.bytes);
         let mut text = if printable { text.into_owned() } else { clean_line(&text, LINE) };
         if line.cut {
@@ -129,7 +130,12 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Arc<LogText> {
-        let line = LogLine { service: "web".to_owned(), source: Source::Stdout, bytes: text.into(), cut: false };
+        let line = LogLine {
+            service: "web".to_owned(),
+            source: Source::Stdout,
+            bytes: text.into(),
+            cut: false,
+        };
         Arc::new(LogText::new(&line, "web".into()))
     }
 

@@ -84,7 +84,11 @@ fn a_filter_keeps_what_passes_what_leads_to_it_and_the_sandboxes_of_what_passes(
         assert_eq!(drawn(&tree), rows, "{filter}");
     }
     tree.set_filter(Filter::parse("host:local profile:x"));
-    assert_eq!(drawn(&tree), ["A", "├ 1", "│ └ B", "│   └ 3", "└ 2"], "the sandboxes of what passes");
+    assert_eq!(
+        drawn(&tree),
+        ["A", "├ 1", "│ └ B", "│   └ 3", "└ 2"],
+        "the sandboxes of what passes"
+    );
 }
 
 #[test]
@@ -102,7 +106,10 @@ fn cursor_and_marks_are_ids() {
     tree.set_filter(Filter::parse("name-2"));
     tree.set_filter(Filter::default());
     assert_eq!(selected(&tree), NodeId::Sandbox("3".into()), "hidden and back");
-    assert_eq!(tree.targets().iter().map(|view| view.record.id.as_str()).collect::<Vec<_>>(), ["B"]);
+    assert_eq!(
+        tree.targets().iter().map(|view| view.record.id.as_str()).collect::<Vec<_>>(),
+        ["B"]
+    );
     tree.mark_all();
     assert_eq!(tree.marks().len(), 3);
     // Gone: no mark, and the cursor is near where it was.

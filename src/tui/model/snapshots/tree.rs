@@ -67,7 +67,8 @@ pub(super) fn rows(
         }
     }
     let mut growing = Growing { views, children, seen: BTreeSet::new(), passes };
-    let mut grown: Vec<Branch> = roots.into_iter().rev().filter_map(|at| growing.snapshot(at)).collect();
+    let mut grown: Vec<Branch> =
+        roots.into_iter().rev().filter_map(|at| growing.snapshot(at)).collect();
     // Records that name each other as parents hang on no root: they are shown all the same.
     for at in 0..views.len() {
         if !growing.seen.contains(&at) {
@@ -89,14 +90,17 @@ impl Growing<'_> {
         let hit = (self.passes)(&view, None);
         let mut below = Vec::new();
         for (place, sandbox) in view.sandboxes.iter().enumerate() {
-            let of_it = |at: &usize| self.views.get(*at).is_some_and(|child| child.record.sandbox_id == sandbox.id);
+            let of_it = |at: &usize| {
+                self.views.get(*at).is_some_and(|child| child.record.sandbox_id == sandbox.id)
+            };
             let (mine, others) = children.into_iter().partition::<Vec<_>, _>(of_it);
             children = others;
             let taken: Vec<Branch> = mine.into_iter().filter_map(|at| self.snapshot(at)).collect();
             // What hangs on a snapshot that passes is what one looks for there.
             if hit || !taken.is_empty() || (self.passes)(&view, Some(sandbox)) {
                 let id = NodeId::Sandbox(sandbox.id.clone());
-                let node = Node { id, view: Arc::clone(&view), at: Some(place), branch: String::new() };
+                let node =
+                    Node { id, view: Arc::clone(&view), at: Some(place), branch: String::new() };
                 below.push(Branch { node, below: taken });
             }
         }

@@ -7,10 +7,17 @@ pub(super) fn short_mount(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split(':').collect();
     let (source, target, mode) = match parts.as_slice() {
         [target] => (None, *target, ""),
-        [target, mode] if target.starts_with('/') && !mode.starts_with('/') => (None, *target, *mode),
+        [target, mode] if target.starts_with('/') && !mode.starts_with('/') => {
+            (None, *target, *mode)
+        }
         [source, target] => (Some(*source), *target, ""),
         [source, target, mode] => (Some(*source), *target, *mode),
-        _ => return Some(format!("`{}` has more than two `:`; write `source:/target[:ro]`", shown(text))),
+        _ => {
+            return Some(format!(
+                "`{}` has more than two `:`; write `source:/target[:ro]`",
+                shown(text)
+            ));
+        }
     };
     if let Some(source) = source.filter(|source| !is_path(source)) {
         return Some(sentence(source, PATH));
@@ -44,7 +51,11 @@ pub(in super::super) fn mount_options(mode: &str) -> Result<Vec<&str>, String> {
         for earlier in &options {
             let other = earlier.split('=').next().unwrap_or_default();
             if other == name {
-                return Err(format!("`{}` stands twice in `{}`; write it once", shown(name), shown(mode)));
+                return Err(format!(
+                    "`{}` stands twice in `{}`; write it once",
+                    shown(name),
+                    shown(mode)
+                ));
             }
             if EXCLUSIVE.iter().any(|group| group.contains(&other) && group.contains(&name)) {
                 return Err(format!(

@@ -1,22 +1,26 @@
 //! Every key that is rendered, and what it may hold.
 
 use super::Shape::{
-    self, Any, Context, Keys, Line, List, LogOptions, Long, Mount, Names, OneOf, Open, Source, Switch, Text, Texts,
-    Word,
+    self, Any, Context, Keys, Line, List, LogOptions, Long, Mount, Names, OneOf, Open, Source,
+    Switch, Text, Texts, Word,
 };
 use super::{mounts, words};
 
 pub(super) const NAME: Shape = Word(words::is_name, "a name of letters, digits, `.`, `_` and `-`");
 const HOST: Shape = Word(words::is_host, "a name of letters, digits, `.`, `_` and `-`");
 const KEY: Shape = Word(words::is_key, "a name without `=`, `$`, quotes and line breaks");
-const OPTION: Shape = Word(words::is_option_key, "the name of an option: letters, digits, `.`, `_` and `-`");
-pub(super) const VALUE: Shape = Word(words::is_csv_value, "one value without `,`, quotes and line breaks");
+const OPTION: Shape =
+    Word(words::is_option_key, "the name of an option: letters, digits, `.`, `_` and `-`");
+pub(super) const VALUE: Shape =
+    Word(words::is_csv_value, "one value without `,`, quotes and line breaks");
 const NUMBER: Shape = Word(words::is_number, "a number");
 const INTEGER: Shape = Word(words::is_integer, "a whole number");
 const SIZE: Shape = Word(words::is_size, "a size such as `64m`");
 const DURATION: Shape = Word(words::is_duration, "a duration such as `1m30s`");
-const TARGET: Shape = Word(words::is_target, "an absolute path in the container, without `,`, `:`, `=` and quotes");
-const BELOW: Shape = Word(words::is_below, "a path below it, without `..`, `,`, `:`, `=` and quotes");
+const TARGET: Shape =
+    Word(words::is_target, "an absolute path in the container, without `,`, `:`, `=` and quotes");
+const BELOW: Shape =
+    Word(words::is_below, "a path below it, without `..`, `,`, `:`, `=` and quotes");
 const FILE_TARGET: Shape = Word(
     words::is_file_target,
     "a name below /run/secrets or an absolute path in the container, without `,`, `:`, `=` and quotes",
@@ -34,7 +38,8 @@ const SYSCTL: Shape = Word(
     "`name=value` of a setting that each container has of its own: net.*, fs.mqueue.*, kernel.sem, kernel.msg*, kernel.shm*",
 );
 const PLATFORM: Shape = Word(words::is_platform, "a platform such as `linux/amd64`");
-const EXTRA_HOST: Shape = Word(words::is_extra_host, "`name:address` with an IP address or `host-gateway`");
+const EXTRA_HOST: Shape =
+    Word(words::is_extra_host, "`name:address` with an IP address or `host-gateway`");
 
 /// Labels, variables and build arguments: `KEY=VALUE` in one argument, taken apart at the first `=`.
 const ASSIGNMENTS: Shape = Open(&KEY, &Text);
@@ -53,11 +58,24 @@ const ULIMITS: Shape = Open(
     &Long(&INTEGER, &[("soft", INTEGER), ("hard", INTEGER)]),
 );
 
-const HOOK: &[(&str, Shape)] =
-    &[("command", Texts), ("user", USER), ("privileged", Switch), ("working_dir", Line), ("environment", ASSIGNMENTS)];
+const HOOK: &[(&str, Shape)] = &[
+    ("command", Texts),
+    ("user", USER),
+    ("privileged", Switch),
+    ("working_dir", Line),
+    ("environment", ASSIGNMENTS),
+];
 
-const FILE_REFERENCE: Shape =
-    Long(&NAME, &[("source", NAME), ("target", FILE_TARGET), ("uid", INTEGER), ("gid", INTEGER), ("mode", INTEGER)]);
+const FILE_REFERENCE: Shape = Long(
+    &NAME,
+    &[
+        ("source", NAME),
+        ("target", FILE_TARGET),
+        ("uid", INTEGER),
+        ("gid", INTEGER),
+        ("mode", INTEGER),
+    ],
+);
 
 pub(super) const SERVICE: &[(&str, Shape)] = &[
     ("annotations", Open(&OPTION, &VALUE)),
@@ -83,13 +101,22 @@ pub(super) const SERVICE: &[(&str, Shape)] = &[
     ("depends_on", Names(&NAME, &Keys(DEPENDENCY))),
     ("deploy", Keys(DEPLOY)),
     ("device_cgroup_rules", List(&Word(words::is_device_rule, "a rule such as `c 1:3 mr`"))),
-    ("devices", List(&Long(&DEVICE, &[("source", DEVICE), ("target", DEVICE), ("permissions", NAME)]))),
+    (
+        "devices",
+        List(&Long(&DEVICE, &[("source", DEVICE), ("target", DEVICE), ("permissions", NAME)])),
+    ),
     ("dns", List(&Word(words::is_resolver, "an IP address"))),
     ("dns_opt", List(&Word(words::is_resolver_option, "a resolver's option such as `ndots:1`"))),
     ("dns_search", List(&Word(words::is_search, "a domain"))),
     ("domainname", HOST),
     ("entrypoint", Texts),
-    ("env_file", List(&Long(&Source, &[("path", Source), ("required", Switch), ("format", OneOf(&["raw"]))]))),
+    (
+        "env_file",
+        List(&Long(
+            &Source,
+            &[("path", Source), ("required", Switch), ("format", OneOf(&["raw"]))],
+        )),
+    ),
     ("environment", ASSIGNMENTS),
     ("expose", List(&Word(words::is_exposed, "a port such as `80` or `53/udp`"))),
     ("external_links", List(&LINK)),
@@ -106,7 +133,10 @@ pub(super) const SERVICE: &[(&str, Shape)] = &[
     ("links", List(&LINK)),
     (
         "logging",
-        Keys(&[("driver", Word(words::is_image, "a log driver such as `json-file`")), ("options", LogOptions)]),
+        Keys(&[
+            ("driver", Word(words::is_image, "a log driver such as `json-file`")),
+            ("options", LogOptions),
+        ]),
     ),
     ("mac_address", MAC),
     ("mem_limit", SIZE),
@@ -129,7 +159,10 @@ pub(super) const SERVICE: &[(&str, Shape)] = &[
     ("pull_policy", Word(words::is_pull_policy, "`always`, `never`, `missing` or `build`")),
     ("pull_refresh_after", DURATION),
     ("read_only", Switch),
-    ("restart", Word(words::is_restart, "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:3`")),
+    (
+        "restart",
+        Word(words::is_restart, "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:3`"),
+    ),
     ("runtime", Line),
     ("scale", INTEGER),
     ("secrets", List(&FILE_REFERENCE)),
@@ -221,7 +254,12 @@ const DEPLOY: &[(&str, Shape)] = &[
     ),
     (
         "restart_policy",
-        Keys(&[("condition", NAME), ("delay", DURATION), ("max_attempts", INTEGER), ("window", DURATION)]),
+        Keys(&[
+            ("condition", NAME),
+            ("delay", DURATION),
+            ("max_attempts", INTEGER),
+            ("window", DURATION),
+        ]),
     ),
     ("rollback_config", Any),
     ("update_config", Any),
@@ -233,7 +271,10 @@ const ATTACHMENT: &[(&str, Shape)] = &[
     (
         "driver_opts",
         Keys(&[
-            ("com.docker.network.endpoint.sysctls", Word(words::is_interface_sysctls, "`net.….IFNAME.…=value`")),
+            (
+                "com.docker.network.endpoint.sysctls",
+                Word(words::is_interface_sysctls, "`net.….IFNAME.…=value`"),
+            ),
             ("com.docker.network.endpoint.ifname", INTERFACE),
         ]),
     ),
@@ -258,7 +299,10 @@ pub(super) const MOUNT: &[(&str, Shape)] = &[
     (
         "bind",
         Keys(&[
-            ("propagation", OneOf(&["", "private", "rprivate", "slave", "rslave", "shared", "rshared"])),
+            (
+                "propagation",
+                OneOf(&["", "private", "rprivate", "slave", "rslave", "shared", "rshared"]),
+            ),
             ("create_host_path", Switch),
             ("recursive", OneOf(&["enabled", "disabled", "writable", "readonly"])),
             ("selinux", OneOf(&["", "z", "Z"])),
@@ -272,7 +316,13 @@ pub(super) const MOUNT: &[(&str, Shape)] = &[
 const BUILD: &[(&str, Shape)] = &[
     ("additional_contexts", Open(&NAME, &Context)),
     ("args", ASSIGNMENTS),
-    ("cache_from", List(&Word(words::is_cache_source, "an image's `name:tag`, or `type=registry,ref=name:tag`"))),
+    (
+        "cache_from",
+        List(&Word(
+            words::is_cache_source,
+            "an image's `name:tag`, or `type=registry,ref=name:tag`",
+        )),
+    ),
     ("cache_to", List(&Line)),
     ("context", Context),
     ("dockerfile", Source),
@@ -293,7 +343,13 @@ const BUILD: &[(&str, Shape)] = &[
         "secrets",
         List(&Long(
             &NAME,
-            &[("source", NAME), ("target", NAME), ("uid", INTEGER), ("gid", INTEGER), ("mode", INTEGER)],
+            &[
+                ("source", NAME),
+                ("target", NAME),
+                ("uid", INTEGER),
+                ("gid", INTEGER),
+                ("mode", INTEGER),
+            ],
         )),
     ),
     ("shm_size", SIZE),
@@ -373,4 +429,5 @@ pub(super) const LOG_OPTIONS: &[(&str, Shape)] = &[
 ];
 
 /// How options of drivers begin that send logs elsewhere, which the profile has to permit.
-pub(super) const LOG_PREFIXES: &[&str] = &["awslogs-", "fluentd-", "gcp-", "gelf-", "loki-", "splunk-", "syslog-"];
+pub(super) const LOG_PREFIXES: &[&str] =
+    &["awslogs-", "fluentd-", "gcp-", "gelf-", "loki-", "splunk-", "syslog-"];

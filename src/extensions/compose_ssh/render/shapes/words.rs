@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// With these an engine begins another option, or leaves what a compose tool quoted.
 const DELIMITERS: &[char] = &[',', ':', '=', '"'];
 
-pub(super) const PATH: &str = "a path without `,`, `:`, `=`, quotes and line breaks; rename the file or folder";
+pub(super) const PATH: &str =
+    "a path without `,`, `:`, `=`, quotes and line breaks; rename the file or folder";
 
 /// Quotation: short, and without what a terminal would act upon.
 pub(super) fn shown(text: &str) -> String {
@@ -83,7 +84,8 @@ pub(super) fn is_image(text: &str) -> bool {
 
 /// The name of a variable, label or build argument. A `$` in it is filled in by podman-compose from the account on the host.
 pub(super) fn is_key(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(|c: char| matches!(c, '=' | '"' | '$') || c.is_control())
+    !text.trim().is_empty()
+        && !text.contains(|c: char| matches!(c, '=' | '"' | '$') || c.is_control())
 }
 
 /// The name of an annotation or of an option.
@@ -115,7 +117,9 @@ pub(super) fn is_size(text: &str) -> bool {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text[number.len()..].to_ascii_lowercase();
     let known = matches!(unit.as_str(), "" | "b")
-        || unit.strip_prefix(['k', 'm', 'g', 't', 'p']).is_some_and(|rest| matches!(rest, "" | "b" | "i" | "ib"));
+        || unit
+            .strip_prefix(['k', 'm', 'g', 't', 'p'])
+            .is_some_and(|rest| matches!(rest, "" | "b" | "i" | "ib"));
     known && is_number(number.trim_end())
 }
 
@@ -129,7 +133,9 @@ pub(super) fn is_duration(text: &str) -> bool {
         let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let after = unit.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == 'µ');
         let word = &unit[..unit.len() - after.len()];
-        if unit.len() == rest.len() || !matches!(word, "ns" | "us" | "µs" | "ms" | "s" | "m" | "h" | "d" | "w") {
+        if unit.len() == rest.len()
+            || !matches!(word, "ns" | "us" | "µs" | "ms" | "s" | "m" | "h" | "d" | "w")
+        {
             return false;
         }
         rest = after;
@@ -159,13 +165,17 @@ pub(super) fn is_ipv6(text: &str) -> bool {
 }
 
 pub(super) fn is_subnet(text: &str) -> bool {
-    text.split_once('/').map_or_else(|| is_ip(text), |(ip, bits)| is_ip(ip) && bits.parse::<u8>().is_ok())
+    text.split_once('/')
+        .map_or_else(|| is_ip(text), |(ip, bits)| is_ip(ip) && bits.parse::<u8>().is_ok())
 }
 
 pub(super) fn is_mac(text: &str) -> bool {
     let parts: Vec<&str> = text.split([':', '-']).collect();
     text.is_empty()
-        || (parts.len() == 6 && parts.iter().all(|part| part.len() == 2 && part.chars().all(|c| c.is_ascii_hexdigit())))
+        || (parts.len() == 6
+            && parts
+                .iter()
+                .all(|part| part.len() == 2 && part.chars().all(|c| c.is_ascii_hexdigit())))
 }
 
 /// `NAME:ADDRESS` or `NAME=ADDRESS`.
@@ -197,7 +207,9 @@ pub(super) fn is_exposed(text: &str) -> bool {
 
 /// `NAME` or `UID`, with `:GROUP` behind it or not; either may come from a variable that is empty.
 pub(super) fn is_user(text: &str) -> bool {
-    text.split(':').count() <= 2 && !text.starts_with('-') && (text.is_empty() || all(text, "._-$+:"))
+    text.split(':').count() <= 2
+        && !text.starts_with('-')
+        && (text.is_empty() || all(text, "._-$+:"))
 }
 
 pub(super) fn is_group(text: &str) -> bool {
@@ -215,7 +227,18 @@ pub(super) fn is_restart(text: &str) -> bool {
 }
 
 pub(super) fn is_pull_policy(text: &str) -> bool {
-    let words = ["always", "never", "missing", "if_not_present", "build", "newer", "refresh", "daily", "weekly", ""];
+    let words = [
+        "always",
+        "never",
+        "missing",
+        "if_not_present",
+        "build",
+        "newer",
+        "refresh",
+        "daily",
+        "weekly",
+        "",
+    ];
     words.contains(&text) || text.strip_prefix("every_").is_some_and(is_duration)
 }
 
@@ -271,14 +294,17 @@ pub(super) fn is_sysctl(text: &str) -> bool {
         "kernel.shmmni",
     ];
     let Some((name, value)) = text.split_once('=') else { return false };
-    let own = OWN.contains(&name) || ["net.", "fs.mqueue."].iter().any(|prefix| name.starts_with(prefix));
+    let own =
+        OWN.contains(&name) || ["net.", "fs.mqueue."].iter().any(|prefix| name.starts_with(prefix));
     own && all(name, "._-") && all(value, "._- \t")
 }
 
 /// Settings of the kernel for one interface of a container, as Docker's networks take them.
 pub(super) fn is_interface_sysctls(text: &str) -> bool {
     let entries: Vec<&str> = text.split(',').collect();
-    entries.iter().all(|entry| entry.starts_with("net.") && entry.contains(".IFNAME.") && is_sysctl(entry))
+    entries
+        .iter()
+        .all(|entry| entry.starts_with("net.") && entry.contains(".IFNAME.") && is_sysctl(entry))
 }
 
 pub(super) fn is_interface(text: &str) -> bool {
@@ -287,7 +313,8 @@ pub(super) fn is_interface(text: &str) -> bool {
 
 /// `provenance` and `sbom` of a build.
 pub(super) fn is_attestation(text: &str) -> bool {
-    matches!(text, "true" | "false" | "mode=min" | "mode=max") || text.strip_prefix("generator=").is_some_and(is_image)
+    matches!(text, "true" | "false" | "mode=min" | "mode=max")
+        || text.strip_prefix("generator=").is_some_and(is_image)
 }
 
 /// Context of a build that is no folder: `service:name`, `docker-image://name:tag`, an address.
@@ -312,8 +339,8 @@ pub(super) fn is_cache_source(text: &str) -> bool {
             "type" => is_name(value),
             "ref" => is_image(value),
             "src" => is_path(value),
-            "scope" | "digest" | "tag" | "region" | "bucket" | "name" | "prefix" | "version" | "timeout"
-            | "repository" => all(value, "._-/:@"),
+            "scope" | "digest" | "tag" | "region" | "bucket" | "name" | "prefix" | "version"
+            | "timeout" | "repository" => all(value, "._-/:@"),
             _ => false,
         };
         let new = !names.contains(&name);

@@ -20,11 +20,14 @@ fn each(name: &str, file: Option<&str>, mut judge: impl FnMut(Dialect, &Value, &
             variables: &BTreeMap::new(),
             host: &host,
         };
-        let rendered = render(&tree, &input).unwrap_or_else(|error| panic!("{name} {dialect:?}: {error}"));
-        let project: Value = serde_json::from_str(rendered.yaml.split_once('\n').unwrap().1).unwrap();
+        let rendered =
+            render(&tree, &input).unwrap_or_else(|error| panic!("{name} {dialect:?}: {error}"));
+        let project: Value =
+            serde_json::from_str(rendered.yaml.split_once('\n').unwrap().1).unwrap();
         judge(dialect, &project, &rendered);
         // A recreate judges it once more.
-        judge_rendered(&rendered.yaml, &input).unwrap_or_else(|error| panic!("{name} {dialect:?} again: {error}"));
+        judge_rendered(&rendered.yaml, &input)
+            .unwrap_or_else(|error| panic!("{name} {dialect:?} again: {error}"));
     }
 }
 
@@ -37,11 +40,16 @@ fn several_files_are_one_project() {
     each("two-files", Some("docker-compose.yml,extra.yml"), |_, _, rendered| {
         assert_eq!(services(rendered), ["web", "worker"]);
     });
-    each("compose-file-in-dotenv", None, |_, _, rendered| assert_eq!(services(rendered), ["web", "db"]));
+    each("compose-file-in-dotenv", None, |_, _, rendered| {
+        assert_eq!(services(rendered), ["web", "db"])
+    });
     each("compose-yaml-name", None, |_, _, rendered| assert_eq!(services(rendered), ["web"]));
     each("include-override", None, |_, project, _| {
         let db = &project["services"]["db"];
-        assert_eq!((&db["image"], &db["environment"]), (&json!("lab/box:1"), &json!({"TZ": "UTC"})));
+        assert_eq!(
+            (&db["image"], &db["environment"]),
+            (&json!("lab/box:1"), &json!({"TZ": "UTC"}))
+        );
     });
     each("override-tag", None, |_, project, _| {
         assert_eq!(project["services"]["web"]["ports"], json!(["127.0.0.1::81"]));
@@ -53,7 +61,11 @@ fn a_dollar_that_begins_no_variable_stays() {
     each("dollar", None, |_, project, rendered| {
         let want = json!({"RE": "^a$$", "HASH": "$$2b$$10"});
         assert_eq!(project["services"]["web"]["environment"], want);
-        assert!(rendered.rewrites.iter().any(|rewrite| rewrite.what.contains("`xyz`")), "{:?}", rendered.rewrites);
+        assert!(
+            rendered.rewrites.iter().any(|rewrite| rewrite.what.contains("`xyz`")),
+            "{:?}",
+            rendered.rewrites
+        );
     });
 }
 

@@ -47,13 +47,18 @@ fn what_a_tool_ignores_is_said() {
         assert_eq!(found.len(), said.len(), "{dialect:?}: {found:?}");
         for key in said {
             assert!(
-                found.iter().any(|line| line.starts_with(&format!("services.web.{key}: is left out"))),
+                found
+                    .iter()
+                    .any(|line| line.starts_with(&format!("services.web.{key}: is left out"))),
                 "{found:?}"
             );
             assert!(case.web_service().get(*key).is_none());
         }
     }
-    assert!(with(Dialect::V1, body).web_service().get("attach").is_none(), "docker-compose 1.29 stops at it");
+    assert!(
+        with(Dialect::V1, body).web_service().get("attach").is_none(),
+        "docker-compose 1.29 stops at it"
+    );
 }
 
 #[test]
@@ -85,16 +90,30 @@ fn docker_compose_1_29_gets_the_words_of_its_time() {
     .file("d/x", "")
     .web_service();
     assert_eq!(web["pull_policy"], "if_not_present");
-    assert_eq!((&web["scale"], web["deploy"].get("replicas")), (&json!(2), None), "it stops where both are set");
-    assert_eq!((&web["cpus"], &web["mem_limit"], &web["pids_limit"]), (&json!(0.5), &json!("64M"), &json!(9)));
+    assert_eq!(
+        (&web["scale"], web["deploy"].get("replicas")),
+        (&json!(2), None),
+        "it stops where both are set"
+    );
+    assert_eq!(
+        (&web["cpus"], &web["mem_limit"], &web["pids_limit"]),
+        (&json!(0.5), &json!("64M"), &json!(9))
+    );
     assert_eq!(web["volumes"][0]["bind"], json!({}));
     assert!(web["healthcheck"].get("start_interval").is_none());
     let mut case = Case::new(
         "services:\n  a: {image: x, depends_on: {b: {condition: service_healthy, required: true, restart: true}}}\n  b: {image: x}\n",
     );
     case.dialect = Dialect::V1;
-    assert_eq!(case.render().0["services"]["a"]["depends_on"], json!({"b": {"condition": "service_healthy"}}));
-    assert!(case.rewrites()[0].starts_with("services.a.depends_on.b.restart: "), "{:?}", case.rewrites());
+    assert_eq!(
+        case.render().0["services"]["a"]["depends_on"],
+        json!({"b": {"condition": "service_healthy"}})
+    );
+    assert!(
+        case.rewrites()[0].starts_with("services.a.depends_on.b.restart: "),
+        "{:?}",
+        case.rewrites()
+    );
 }
 
 #[test]
@@ -102,8 +121,15 @@ fn what_docker_starts_again_stays_stopped_when_it_was_stopped() {
     for dialect in [Dialect::Full, Dialect::V1, Dialect::Podman, Dialect::Narrow] {
         let docker = matches!(dialect, Dialect::Full | Dialect::V1);
         let case = with(dialect, "restart: always");
-        assert_eq!(case.web_service()["restart"], if docker { "unless-stopped" } else { "always" }, "{dialect:?}");
-        let said = case.rewrites().iter().any(|line| line.starts_with("services.web.restart: `always` became"));
+        assert_eq!(
+            case.web_service()["restart"],
+            if docker { "unless-stopped" } else { "always" },
+            "{dialect:?}"
+        );
+        let said = case
+            .rewrites()
+            .iter()
+            .any(|line| line.starts_with("services.web.restart: `always` became"));
         assert_eq!(said, docker, "{dialect:?}");
         for restart in ["on-failure:3", "unless-stopped", "'no'"] {
             let case = with(dialect, &format!("restart: {restart}"));
@@ -114,11 +140,21 @@ fn what_docker_starts_again_stays_stopped_when_it_was_stopped() {
     let policy = "deploy: {replicas: 2, restart_policy: {condition: any, delay: 1s}}";
     let case = with(Dialect::Full, policy);
     let web = case.web_service();
-    assert_eq!(web["deploy"]["restart_policy"], json!({"condition": "unless-stopped", "delay": "1s"}));
-    assert!(case.rewrites()[0].starts_with("services.web.deploy.restart_policy.condition: `any` became"));
+    assert_eq!(
+        web["deploy"]["restart_policy"],
+        json!({"condition": "unless-stopped", "delay": "1s"})
+    );
+    assert!(
+        case.rewrites()[0]
+            .starts_with("services.web.deploy.restart_policy.condition: `any` became")
+    );
     let web = with(Dialect::V1, policy).web_service();
-    assert_eq!((&web["restart"], web["deploy"].get("restart_policy")), (&json!("unless-stopped"), None));
-    let web = with(Dialect::Full, "deploy: {restart_policy: {condition: on-failure}}").web_service();
+    assert_eq!(
+        (&web["restart"], web["deploy"].get("restart_policy")),
+        (&json!("unless-stopped"), None)
+    );
+    let web =
+        with(Dialect::Full, "deploy: {restart_policy: {condition: on-failure}}").web_service();
     assert_eq!(web["deploy"]["restart_policy"]["condition"], "on-failure");
 }
 
@@ -135,8 +171,14 @@ fn podman_compose_1_0_waits_for_nothing_and_makes_plain_volumes() {
     };
     let memory = text("{type: tmpfs, device: tmpfs, o: size=1m}");
     assert!(memory.render().0["volumes"]["v"].get("driver_opts").is_none());
-    assert_eq!(memory.rewrites().len(), 2, "the condition and the options: {:?}", memory.rewrites());
-    for elsewhere in ["{type: none, o: bind, device: ./d}", "{type: nfs, device: ':/x', o: addr=h}"] {
+    assert_eq!(
+        memory.rewrites().len(),
+        2,
+        "the condition and the options: {:?}",
+        memory.rewrites()
+    );
+    for elsewhere in ["{type: none, o: bind, device: ./d}", "{type: nfs, device: ':/x', o: addr=h}"]
+    {
         assert!(text(elsewhere).refusals()[0].message.contains("empty volume"), "{elsewhere}");
     }
 }

@@ -5,7 +5,8 @@ use super::*;
 /// A project of these files, without one that is there by itself.
 fn files(files: &[(&str, &str)]) -> Case {
     let mut case = Case::new("");
-    case.files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    case.files =
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     case
 }
 
@@ -31,7 +32,10 @@ fn compose_names_are_found_in_composes_order_with_the_override_beside_them() {
     for first in 0..4 {
         let mut all: Vec<(&str, String)> = Vec::new();
         for name in names[first..].iter().chain(&overrides[first..]) {
-            all.push((name, format!("services: {{web: {{image: a, environment: {{'{name}': x}}}}}}")));
+            all.push((
+                name,
+                format!("services: {{web: {{image: a, environment: {{'{name}': x}}}}}}"),
+            ));
         }
         let all: Vec<_> = all.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let case = files(&all);
@@ -39,8 +43,14 @@ fn compose_names_are_found_in_composes_order_with_the_override_beside_them() {
         assert_eq!(environment, &json!({names[first]: "x", overrides[first]: "x"}));
         assert_eq!(case.rewrites().len(), 2 * (3 - first), "{:?}", case.rewrites());
     }
-    let none = files(&[("other.yml", "services: {web: {image: a}}")]).try_render().unwrap_err().to_string();
-    assert!(none.contains("compose.yaml, compose.yml, docker-compose.yml, docker-compose.yaml; name"), "{none}");
+    let none = files(&[("other.yml", "services: {web: {image: a}}")])
+        .try_render()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        none.contains("compose.yaml, compose.yml, docker-compose.yml, docker-compose.yaml; name"),
+        "{none}"
+    );
 }
 
 #[test]
@@ -53,7 +63,10 @@ fn an_override_is_judged_as_the_rest_of_the_file() {
     let paths: Vec<_> = refusals.iter().map(|refusal| refusal.path.as_str()).collect();
     assert_eq!(paths, ["services.web.privileged", "services.web.volumes[0]"]);
     for refusal in refusals {
-        assert_eq!(refusal.place.map(|place| (place.file, place.line)), Some(("compose.override.yaml".into(), 2)));
+        assert_eq!(
+            refusal.place.map(|place| (place.file, place.line)),
+            Some(("compose.override.yaml".into(), 2))
+        );
     }
 }
 
@@ -72,14 +85,24 @@ fn files_that_the_input_names_are_read_alone_and_in_order() {
         ["compose.override.yaml: is not read: where files are named, compose reads these alone"]
     );
     // Paths begin where the first file lies.
-    assert_eq!(case.render().0["services"]["db"]["volumes"], json!(["/x/sbx-a1b2c3d4/workspace/data:/d"]));
+    assert_eq!(
+        case.render().0["services"]["db"]["volumes"],
+        json!(["/x/sbx-a1b2c3d4/workspace/data:/d"])
+    );
     let case = named(case, "deploy/b.yml,compose.yaml");
     assert_eq!(images(&case)[0], "web=a");
-    assert_eq!(case.render().0["services"]["db"]["volumes"], json!(["/x/sbx-a1b2c3d4/workspace/deploy/data:/d"]));
-    for (input, want) in
-        [("compose.yaml,", "no path"), ("compose.yaml,../x.yml", "no path"), ("compose.yaml,x.yml", "x.yml is not in")]
-    {
-        let error = named(files(&[("compose.yaml", "services: {web: {image: a}}")]), input).try_render().unwrap_err();
+    assert_eq!(
+        case.render().0["services"]["db"]["volumes"],
+        json!(["/x/sbx-a1b2c3d4/workspace/deploy/data:/d"])
+    );
+    for (input, want) in [
+        ("compose.yaml,", "no path"),
+        ("compose.yaml,../x.yml", "no path"),
+        ("compose.yaml,x.yml", "x.yml is not in"),
+    ] {
+        let error = named(files(&[("compose.yaml", "services: {web: {image: a}}")]), input)
+            .try_render()
+            .unwrap_err();
         assert!(error.to_string().contains(want), "{input}: {error}");
     }
 }
@@ -93,8 +116,12 @@ fn compose_file_of_dotenv_names_files() {
         "COMPOSE_FILE=x.yml;y.yml\nCOMPOSE_PATH_SEPARATOR=;",
         "F=x.yml\nCOMPOSE_FILE=${F}:y.yml",
     ] {
-        let case =
-            files(&[(".env", dotenv), ("x.yml", text), ("y.yml", more), ("compose.yaml", "services: {n: {image: n}}")]);
+        let case = files(&[
+            (".env", dotenv),
+            ("x.yml", text),
+            ("y.yml", more),
+            ("compose.yaml", "services: {n: {image: n}}"),
+        ]);
         assert_eq!(images(&case), ["web=a", "db=b"], "{dotenv}");
     }
     let outside = files(&[(".env", "COMPOSE_FILE=/etc/x.yml"), ("compose.yaml", text)]);
@@ -119,7 +146,11 @@ fn tags_reset_and_replace_what_lies_below() {
     let web = &file["services"]["web"];
     assert_eq!(web["ports"], json!(["127.0.0.1::81"]));
     assert_eq!(web["environment"], json!({"B": "2"}));
-    assert!(web.get("volumes").is_none() && web.get("privileged").is_none() && web.get("build").is_none());
+    assert!(
+        web.get("volumes").is_none()
+            && web.get("privileged").is_none()
+            && web.get("build").is_none()
+    );
     assert_eq!(file["services"].as_object().unwrap().len(), 1);
     // Replaced and not reset: it is judged.
     let case = files(&[
@@ -174,7 +205,10 @@ fn an_includer_lies_over_what_it_includes_and_the_first_include_over_the_next() 
     ]);
     assert_eq!(case.refusals()[0].path, "volumes.x.driver_opts.device");
     let case = files(&[
-        ("compose.yaml", "services: {db: {image: a, volumes: ['x:/x']}}\nvolumes: {x: {driver_opts: {device: ./d}}}"),
+        (
+            "compose.yaml",
+            "services: {db: {image: a, volumes: ['x:/x']}}\nvolumes: {x: {driver_opts: {device: ./d}}}",
+        ),
         ("compose.override.yaml", "volumes: {x: {driver_opts: {type: none, o: bind}}}"),
         ("d/x", ""),
     ]);
@@ -197,7 +231,11 @@ fn an_include_of_several_files_has_one_folder_and_its_variables() {
     ];
     for (include, version, folder) in [
         ("{path: [sub/x.yml, y.yml]}", "dot", "sub/"),
-        ("{path: [sub/x.yml, y.yml], project_directory: ., env_file: [one.env, two.env]}", "two", ""),
+        (
+            "{path: [sub/x.yml, y.yml], project_directory: ., env_file: [one.env, two.env]}",
+            "two",
+            "",
+        ),
         ("{path: [sub/x.yml, y.yml], env_file: one.env}", "one", "sub/"),
         // Twenty files over each other are no chain of twenty.
         (
@@ -212,7 +250,11 @@ fn an_include_of_several_files_has_one_folder_and_its_variables() {
         let at = format!("/x/sbx-a1b2c3d4/workspace/{folder}");
         assert_eq!(service["image"], format!("i:{version}"), "{include}");
         assert_eq!(service["environment"], json!({"B": version}), "{include}");
-        assert_eq!(service["volumes"], json!([format!("{at}d:/d"), format!("{at}e:/e")]), "{include}");
+        assert_eq!(
+            service["volumes"],
+            json!([format!("{at}d:/d"), format!("{at}e:/e")]),
+            "{include}"
+        );
     }
 }
 
@@ -225,7 +267,10 @@ fn extends_reaches_the_files_below_and_its_own_file_first() {
     assert_eq!(case.web_service()["environment"], json!({"A": "1", "B": "2"}));
     let case = files(&[
         ("compose.yaml", "services: {base: {image: a, environment: {A: 1}}}"),
-        ("compose.override.yaml", "services: {base: {image: b}, web: {extends: base, environment: {B: 2}}}"),
+        (
+            "compose.override.yaml",
+            "services: {base: {image: b}, web: {extends: base, environment: {B: 2}}}",
+        ),
     ]);
     assert_eq!(
         (case.web_service()["image"].take(), case.web_service()["environment"].take()),
@@ -250,7 +295,10 @@ fn a_build_that_says_more_keeps_its_context() {
     ]);
     let (file, _) = case.render();
     let at = "/x/sbx-a1b2c3d4/workspace";
-    assert_eq!(file["services"]["web"]["build"], json!({"context": format!("{at}/app"), "args": {"A": "1"}}));
+    assert_eq!(
+        file["services"]["web"]["build"],
+        json!({"context": format!("{at}/app"), "args": {"A": "1"}})
+    );
     assert_eq!(file["services"]["job"]["build"], json!({"context": at, "dockerfile": "D"}));
 }
 
@@ -281,12 +329,18 @@ fn real_projects_fit_and_bombs_do_not() {
     }
     assert!(matches!(Case::new(&copied).try_render(), Err(RenderError::TooLarge { .. })));
     for text in [passed, read] {
-        let case = Case::new(&text).file(".env", &format!("BIG={long}")).file("big.env", "A=${BIG}");
-        assert!(case.refusals().iter().all(|refusal| refusal.message.contains("variables are filled in")));
+        let case =
+            Case::new(&text).file(".env", &format!("BIG={long}")).file("big.env", "A=${BIG}");
+        assert!(
+            case.refusals()
+                .iter()
+                .all(|refusal| refusal.message.contains("variables are filled in"))
+        );
     }
     // Each file is small, and what each service copies is not.
     let entries: Vec<_> = (0..5_000).map(|n| format!("A{n}: x")).collect();
-    let mut text = format!("services:\n  base: {{image: a, environment: {{{}}}}}\n", entries.join(", "));
+    let mut text =
+        format!("services:\n  base: {{image: a, environment: {{{}}}}}\n", entries.join(", "));
     for n in 0..490 {
         let _ = writeln!(text, "  s{n}: {{extends: base}}");
     }
@@ -312,7 +366,8 @@ fn the_working_folder_of_compose_is_the_workspace() {
 #[test]
 fn what_is_passed_through_and_unset_is_said_in_one_line() {
     let names: Vec<String> = (0..424).map(|n| format!("V{n:03}")).collect();
-    let case = Case::web(&format!("environment: [{}]\nbuild: {{args: [V000, W]}}", names.join(", ")));
+    let case =
+        Case::web(&format!("environment: [{}]\nbuild: {{args: [V000, W]}}", names.join(", ")));
     assert_eq!(
         case.rewrites()[1..],
         [
@@ -320,5 +375,8 @@ fn what_is_passed_through_and_unset_is_said_in_one_line() {
         ]
     );
     let case = Case::web("environment: [A, B]");
-    assert_eq!(case.rewrites(), ["services: `A`, `B` have no value, in .env and the profile neither: left out"]);
+    assert_eq!(
+        case.rewrites(),
+        ["services: `A`, `B` have no value, in .env and the profile neither: left out"]
+    );
 }

@@ -5,7 +5,9 @@ use crate::domain::compose_host::{Subnet, TakenSubnet};
 use crate::domain::facts::{Flavour, Runtime};
 
 fn network(body: &str) -> Case {
-    let text = format!("services: {{web: {{image: app:1, networks: [n]}}}}\nnetworks: {{n: {{{body}}}}}\n");
+    let text = format!(
+        "services: {{web: {{image: app:1, networks: [n]}}}}\nnetworks: {{n: {{{body}}}}}\n"
+    );
     let mut case = Case::new(&text);
     case.host.taken = Some(vec![TakenSubnet {
         subnet: Subnet::parse("10.9.0.0/16").unwrap(),
@@ -31,8 +33,14 @@ fn a_network_takes_nothing_that_the_host_reaches() {
         ("ipam: {config: [{subnet: 10.9.7.0/24}]}", "ipam.config[0].subnet"),
         ("ipam: {config: [{subnet: 10.9.0.0/16}]}", "ipam.config[0].subnet"),
         ("ipam: {config: [{subnet: 10.5.0.0/24, gateway: 10.6.0.1}]}", "ipam.config[0].gateway"),
-        ("ipam: {config: [{subnet: 10.5.0.0/24, ip_range: 10.5.0.0/16}]}", "ipam.config[0].ip_range"),
-        ("ipam: {config: [{subnet: 10.5.0.0/24, aux_addresses: {a: 192.0.2.1}}]}", "ipam.config[0].aux_addresses.a"),
+        (
+            "ipam: {config: [{subnet: 10.5.0.0/24, ip_range: 10.5.0.0/16}]}",
+            "ipam.config[0].ip_range",
+        ),
+        (
+            "ipam: {config: [{subnet: 10.5.0.0/24, aux_addresses: {a: 192.0.2.1}}]}",
+            "ipam.config[0].aux_addresses.a",
+        ),
         ("ipam: {driver: dhcp}", "ipam.driver"),
         ("ipam: {driver: host-local}", "ipam.driver"),
         ("ipam: {options: {a: b}}", "ipam.options"),
@@ -45,7 +53,10 @@ fn a_network_takes_nothing_that_the_host_reaches() {
             "driver_opts: {com.docker.network.bridge.gateway_mode_ipv6: routed}",
             "driver_opts.com.docker.network.bridge.gateway_mode_ipv6",
         ),
-        ("driver_opts: {com.docker.network.bridge.name: eth0}", "driver_opts.com.docker.network.bridge.name"),
+        (
+            "driver_opts: {com.docker.network.bridge.name: eth0}",
+            "driver_opts.com.docker.network.bridge.name",
+        ),
         (
             "driver_opts: {com.docker.network.bridge.host_binding_ipv4: 0.0.0.0}",
             "driver_opts.com.docker.network.bridge.host_binding_ipv4",
@@ -83,7 +94,8 @@ fn what_is_no_network_is_refused_whatever_the_profile_allows() {
         ("enable_ipv6: 'yes,o=x'", "enable_ipv6"),
     ] {
         let refusals = network(body).allow(&[Allowance::HostNetwork]).refusals();
-        let found: Vec<_> = refusals.iter().map(|refusal| (refusal.path.as_str(), word(refusal))).collect();
+        let found: Vec<_> =
+            refusals.iter().map(|refusal| (refusal.path.as_str(), word(refusal))).collect();
         assert_eq!(found, [(format!("networks.n.{path}").as_str(), None)], "{body}");
     }
 }
@@ -109,9 +121,13 @@ fn a_container_has_an_address_of_its_own_network_or_none() {
         ))
     };
     let body = "ipam: {config: [{subnet: 10.5.0.0/24}, {subnet: 'fd12::/64'}]}";
-    for fine in
-        ["{ipv4_address: 10.5.0.7}", "{ipv6_address: 'fd12::7'}", "{aliases: [a], priority: 5}", "{ipv4_address: }", ""]
-    {
+    for fine in [
+        "{ipv4_address: 10.5.0.7}",
+        "{ipv6_address: 'fd12::7'}",
+        "{aliases: [a], priority: 5}",
+        "{ipv4_address: }",
+        "",
+    ] {
         with(fine, body).render();
     }
     for (settings, key, body) in [
@@ -128,8 +144,13 @@ fn a_container_has_an_address_of_its_own_network_or_none() {
         ),
     ] {
         let refusals = with(settings, body).refusals();
-        let found: Vec<_> = refusals.iter().map(|refusal| (refusal.path.as_str(), word(refusal))).collect();
-        assert_eq!(found, [(format!("services.web.networks.n.{key}").as_str(), Some("host-network"))], "{settings}");
+        let found: Vec<_> =
+            refusals.iter().map(|refusal| (refusal.path.as_str(), word(refusal))).collect();
+        assert_eq!(
+            found,
+            [(format!("services.web.networks.n.{key}").as_str(), Some("host-network"))],
+            "{settings}"
+        );
     }
 }
 
@@ -175,22 +196,28 @@ fn a_build_needs_a_word_where_the_builder_lets_it_out() {
             ("services.web.build", Some("builds")),
             "{refusals:?}"
         );
-        assert!(refusals.len() == 1 && refusals[0].message.contains("CVE-2024-1753"), "{refusals:?}");
+        assert!(
+            refusals.len() == 1 && refusals[0].message.contains("CVE-2024-1753"),
+            "{refusals:?}"
+        );
         case.allow(&[Allowance::Builds]).render();
     }
 }
 
 #[test]
 fn what_podman_compose_1_0_does_not_give_a_network_is_said() {
-    let mut case =
-        network("driver: bridge, internal: true, driver_opts: {mtu: 1400}, ipam: {config: [{subnet: 10.5.0.0/24}]}");
+    let mut case = network(
+        "driver: bridge, internal: true, driver_opts: {mtu: 1400}, ipam: {config: [{subnet: 10.5.0.0/24}]}",
+    );
     case.dialect = Dialect::Narrow;
     let (file, rendered) = case.render();
     assert!(!rendered.fixed_addresses && file["networks"]["n"]["internal"] == true);
     let said = case.rewrites();
     for key in ["driver", "driver_opts", "ipam"] {
         assert!(
-            said.contains(&format!("networks.n.{key}: is left out: podman-compose 1.0 does not know it")),
+            said.contains(&format!(
+                "networks.n.{key}: is left out: podman-compose 1.0 does not know it"
+            )),
             "{said:?}"
         );
         assert!(file["networks"]["n"].get(key).is_none());

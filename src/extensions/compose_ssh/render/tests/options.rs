@@ -5,7 +5,8 @@ use super::*;
 const DIALECTS: [Dialect; 4] = [Dialect::Full, Dialect::V1, Dialect::Podman, Dialect::Narrow];
 
 fn case(body: &str, sections: &str, dialect: Dialect) -> Case {
-    let mut case = Case { dialect, ..Case::web(body) }.file("ok/f", "").file("Dockerfile", "FROM x");
+    let mut case =
+        Case { dialect, ..Case::web(body) }.file("ok/f", "").file("Dockerfile", "FROM x");
     case.files[0].1.push_str(sections);
     case
 }
@@ -60,11 +61,20 @@ fn text_that_would_become_an_option_is_refused() {
             "volumes: [{type: volume, target: /x, volume: {propagation: O}}]",
             "services.web.volumes[0].volume.propagation",
         ),
-        ("volumes: [{type: volume, target: /x, volume: {subpath: '../..'}}]", "services.web.volumes[0].volume.subpath"),
-        ("volumes: [{type: tmpfs, target: /x, tmpfs: {size: '1m,mode=7'}}]", "services.web.volumes[0].tmpfs.size"),
+        (
+            "volumes: [{type: volume, target: /x, volume: {subpath: '../..'}}]",
+            "services.web.volumes[0].volume.subpath",
+        ),
+        (
+            "volumes: [{type: tmpfs, target: /x, tmpfs: {size: '1m,mode=7'}}]",
+            "services.web.volumes[0].tmpfs.size",
+        ),
         ("tmpfs: ['/x:size=1m,bind']", "services.web.tmpfs[0]"),
         ("tmpfs: /x:U", "services.web.tmpfs[0]"),
-        ("logging: {options: {max-size: '10m,path=/etc/x'}}", "services.web.logging.options.max-size"),
+        (
+            "logging: {options: {max-size: '10m,path=/etc/x'}}",
+            "services.web.logging.options.max-size",
+        ),
         ("logging: {options: {'path=/etc/x': ''}}", "services.web.logging.options.path=/etc/x"),
         ("logging: {options: {tag: 'a,path=/etc/x'}}", "services.web.logging.options.tag"),
         ("logging: {options: {labels: 'a,path=/etc/x'}}", "services.web.logging.options.labels"),
@@ -74,8 +84,14 @@ fn text_that_would_become_an_option_is_refused() {
             "annotations: {org.opencontainers.image.title: 'x,run.oci.keep_original_groups=1'}",
             "services.web.annotations",
         ),
-        ("annotations: {org.opencontainers.image.title: \"x\\nrun.oci.a=1\"}", "services.web.annotations"),
-        ("annotations: {'org.opencontainers.image.x=1,run.oci.a': '1'}", "services.web.annotations"),
+        (
+            "annotations: {org.opencontainers.image.title: \"x\\nrun.oci.a=1\"}",
+            "services.web.annotations",
+        ),
+        (
+            "annotations: {'org.opencontainers.image.x=1,run.oci.a': '1'}",
+            "services.web.annotations",
+        ),
         ("annotations: [io.katacontainers.config=1]", "services.web.annotations"),
         ("sysctls: {net.core.somaxconn: '1,kernel.core_pattern=x'}", "services.web.sysctls"),
         ("sysctls: {kernel.core_pattern: '|/x'}", "services.web.sysctls"),
@@ -90,9 +106,18 @@ fn text_that_would_become_an_option_is_refused() {
         ("dns: ['1.1.1.1,8.8.8.8']", "services.web.dns"),
         ("dns_opt: ['ndots:1,x']", "services.web.dns_opt"),
         ("expose: ['80,81']", "services.web.expose"),
-        ("networks: {default: {aliases: ['a,ip=10.0.0.1']}}", "services.web.networks.default.aliases"),
-        ("networks: {default: {ipv4_address: '10.0.0.1,mac=x'}}", "services.web.networks.default.ipv4_address"),
-        ("networks: {default: {mac_address: '02:42:ac:11:00:02,ip=x'}}", "services.web.networks.default.mac_address"),
+        (
+            "networks: {default: {aliases: ['a,ip=10.0.0.1']}}",
+            "services.web.networks.default.aliases",
+        ),
+        (
+            "networks: {default: {ipv4_address: '10.0.0.1,mac=x'}}",
+            "services.web.networks.default.ipv4_address",
+        ),
+        (
+            "networks: {default: {mac_address: '02:42:ac:11:00:02,ip=x'}}",
+            "services.web.networks.default.mac_address",
+        ),
         (
             "networks: {default: {driver_opts: {com.docker.network.endpoint.expose: x}}}",
             "services.web.networks.default.driver_opts",
@@ -106,9 +131,15 @@ fn text_that_would_become_an_option_is_refused() {
         ("restart: 'always,x'", "services.web.restart"),
         ("platform: 'linux/amd64,x'", "services.web.platform"),
         ("pull_policy: 'always --tls-verify=false'", "services.web.pull_policy"),
-        ("healthcheck: {test: x, interval: '1s --privileged'}", "services.web.healthcheck.interval"),
+        (
+            "healthcheck: {test: x, interval: '1s --privileged'}",
+            "services.web.healthcheck.interval",
+        ),
         ("healthcheck: {test: x, intervall: 1s}", "services.web.healthcheck.intervall"),
-        ("deploy: {resources: {limits: {memory: '1g,x'}}}", "services.web.deploy.resources.limits.memory"),
+        (
+            "deploy: {resources: {limits: {memory: '1g,x'}}}",
+            "services.web.deploy.resources.limits.memory",
+        ),
         ("storage_opt: {size: '1g,x'}", "services.web.storage_opt"),
         ("labels: {'${X:-io.podman.compose.project}': y}", "services.web.labels"),
         ("labels: {'a=b': y}", "services.web.labels"),
@@ -122,11 +153,23 @@ fn text_that_would_become_an_option_is_refused() {
 #[test]
 fn text_of_a_build_that_would_become_an_option_is_refused() {
     let cases = [
-        ("build: {context: ./ok, dockerfile: 'Dockerfile,/etc/passwd'}", "services.web.build.dockerfile"),
+        (
+            "build: {context: ./ok, dockerfile: 'Dockerfile,/etc/passwd'}",
+            "services.web.build.dockerfile",
+        ),
         ("build: {context: ./ok, target: 'a,b'}", "services.web.build.target"),
-        ("build: {context: ./ok, cache_from: ['type=registry,type=local,src=/x']}", "services.web.build.cache_from"),
-        ("build: {context: ./ok, cache_from: ['TYPE=local,src=/x']}", "services.web.build.cache_from"),
-        ("build: {context: ./ok, cache_from: ['\" type\"=local,src=/x']}", "services.web.build.cache_from"),
+        (
+            "build: {context: ./ok, cache_from: ['type=registry,type=local,src=/x']}",
+            "services.web.build.cache_from",
+        ),
+        (
+            "build: {context: ./ok, cache_from: ['TYPE=local,src=/x']}",
+            "services.web.build.cache_from",
+        ),
+        (
+            "build: {context: ./ok, cache_from: ['\" type\"=local,src=/x']}",
+            "services.web.build.cache_from",
+        ),
         (
             "build: {context: ./ok, additional_contexts: {a: 'docker-image://dir:/etc'}}",
             "services.web.build.additional_contexts.a",
@@ -135,7 +178,10 @@ fn text_of_a_build_that_would_become_an_option_is_refused() {
             "build: {context: ./ok, additional_contexts: {a: 'service:nobody'}}",
             "services.web.build.additional_contexts.a",
         ),
-        ("build: {context: ./ok, additional_contexts: {'a=b': ./ok}}", "services.web.build.additional_contexts"),
+        (
+            "build: {context: ./ok, additional_contexts: {'a=b': ./ok}}",
+            "services.web.build.additional_contexts",
+        ),
         (
             "build: {context: ./ok, additional_contexts: {a: 'oci-layout:///x'}}",
             "services.web.build.additional_contexts.a",
@@ -148,7 +194,10 @@ fn text_of_a_build_that_would_become_an_option_is_refused() {
             "build: {context: ./ok, dockerfile: ../Dockerfile, dockerfile_inline: FROM x}",
             "services.web.build.dockerfile",
         ),
-        ("build: {context: ./ok, dockerfile: /etc/passwd, dockerfile_inline: FROM x}", "services.web.build.dockerfile"),
+        (
+            "build: {context: ./ok, dockerfile: /etc/passwd, dockerfile_inline: FROM x}",
+            "services.web.build.dockerfile",
+        ),
     ];
     for (body, path) in cases {
         refused(body, "", path);
@@ -158,12 +207,27 @@ fn text_of_a_build_that_would_become_an_option_is_refused() {
 #[test]
 fn definitions_hold_no_options_either() {
     let cases = [
-        ("volumes: {v: {driver_opts: {type: tmpfs, device: /etc, 'o=bind,x-a': '1'}}}", "volumes.v.driver_opts"),
+        (
+            "volumes: {v: {driver_opts: {type: tmpfs, device: /etc, 'o=bind,x-a': '1'}}}",
+            "volumes.v.driver_opts",
+        ),
         ("volumes: {v: {driver_opts: {type: tmpfs, device: /etc}}}", "volumes.v.driver_opts"),
-        ("volumes: {v: {driver_opts: {type: tmpfs, device: tmpfs, o: 'size=1m,x-a'}}}", "volumes.v.driver_opts"),
-        ("volumes: {v: {driver_opts: {type: tmpfs, device: tmpfs, O: bind}}}", "volumes.v.driver_opts"),
-        ("volumes: {v: {driver_opts: {type: none, device: ./ok, o: 'bind,X-mount.mkdir'}}}", "volumes.v.driver_opts"),
-        ("volumes: {v: {driver_opts: {type: none, device: ./ok, o: 'bind,ro,rw'}}}", "volumes.v.driver_opts"),
+        (
+            "volumes: {v: {driver_opts: {type: tmpfs, device: tmpfs, o: 'size=1m,x-a'}}}",
+            "volumes.v.driver_opts",
+        ),
+        (
+            "volumes: {v: {driver_opts: {type: tmpfs, device: tmpfs, O: bind}}}",
+            "volumes.v.driver_opts",
+        ),
+        (
+            "volumes: {v: {driver_opts: {type: none, device: ./ok, o: 'bind,X-mount.mkdir'}}}",
+            "volumes.v.driver_opts",
+        ),
+        (
+            "volumes: {v: {driver_opts: {type: none, device: ./ok, o: 'bind,ro,rw'}}}",
+            "volumes.v.driver_opts",
+        ),
         ("volumes: {v: {labels: {'a=b': c}}}", "volumes.v.labels"),
         ("secrets: {s: {file: './ok,src=/etc/shadow'}}", "secrets.s.file"),
         ("secrets: {s: {file: './ok:O'}}", "secrets.s.file"),
@@ -172,7 +236,11 @@ fn definitions_hold_no_options_either() {
         let mut met = 0;
         for dialect in [Dialect::Full, Dialect::V1, Dialect::Podman, Dialect::Narrow] {
             match case("volumes: ['/v']", &format!("{section}\n"), dialect).try_render() {
-                Err(RenderError::Refused(all)) if all.iter().any(|refusal| refusal.path.starts_with(path)) => met += 1,
+                Err(RenderError::Refused(all))
+                    if all.iter().any(|refusal| refusal.path.starts_with(path)) =>
+                {
+                    met += 1
+                }
                 other => panic!("{dialect:?} {section}: {other:?}"),
             }
         }
@@ -191,8 +259,8 @@ fn a_build_reads_no_template() {
     let folder = "${base64decode(\"Li4vb3V0c2lkZQ==\")}";
     for key in ["context", "dockerfile"] {
         let build = json!({"context": ".", key: format!("./{}", folder.replace('$', "$$"))});
-        let case =
-            Case::new(&json!({"services": {"web": {"build": build}}}).to_string()).file(&format!("{folder}/f"), "");
+        let case = Case::new(&json!({"services": {"web": {"build": build}}}).to_string())
+            .file(&format!("{folder}/f"), "");
         let refusals = case.refusals();
         assert_eq!(refusals[0].path, format!("services.web.build.{key}"), "{refusals:?}");
     }
@@ -218,7 +286,10 @@ fn what_stands_twice_or_against_another_is_refused() {
             "services.web.annotations",
         ),
         ("sysctls: [net.core.somaxconn=1, net.core.somaxconn=2]", "services.web.sysctls[1]"),
-        ("volumes: [{type: bind, source: ./ok, target: /w, read_only: perhaps}]", "services.web.volumes[0].read_only"),
+        (
+            "volumes: [{type: bind, source: ./ok, target: /w, read_only: perhaps}]",
+            "services.web.volumes[0].read_only",
+        ),
     ];
     for (body, path) in cases {
         refused(body, "", path);
@@ -237,8 +308,13 @@ fn a_switch_that_is_text_is_what_every_tool_takes_for_it() {
         ("0", false),
     ] {
         for dialect in DIALECTS {
-            let body = format!("volumes: [{{type: bind, source: ./ok, target: /w, read_only: {text}}}]");
-            assert_eq!(case(&body, "", dialect).web_service()["volumes"][0]["read_only"], on, "{dialect:?} {text}");
+            let body =
+                format!("volumes: [{{type: bind, source: ./ok, target: /w, read_only: {text}}}]");
+            assert_eq!(
+                case(&body, "", dialect).web_service()["volumes"][0]["read_only"],
+                on,
+                "{dialect:?} {text}"
+            );
         }
     }
     // Until every tool agrees it counts as writable.
@@ -251,10 +327,11 @@ fn a_switch_that_is_text_is_what_every_tool_takes_for_it() {
 #[test]
 fn a_folder_below_a_volume_of_the_workspace_is_mounted_by_its_path() {
     let text = "services: {a: {image: x, volumes: [{type: volume, source: v, target: /x, volume: {subpath: a}}]}}\n";
-    let refusals =
-        Case::new(&format!("{text}volumes: {{v: {{driver_opts: {{type: none, o: bind, device: ./ok}}}}}}\n"))
-            .file("ok/f", "")
-            .refusals();
+    let refusals = Case::new(&format!(
+        "{text}volumes: {{v: {{driver_opts: {{type: none, o: bind, device: ./ok}}}}}}\n"
+    ))
+    .file("ok/f", "")
+    .refusals();
     assert_eq!(refusals[0].path, "services.a.volumes[0].volume.subpath");
     Case::new(&format!("{text}volumes: {{v: {{}}}}\n")).render();
 }
@@ -269,7 +346,10 @@ fn every_way_to_a_label_leaves_reserved_ones_out() {
     .file("l.env", reserved)
     .file("Dockerfile", "FROM x");
     let mut case = case;
-    let _ = writeln!(case.files[0].1, "volumes: {{v: {{labels: {list}}}}}\nnetworks: {{n: {{labels: {list}}}}}");
+    let _ = writeln!(
+        case.files[0].1,
+        "volumes: {{v: {{labels: {list}}}}}\nnetworks: {{n: {{labels: {list}}}}}"
+    );
     let (file, _) = case.render();
     let web = &file["services"]["web"];
     for labels in [
@@ -283,7 +363,8 @@ fn every_way_to_a_label_leaves_reserved_ones_out() {
         let mut names: Vec<_> = labels.as_object().unwrap().keys().map(String::as_str).collect();
         names.retain(|name| !["sandboxer.id", "sandboxer.profile"].contains(name));
         assert!(
-            names == ["mine"] || (names == ["mine", "sandboxer.owner"] && labels["sandboxer.owner"] == "own-1"),
+            names == ["mine"]
+                || (names == ["mine", "sandboxer.owner"] && labels["sandboxer.owner"] == "own-1"),
             "{labels}"
         );
     }
@@ -291,9 +372,12 @@ fn every_way_to_a_label_leaves_reserved_ones_out() {
 
 #[test]
 fn podman_looks_for_a_dockerfile_by_more_names() {
-    for (dialect, fine) in [(Dialect::Full, true), (Dialect::Podman, false), (Dialect::Narrow, false)] {
-        let case =
-            Case { dialect, ..Case::web("build: .") }.file("Dockerfile", "FROM x").link("Containerfile", "/etc/shadow");
+    for (dialect, fine) in
+        [(Dialect::Full, true), (Dialect::Podman, false), (Dialect::Narrow, false)]
+    {
+        let case = Case { dialect, ..Case::web("build: .") }
+            .file("Dockerfile", "FROM x")
+            .link("Containerfile", "/etc/shadow");
         assert_eq!(case.try_render().is_ok(), fine, "{dialect:?}");
     }
 }

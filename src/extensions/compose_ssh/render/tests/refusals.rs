@@ -49,7 +49,11 @@ fn what_leaves_the_sandbox_is_refused_with_the_item_that_permits_it() {
         ("models: [llm]", "services.web.models", "external"),
         ("logging: {driver: syslog}", "services.web.logging.driver", "external"),
         ("logging: {options: {path: /etc/x}}", "services.web.logging.options.path", "bind-mounts"),
-        ("post_start: [{command: x, privileged: true}]", "services.web.post_start[0].privileged", "privileged"),
+        (
+            "post_start: [{command: x, privileged: true}]",
+            "services.web.post_start[0].privileged",
+            "privileged",
+        ),
         ("volumes: ['/etc:/etc:ro']", "services.web.volumes[0]", "bind-mounts"),
         ("volumes: ['../up:/x']", "services.web.volumes[0]", "bind-mounts"),
         ("volumes: ['./a/../../up:/x']", "services.web.volumes[0]", "bind-mounts"),
@@ -59,8 +63,16 @@ fn what_leaves_the_sandbox_is_refused_with_the_item_that_permits_it() {
         ("volumes: ['./out/deeper:/x']", "services.web.volumes[0]", "bind-mounts"),
         ("volumes: ['./abs:/x']", "services.web.volumes[0]", "bind-mounts"),
         ("volumes: ['$HOME/x:/x']", "services.web.volumes[0]", "bind-mounts"),
-        ("volumes: [{type: bind, source: /etc, target: /x}]", "services.web.volumes[0].source", "bind-mounts"),
-        ("volumes: [{type: bind, source: out, target: /x}]", "services.web.volumes[0].source", "bind-mounts"),
+        (
+            "volumes: [{type: bind, source: /etc, target: /x}]",
+            "services.web.volumes[0].source",
+            "bind-mounts",
+        ),
+        (
+            "volumes: [{type: bind, source: out, target: /x}]",
+            "services.web.volumes[0].source",
+            "bind-mounts",
+        ),
         ("volumes: ['./docker.sock:/x']", "services.web.volumes[0]", "privileged"),
         ("volumes: ['./ok:/x:rshared']", "services.web.volumes[0]", "privileged"),
         ("env_file: ../x.env", "services.web.env_file", "bind-mounts"),
@@ -69,8 +81,16 @@ fn what_leaves_the_sandbox_is_refused_with_the_item_that_permits_it() {
         ("build: ./out", "services.web.build.context", "bind-mounts"),
         ("build: https://example.org/x.git", "services.web.build.context", "external"),
         ("build: git@example.org:x.git", "services.web.build.context", "external"),
-        ("build: {context: ., dockerfile: ../Dockerfile}", "services.web.build.dockerfile", "bind-mounts"),
-        ("build: {context: ., dockerfile: /etc/Dockerfile}", "services.web.build.dockerfile", "bind-mounts"),
+        (
+            "build: {context: ., dockerfile: ../Dockerfile}",
+            "services.web.build.dockerfile",
+            "bind-mounts",
+        ),
+        (
+            "build: {context: ., dockerfile: /etc/Dockerfile}",
+            "services.web.build.dockerfile",
+            "bind-mounts",
+        ),
         (
             "build: {context: ., additional_contexts: {x: ../y}}",
             "services.web.build.additional_contexts.x",
@@ -83,14 +103,28 @@ fn what_leaves_the_sandbox_is_refused_with_the_item_that_permits_it() {
         ),
         ("build: {context: ., network: host}", "services.web.build.network", "host-network"),
         ("build: {context: ., privileged: true}", "services.web.build.privileged", "privileged"),
-        ("build: {context: ., entitlements: [security.insecure]}", "services.web.build.entitlements", "privileged"),
+        (
+            "build: {context: ., entitlements: [security.insecure]}",
+            "services.web.build.entitlements",
+            "privileged",
+        ),
         ("build: {context: ., ssh: [default]}", "services.web.build.ssh", "external"),
-        ("build: {context: ., cache_to: ['type=local,dest=/x']}", "services.web.build.cache_to", "external"),
-        ("build: {context: ., cache_from: ['type=local,src=/x']}", "services.web.build.cache_from", "bind-mounts"),
+        (
+            "build: {context: ., cache_to: ['type=local,dest=/x']}",
+            "services.web.build.cache_to",
+            "external",
+        ),
+        (
+            "build: {context: ., cache_from: ['type=local,src=/x']}",
+            "services.web.build.cache_from",
+            "bind-mounts",
+        ),
     ];
     for (body, path, allow) in cases {
-        let case =
-            Case::web(body).link("out", "../../etc").link("abs", "/x/sbx-a1b2c3d4/workspace/ok").file("ok/f", "");
+        let case = Case::web(body)
+            .link("out", "../../etc")
+            .link("abs", "/x/sbx-a1b2c3d4/workspace/ok")
+            .file("ok/f", "");
         let refusals = case.refusals();
         assert_eq!(refusals.len(), 1, "{body}: {refusals:?}");
         assert_eq!((refusals[0].path.as_str(), word(&refusals[0])), (path, Some(allow)), "{body}");
@@ -102,15 +136,27 @@ fn what_leaves_the_sandbox_is_refused_with_the_item_that_permits_it() {
 
 #[test]
 fn the_engine_needs_two_permissions() {
-    for source in
-        ["/var/run/docker.sock", "/run", "/", "/run/user/1000/podman/podman.sock", "/home/me/.docker/run/docker.sock"]
-    {
+    for source in [
+        "/var/run/docker.sock",
+        "/run",
+        "/",
+        "/run/user/1000/podman/podman.sock",
+        "/home/me/.docker/run/docker.sock",
+    ] {
         let body = format!("volumes: ['{source}:/s']");
-        let items: BTreeSet<_> =
-            Case::web(&body).refusals().iter().filter_map(|refusal| refusal.allow.clone()).collect();
+        let items: BTreeSet<_> = Case::web(&body)
+            .refusals()
+            .iter()
+            .filter_map(|refusal| refusal.allow.clone())
+            .collect();
         assert_eq!(items, [Allowance::Privileged, Allowance::BindMounts].into(), "{source}");
         assert_eq!(Case::web(&body).allow(&[Allowance::BindMounts]).refusals().len(), 1);
-        assert!(Case::web(&body).allow(&[Allowance::BindMounts, Allowance::Privileged]).try_render().is_ok());
+        assert!(
+            Case::web(&body)
+                .allow(&[Allowance::BindMounts, Allowance::Privileged])
+                .try_render()
+                .is_ok()
+        );
     }
 }
 
@@ -153,7 +199,9 @@ fn what_stays_in_the_sandbox_is_rendered() {
         let body = body.replace("'in/", "'./in/");
         Case::web(&body).file("ok/f", "").file("Dockerfile", "").link("in", "ok").render();
     }
-    for body in ["pid: service:db", "ipc: service:db", "network_mode: service:db", "links: ['db:other']"] {
+    for body in
+        ["pid: service:db", "ipc: service:db", "network_mode: service:db", "links: ['db:other']"]
+    {
         let mut case = Case::web(body);
         case.files[0].1.push_str("  db: {image: db}\n");
         case.render();
@@ -197,7 +245,11 @@ fn external_and_foreign_resources_need_permission() {
             "volumes.v.driver_opts.device",
             "bind-mounts",
         ),
-        ("volumes: {v: {driver_opts: {o: bind, device: out}}}", "volumes.v.driver_opts.device", "bind-mounts"),
+        (
+            "volumes: {v: {driver_opts: {o: bind, device: out}}}",
+            "volumes.v.driver_opts.device",
+            "bind-mounts",
+        ),
         (
             "volumes: {v: {driver_opts: {type: nfs, o: addr=1.2.3.4, device: ':/x'}}}",
             "volumes.v.driver_opts",
@@ -208,7 +260,11 @@ fn external_and_foreign_resources_need_permission() {
             "volumes.v.driver_opts",
             "external",
         ),
-        ("volumes: {v: {driver_opts: {type: ext4, device: /dev/sda1}}}", "volumes.v.driver_opts.device", "devices"),
+        (
+            "volumes: {v: {driver_opts: {type: ext4, device: /dev/sda1}}}",
+            "volumes.v.driver_opts.device",
+            "devices",
+        ),
         ("secrets: {s: {file: /etc/shadow}}", "secrets.s.file", "bind-mounts"),
         ("secrets: {s: {file: out}}", "secrets.s.file", "bind-mounts"),
         ("configs: {c: {file: ../x}}", "configs.c.file", "bind-mounts"),
@@ -216,31 +272,43 @@ fn external_and_foreign_resources_need_permission() {
         ("models: {m: {model: x}}", "models", "external"),
     ];
     for (section, path, allow) in cases {
-        let case = Case::new(&format!("services: {{web: {{image: a}}}}\n{section}\n")).link("out", "../../x");
+        let case = Case::new(&format!("services: {{web: {{image: a}}}}\n{section}\n"))
+            .link("out", "../../x");
         let refusals = case.refusals();
         assert_eq!(refusals.len(), 1, "{section}: {refusals:?}");
-        assert_eq!((refusals[0].path.as_str(), word(&refusals[0])), (path, Some(allow)), "{section}");
+        assert_eq!(
+            (refusals[0].path.as_str(), word(&refusals[0])),
+            (path, Some(allow)),
+            "{section}"
+        );
         let item = refusals[0].allow.clone().unwrap();
         case.allow(&[item]).render();
     }
-    let host = Case::new("services: {web: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: host}}")
-        .allow(&[Allowance::External]);
+    let host = Case::new(
+        "services: {web: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: host}}",
+    )
+    .allow(&[Allowance::External]);
     assert_eq!(word(&host.refusals()[0]), Some("host-network"));
-    let refusals = Case::new("services: {web: {image: a}}\nsecrets: {s: {environment: HOME}}").refusals();
+    let refusals =
+        Case::new("services: {web: {image: a}}\nsecrets: {s: {environment: HOME}}").refusals();
     assert_eq!(refusals[0].allow, None);
 }
 
 #[test]
 fn an_external_network_that_is_permitted_is_named_outright() {
-    let case = Case::new("services: {web: {image: a, networks: [n]}}\nnetworks: {n: {external: true}}")
-        .allow(&[Allowance::External]);
+    let case =
+        Case::new("services: {web: {image: a, networks: [n]}}\nnetworks: {n: {external: true}}")
+            .allow(&[Allowance::External]);
     assert_eq!(case.render().0["networks"], json!({"n": {"external": true, "name": "n"}}));
 }
 
 #[test]
 fn a_bind_volume_inside_the_workspace_is_fine() {
     let case = Case::new("services: {web: {image: a, volumes: ['v:/x']}}\nvolumes: {v: {driver_opts: {type: none, o: bind, device: ./d}}}").file("d/x", "");
-    assert_eq!(case.render().0["volumes"]["v"]["driver_opts"]["device"], "/x/sbx-a1b2c3d4/workspace/d");
+    assert_eq!(
+        case.render().0["volumes"]["v"]["driver_opts"]["device"],
+        "/x/sbx-a1b2c3d4/workspace/d"
+    );
 }
 
 #[test]
@@ -274,10 +342,14 @@ fn what_is_not_declared_or_malformed_is_refused() {
         ("volumes: ['C:\\x:/x']", "no absolute path"),
     ];
     for (body, want) in cases {
-        let body = if body.starts_with("image") { body.to_owned() } else { format!("image: a\n{body}") };
+        let body =
+            if body.starts_with("image") { body.to_owned() } else { format!("image: a\n{body}") };
         let text = format!("services:\n  web:\n    {}\n", body.replace('\n', "\n    "));
         let refusals = Case::new(&text).refusals();
-        assert!(refusals.iter().any(|refusal| refusal.message.contains(want)), "{body}: {refusals:?}");
+        assert!(
+            refusals.iter().any(|refusal| refusal.message.contains(want)),
+            "{body}: {refusals:?}"
+        );
     }
 }
 
@@ -311,10 +383,14 @@ fn the_clock_of_the_host_is_read_and_nothing_else_of_it() {
         "{type: bind, source: /etc/timezone, target: /tz, read_only: true, bind: {propagation: shared}}",
     ] {
         let refusals = Case::web(&format!("volumes: [{volume}]")).refusals();
-        assert!(refusals.iter().any(|refusal| word(refusal) == Some("bind-mounts")), "{volume}: {refusals:?}");
+        assert!(
+            refusals.iter().any(|refusal| word(refusal) == Some("bind-mounts")),
+            "{volume}: {refusals:?}"
+        );
     }
     for target in ["x", "/x,rw", "/x:rw", ""] {
-        let volume = format!("{{type: bind, source: /etc/timezone, target: '{target}', read_only: true}}");
+        let volume =
+            format!("{{type: bind, source: /etc/timezone, target: '{target}', read_only: true}}");
         assert!(!Case::web(&format!("volumes: [{volume}]")).refusals().is_empty(), "{target}");
     }
     // A volume that is that file is written by whoever mounts it.
@@ -334,14 +410,18 @@ fn capabilities_that_a_container_has_anyway_depend_on_the_engine() {
         ("[CAP_CAP_CHOWN]", false, false),
         ("{CHOWN: true}", false, false),
     ] {
-        for (is_podman, dialect, fine) in
-            [(false, Dialect::Full, docker), (true, Dialect::Full, podman), (true, Dialect::Narrow, podman)]
-        {
+        for (is_podman, dialect, fine) in [
+            (false, Dialect::Full, docker),
+            (true, Dialect::Full, podman),
+            (true, Dialect::Narrow, podman),
+        ] {
             let mut case = Case::web(&format!("cap_drop: [ALL]\ncap_add: {added}"));
             case.dialect = dialect;
             case.host.podman = is_podman;
             let paths = |error| match error {
-                RenderError::Refused(refusals) => refusals.into_iter().map(|refusal| refusal.path).collect::<Vec<_>>(),
+                RenderError::Refused(refusals) => {
+                    refusals.into_iter().map(|refusal| refusal.path).collect::<Vec<_>>()
+                }
                 other => panic!("{other}"),
             };
             let refused = case.try_render().map_err(paths).err().unwrap_or_default();
@@ -354,19 +434,31 @@ fn capabilities_that_a_container_has_anyway_depend_on_the_engine() {
 #[test]
 fn a_secret_or_config_has_one_source_and_a_value() {
     let of = |section: &str, definition: &str| {
-        Case::new(&format!("services: {{web: {{image: a, {section}: [s]}}}}\n{section}: {{s: {definition}}}"))
-            .file(".env", "TOK=a$$b\nEMPTY=")
-            .file("f", "x")
+        Case::new(&format!(
+            "services: {{web: {{image: a, {section}: [s]}}}}\n{section}: {{s: {definition}}}"
+        ))
+        .file(".env", "TOK=a$$b\nEMPTY=")
+        .file("f", "x")
     };
     let (file, rendered) = of("secrets", "{environment: TOK}").render();
     assert_eq!(file["secrets"]["s"], json!({"file": "/x/sbx-a1b2c3d4/secret.s"}));
     assert_eq!(rendered.secrets["secret.s"], "a$b");
     // What is written in the file is filled in once more.
-    assert_eq!(of("configs", "{environment: TOK}").render().0["configs"]["s"], json!({"content": "a$$b"}));
+    assert_eq!(
+        of("configs", "{environment: TOK}").render().0["configs"]["s"],
+        json!({"content": "a$$b"})
+    );
     assert_eq!(of("secrets", "{environment: EMPTY}").render().1.secrets["secret.s"], "");
-    assert_eq!(of("secrets", "{environment: TOK}").variable("TOK", "p").render().1.secrets["secret.s"], "p");
+    assert_eq!(
+        of("secrets", "{environment: TOK}").variable("TOK", "p").render().1.secrets["secret.s"],
+        "p"
+    );
     for (definition, path, want) in [
-        ("{environment: HOME}", "secrets.s.environment", "`HOME` has no value, in .env and the profile neither"),
+        (
+            "{environment: HOME}",
+            "secrets.s.environment",
+            "`HOME` has no value, in .env and the profile neither",
+        ),
         ("{environment: [a]}", "secrets.s.environment", "has no value"),
         ("{environment: TOK, file: /etc/shadow}", "secrets.s", "exclude each other"),
         ("{file: f, content: x}", "secrets.s", "exclude each other"),

@@ -5,7 +5,9 @@ use super::*;
 fn paths(case: &Case) -> Vec<String> {
     match case.try_render() {
         Ok(_) => Vec::new(),
-        Err(RenderError::Refused(refusals)) => refusals.into_iter().map(|refusal| refusal.path).collect(),
+        Err(RenderError::Refused(refusals)) => {
+            refusals.into_iter().map(|refusal| refusal.path).collect()
+        }
         Err(other) => panic!("{other}"),
     }
 }
@@ -13,21 +15,33 @@ fn paths(case: &Case) -> Vec<String> {
 #[test]
 fn what_a_container_can_replace_by_a_link_is_not_mounted_elsewhere() {
     let two = |a: &str, b: &str| {
-        Case::new(&format!("services:\n  a: {{image: x, volumes: [{a}]}}\n  b: {{image: x, volumes: [{b}]}}\n"))
-            .file("evil/f", "")
-            .file("deep/er/f", "")
+        Case::new(&format!(
+            "services:\n  a: {{image: x, volumes: [{a}]}}\n  b: {{image: x, volumes: [{b}]}}\n"
+        ))
+        .file("evil/f", "")
+        .file("deep/er/f", "")
     };
     for (a, b) in [
         ("'.:/w'", "'./evil:/x'"),
         ("'.:/w'", "'./evil:/x:ro'"),
         ("'./deep:/w'", "'./deep/er:/x'"),
         ("'.:/w'", "'./not-yet/there:/x'"),
-        ("{type: bind, source: ., target: /w}", "{type: bind, source: ./evil, target: /x, read_only: true}"),
+        (
+            "{type: bind, source: ., target: /w}",
+            "{type: bind, source: ./evil, target: /x, read_only: true}",
+        ),
     ] {
         let case = two(a, b);
         assert_eq!(paths(&case).len(), 1, "{a} and {b}");
-        assert!(paths(&case)[0].starts_with("services.a.volumes[0]"), "{a} and {b}: {:?}", paths(&case));
-        assert!(case.allow(&[Allowance::BindMounts]).try_render().is_ok(), "{a} and {b} are permitted");
+        assert!(
+            paths(&case)[0].starts_with("services.a.volumes[0]"),
+            "{a} and {b}: {:?}",
+            paths(&case)
+        );
+        assert!(
+            case.allow(&[Allowance::BindMounts]).try_render().is_ok(),
+            "{a} and {b} are permitted"
+        );
     }
     for (a, b) in [
         ("'.:/w:ro'", "'./evil:/x'"),
@@ -43,7 +57,8 @@ fn what_a_container_can_replace_by_a_link_is_not_mounted_elsewhere() {
         "secrets: {s: {file: ./evil/f}}\nconfigs: {c: {content: x}}",
         "secrets: {s: {file: ./f}}\nconfigs: {c: {file: ./g}}",
     ] {
-        let case = Case::new(&format!("{top}{rest}\n")).file("evil/f", "").file("f", "").file("g", "");
+        let case =
+            Case::new(&format!("{top}{rest}\n")).file("evil/f", "").file("f", "").file("g", "");
         assert_eq!(paths(&case), ["services.a.volumes[0]"], "{rest}");
     }
     let volume = "services: {a: {image: x, volumes: ['.:/w', 'v:/v']}}\nvolumes: {v: {driver_opts: {type: none, o: bind, device: ./evil}}}\n";
@@ -104,7 +119,12 @@ fn a_file_of_the_top_folder_can_be_included() {
 
 #[test]
 fn a_volume_with_one_letter_is_a_volume() {
-    let rendered = Case::new("services: {a: {image: x, volumes: ['v:/x']}}\nvolumes: {v: {}}\n").try_render().unwrap();
+    let rendered = Case::new("services: {a: {image: x, volumes: ['v:/x']}}\nvolumes: {v: {}}\n")
+        .try_render()
+        .unwrap();
     assert!(rendered.yaml.contains("\"v:/x\""), "{}", rendered.yaml);
-    assert_eq!(paths(&Case::new("services: {a: {image: x, volumes: ['v:/x']}}\n")), ["services.a.volumes[0]"]);
+    assert_eq!(
+        paths(&Case::new("services: {a: {image: x, volumes: ['v:/x']}}\n")),
+        ["services.a.volumes[0]"]
+    );
 }

@@ -26,7 +26,10 @@ fn what_could_never_start_is_refused_whatever_the_host() {
         assert!(refusals[0].place.is_some(), "{refusals:?}");
         let refusals = case("only-profiles", dialect).refusals();
         assert_eq!(refusals.len(), 1, "{dialect:?}: {refusals:?}");
-        assert!(refusals[0].message.contains("COMPOSE_PROFILES in .env, to one of x"), "{refusals:?}");
+        assert!(
+            refusals[0].message.contains("COMPOSE_PROFILES in .env, to one of x"),
+            "{refusals:?}"
+        );
         let enabled = case("only-profiles", dialect).file(".env", "COMPOSE_PROFILES=x\n");
         assert!(enabled.render().0["services"]["a"].is_object());
         // A configuration is a file that only podman-compose cannot give it; docker-compose 1.29 neither.
@@ -51,7 +54,9 @@ fn circles_are_found_over_everything_that_one_service_wants_of_another() {
         ("depends_on: [b, c]", "depends_on: [c]", "", ""),
         ("", "depends_on: [c]", "depends_on: [b]", "b → c → b"),
     ] {
-        let text = format!("services:\n  a: {{image: x, {a}}}\n  b: {{image: x, {b}}}\n  c: {{image: x, {c}}}\n");
+        let text = format!(
+            "services:\n  a: {{image: x, {a}}}\n  b: {{image: x, {b}}}\n  c: {{image: x, {c}}}\n"
+        );
         let case = Case::new(&text.replace(", }", "}"));
         if circle.is_empty() {
             case.render();
@@ -79,7 +84,11 @@ fn what_is_built_is_looked_for_nowhere() {
         let services = both.render().0["services"].clone();
         let policies = ["a", "b", "c"].map(|name| services[name]["pull_policy"].clone());
         assert_eq!(policies, [json!("build"), json!("never"), json!("always")], "{dialect:?}");
-        assert!(both.rewrites().iter().any(|line| line.starts_with("services.a.pull_policy: `always` became `build`")));
+        assert!(
+            both.rewrites()
+                .iter()
+                .any(|line| line.starts_with("services.a.pull_policy: `always` became `build`"))
+        );
     }
 }
 
@@ -89,8 +98,16 @@ fn a_volume_without_a_name_has_one_where_podman_compose_would_make_one_that_is_n
         let podman = matches!(dialect, Dialect::Podman | Dialect::Narrow);
         let (file, _) = case("anonymous-volume-podman", dialect).render();
         let mounts = &file["services"]["app"]["volumes"];
-        assert_eq!(mounts, &if podman { json!(["app_cache:/cache"]) } else { json!(["/cache"]) }, "{dialect:?}");
-        assert_eq!(file["volumes"]["app_cache"]["labels"]["sandboxer.id"].is_string(), podman, "{dialect:?}");
+        assert_eq!(
+            mounts,
+            &if podman { json!(["app_cache:/cache"]) } else { json!(["/cache"]) },
+            "{dialect:?}"
+        );
+        assert_eq!(
+            file["volumes"]["app_cache"]["labels"]["sandboxer.id"].is_string(),
+            podman,
+            "{dialect:?}"
+        );
     }
     let mut case = Case::web(
         "volumes: ['/a/b', '/a-b:ro', named:/n, ./d:/d, {type: volume, target: /l}, {type: tmpfs, target: /t}]",
@@ -105,7 +122,12 @@ fn a_volume_without_a_name_has_one_where_podman_compose_would_make_one_that_is_n
         (&json!("web_a-b-2:/a/b"), &json!("web_a-b-3:/a-b:ro"), &json!("named:/n"))
     );
     assert_eq!(mounts[4]["source"], "web_l");
-    let names: Vec<&str> = file["volumes"].as_object().unwrap().keys().map(String::as_str).collect();
+    let names: Vec<&str> =
+        file["volumes"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(names, ["named", "web_a-b", "web_a-b-2", "web_a-b-3", "web_l"]);
-    assert!(case.rewrites().iter().any(|line| line.starts_with("services.web.volumes[0]: `/a/b` is the volume")));
+    assert!(
+        case.rewrites()
+            .iter()
+            .any(|line| line.starts_with("services.web.volumes[0]: `/a/b` is the volume"))
+    );
 }

@@ -81,7 +81,10 @@ async fn what_is_no_bundle_is_refused_in_words() {
         (b"".to_vec(), "it ends too early"),
         (b"<html>".repeat(200), "manifest.json is not where it should be"),
         (bundle(b"{}", "archive.tar.gz", ARCHIVE), "its manifest cannot be read"),
-        (bundle(&text, "elsewhere/archive.tar.gz", ARCHIVE), "archive.tar.gz is not where it should be"),
+        (
+            bundle(&text, "elsewhere/archive.tar.gz", ARCHIVE),
+            "archive.tar.gz is not where it should be",
+        ),
         (bundle(&text, "archive.tar.zst", ARCHIVE), "archive.tar.gz is not where it should be"),
         (bundle(&text, "archive.tar.gz", b"short"), "not as long as its manifest says"),
         (whole[..1000].to_vec(), "it ends too early"),
@@ -90,7 +93,10 @@ async fn what_is_no_bundle_is_refused_in_words() {
         ([whole.clone(), vec![0; 20_000]].concat(), "something follows the archive"),
     ] {
         let fault = opened(&bytes, 700).await.unwrap_err();
-        assert_eq!((fault.code.as_str(), fault.details["field"].as_str()), ("invalid_input", Some("file")));
+        assert_eq!(
+            (fault.code.as_str(), fault.details["field"].as_str()),
+            ("invalid_input", Some("file"))
+        );
         assert!(causes(&fault).contains(why), "{why}: {}", causes(&fault));
     }
 }
@@ -108,7 +114,11 @@ async fn an_archive_that_is_said_to_have_no_end_is_refused() {
     header.set_cksum();
     whole[at..at + BLOCK].copy_from_slice(header.as_bytes());
     let fault = opened(&whole, 4096).await.unwrap_err();
-    assert!(causes(&fault).contains("archive.tar.gz has 18446744073709551615 bytes"), "{}", causes(&fault));
+    assert!(
+        causes(&fault).contains("archive.tar.gz has 18446744073709551615 bytes"),
+        "{}",
+        causes(&fault)
+    );
 }
 
 #[test]
@@ -118,7 +128,8 @@ fn a_recipe_from_outside_lives_no_longer_than_one_that_is_written() {
         let mut recipe = value["recipe"].clone();
         recipe["max_ttl_s"] = serde_json::json!(10_u64.pow(17));
         recipe[key] = serde_json::json!(10_u64.pow(17));
-        let profile: crate::domain::profile::Profile = serde_json::from_value(recipe.clone()).unwrap();
+        let profile: crate::domain::profile::Profile =
+            serde_json::from_value(recipe.clone()).unwrap();
         value["snapshot"]["profile"]["hash"] = serde_json::json!(profile.hash());
         value["recipe"] = recipe;
         let fault = check(&read(&value)).unwrap_err();
@@ -173,6 +184,10 @@ fn a_manifest_from_outside_names_nothing_that_could_be_a_path() {
             changed["snapshot"][place.trim_start_matches("/snapshot/")] = value.clone();
         }
         let fault = check(&read(&changed)).expect_err(&format!("{place} = {value}"));
-        assert_eq!((fault.code.as_str(), fault.details["field"].as_str()), ("invalid_input", Some("file")), "{place}");
+        assert_eq!(
+            (fault.code.as_str(), fault.details["field"].as_str()),
+            ("invalid_input", Some("file")),
+            "{place}"
+        );
     }
 }

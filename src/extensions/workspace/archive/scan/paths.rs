@@ -16,7 +16,8 @@ pub(super) fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     if name.contains(&0) {
         return no(format!("{} has a zero byte in it", shown(name)));
     }
-    let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
+    let parts: Vec<&[u8]> =
+        name.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
     if parts.contains(&b"..".as_slice()) {
         return no(format!("{} leads upwards", shown(name)));
     }
@@ -35,7 +36,10 @@ pub(super) fn parts(name: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
 pub(super) fn as_tar_writes_it(name: &[u8]) -> Result<(), Refusal> {
     let name = name.strip_suffix(b"/").unwrap_or(name);
     if name.split(|byte| *byte == b'/').any(|part| part.is_empty() || part == b".") {
-        return no(format!("{} is written as no snapshot writes it: with `.` or nothing between slashes", shown(name)));
+        return no(format!(
+            "{} is written as no snapshot writes it: with `.` or nothing between slashes",
+            shown(name)
+        ));
     }
     Ok(())
 }

@@ -65,7 +65,9 @@ impl Said {
             b"GNU.sparse.name" => self.sparse_name = Some(value.to_vec()),
             b"size" => {
                 let size = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                let Some(size) = size else { return no("an extension of a header has a size that is none") };
+                let Some(size) = size else {
+                    return no("an extension of a header has a size that is none");
+                };
                 self.size = Some(size);
             }
             b"uid" | b"gid" => {
@@ -79,16 +81,24 @@ impl Said {
         }
         // Times and numbers of owners are in the header too, if not to the nanosecond.
         self.gnu |= matches!(key, b"path" | b"linkpath")
-            || [b"SCHILY.".as_slice(), b"GNU.sparse.", b"RHT."].iter().any(|prefix| key.starts_with(prefix));
+            || [b"SCHILY.".as_slice(), b"GNU.sparse.", b"RHT."]
+                .iter()
+                .any(|prefix| key.starts_with(prefix));
         Ok(())
     }
 }
 
 /// The size that header and extension agree on, and whether it only fits into an extension: then the header has none.
-pub(super) fn agreed(name: &Readings, said: Option<u64>, header: u64) -> Result<(u64, bool), Refusal> {
+pub(super) fn agreed(
+    name: &Readings,
+    said: Option<u64>,
+    header: u64,
+) -> Result<(u64, bool), Refusal> {
     match said {
         Some(larger) if larger > OCTAL_LIMIT && header == 0 => Ok((larger, true)),
-        Some(other) if other != header => no(format!("the sizes of {} do not agree", shown(&name.meant))),
+        Some(other) if other != header => {
+            no(format!("the sizes of {} do not agree", shown(&name.meant)))
+        }
         _ => Ok((header, false)),
     }
 }
@@ -100,7 +110,9 @@ type Record<'a> = (&'a [u8], &'a [u8]);
 fn records(mut data: &[u8]) -> Result<Vec<Record<'_>>, Refusal> {
     let mut records = Vec::new();
     while !data.is_empty() {
-        let Some((length, key, value)) = record(data) else { return no("an extension of a header is damaged") };
+        let Some((length, key, value)) = record(data) else {
+            return no("an extension of a header is damaged");
+        };
         records.push((key, value));
         data = &data[length..];
     }

@@ -71,7 +71,12 @@ fn tar(entries: &[Entry]) -> Vec<u8> {
 }
 
 fn promise(tar: &[u8]) -> Promise {
-    Promise { content_bytes: tar.len() as u64, files: None, sha256: hex(&Sha256::digest(tar)), volumes: Vec::new() }
+    Promise {
+        content_bytes: tar.len() as u64,
+        files: None,
+        sha256: hex(&Sha256::digest(tar)),
+        volumes: Vec::new(),
+    }
 }
 
 /// In pieces of so many bytes.
@@ -88,7 +93,10 @@ fn scan(entries: &[Entry]) -> Result<Scanned, String> {
     let promise = |tar: &[u8]| Promise { volumes: volumes.clone(), ..promise(tar) };
     let whole = scan_in(&tar, promise(&tar), usize::MAX).map_err(|refusal| refusal.to_string());
     for piece in [1, 511, 513] {
-        assert_eq!(scan_in(&tar, promise(&tar), piece).map_err(|refusal| refusal.to_string()), whole);
+        assert_eq!(
+            scan_in(&tar, promise(&tar), piece).map_err(|refusal| refusal.to_string()),
+            whole
+        );
     }
     whole
 }
@@ -146,7 +154,8 @@ fn names_that_lead_outside_are_refused() {
         // The name that counts is in an extension, and in the header only for who does not know it; and the other way.
         refused(&behind_workspace(vec![pax(&[("path", name)]), file("workspace/x", "x")]), why);
         refused(&behind_workspace(vec![pax(&[("path", "workspace/x")]), file(name, "x")]), why);
-        let longer = Entry { data: format!("{name}\0").into_bytes(), ..entry(b'L', "././@LongLink", "") };
+        let longer =
+            Entry { data: format!("{name}\0").into_bytes(), ..entry(b'L', "././@LongLink", "") };
         refused(&behind_workspace(vec![longer, file("workspace/x", "x")]), why);
         let sparse = pax(&[("GNU.sparse.major", "1"), ("GNU.sparse.name", name)]);
         refused(&behind_workspace(vec![sparse, file("workspace/GNUSparseFile.1/x", "x")]), why);
@@ -171,7 +180,8 @@ fn volumes_are_those_of_the_manifest_and_come_first() {
 
 #[test]
 fn what_no_host_can_make_is_refused() {
-    let named = |name: &str| scan(&behind_workspace(vec![pax(&[("path", name)]), file("workspace/x", "")]));
+    let named =
+        |name: &str| scan(&behind_workspace(vec![pax(&[("path", name)]), file("workspace/x", "")]));
     let part = |length: usize| "p".repeat(length);
     assert!(named(&format!("workspace/{}/a", part(255))).is_ok());
     let told = named(&format!("workspace/{}/a", part(256))).unwrap_err();
@@ -181,12 +191,15 @@ fn what_no_host_can_make_is_refused() {
     assert!(named(&deep(85)).is_ok());
     let told = named(&deep(86)).unwrap_err();
     assert!(told.contains("longer than a name on a host"), "{told}");
-    let points = |target: &str| scan(&behind_workspace(vec![pax(&[("linkpath", target)]), link("workspace/l", "x")]));
+    let points = |target: &str| {
+        scan(&behind_workspace(vec![pax(&[("linkpath", target)]), link("workspace/l", "x")]))
+    };
     assert!(points(&"../".repeat(1365)).is_ok());
     let told = points(&"../".repeat(1366)).unwrap_err();
     assert!(told.contains("more than a host can keep"), "{told}");
     refused(&behind_workspace(vec![link("workspace/l", "")]), "links to nothing");
-    let owned = |uid: &str| scan(&behind_workspace(vec![pax(&[("uid", uid)]), file("workspace/x", "")]));
+    let owned =
+        |uid: &str| scan(&behind_workspace(vec![pax(&[("uid", uid)]), file("workspace/x", "")]));
     assert!(owned("4294967294").is_ok());
     for nobody in ["4294967295", "8589934592", "-1", "x"] {
         let told = owned(nobody).unwrap_err();
@@ -248,15 +261,25 @@ fn nothing_is_written_through_a_link() {
         file("workspace/l/passwd", "x"),
     ]);
     refused(&hidden, "through a link");
-    let in_volume =
-        [folder("volumes/data/"), link("volumes/data/l", "/"), file("volumes/data/l/x", ""), folder("workspace/")];
+    let in_volume = [
+        folder("volumes/data/"),
+        link("volumes/data/l", "/"),
+        file("volumes/data/l/x", ""),
+        folder("workspace/"),
+    ];
     refused(&in_volume, "through a link");
 }
 
 #[test]
 fn what_unpacking_would_pass_over_or_stop_at_is_refused() {
     let twice = |entries: Vec<Entry>, why: &str| refused(&behind_workspace(entries), why);
-    for name in ["./workspace/x", "workspace//x", "workspace/./x", "workspace/x/.", "./workspace/../workspace/x"] {
+    for name in [
+        "./workspace/x",
+        "workspace//x",
+        "workspace/./x",
+        "workspace/x/.",
+        "./workspace/../workspace/x",
+    ] {
         let why = if name.contains("..") { "upwards" } else { "as no snapshot writes it" };
         twice(vec![file(name, "x")], why);
         twice(vec![pax(&[("path", name)]), file("workspace/x", "x")], why);
@@ -266,9 +289,18 @@ fn what_unpacking_would_pass_over_or_stop_at_is_refused() {
         );
     }
     refused(&[folder("./workspace/")], "as no snapshot writes it");
-    refused(&[folder("volumes/data/"), file("volumes/data//x", ""), folder("workspace/")], "as no snapshot writes it");
+    refused(
+        &[folder("volumes/data/"), file("volumes/data//x", ""), folder("workspace/")],
+        "as no snapshot writes it",
+    );
     // Only the name that counts has to be: one that is cut off may end anywhere.
-    assert!(scan(&behind_workspace(vec![pax(&[("path", "workspace/d/.git")]), file("workspace/d/.", "x")])).is_ok());
+    assert!(
+        scan(&behind_workspace(vec![
+            pax(&[("path", "workspace/d/.git")]),
+            file("workspace/d/.", "x")
+        ]))
+        .is_ok()
+    );
 
     twice(vec![file("workspace/a", "x"), folder("workspace/a/")], "a folder and a file");
     twice(vec![folder("workspace/a/"), file("workspace/a", "x")], "a folder and a file");
@@ -281,7 +313,10 @@ fn what_unpacking_would_pass_over_or_stop_at_is_refused() {
     refused(&[file("workspace", "x")], "no folder");
     refused(&[file("workspace", "x"), file("workspace/a", "x")], "no folder");
 
-    twice(vec![hard("workspace/h", "workspace/later"), file("workspace/later", "x")], "does not come before");
+    twice(
+        vec![hard("workspace/h", "workspace/later"), file("workspace/later", "x")],
+        "does not come before",
+    );
     twice(vec![hard("workspace/h", "workspace/absent")], "does not come before");
     twice(vec![hard("workspace/h", "workspace/h")], "does not come before");
     twice(vec![folder("workspace/d/"), hard("workspace/h", "workspace/d")], "does not come before");
@@ -299,15 +334,24 @@ fn what_unpacking_would_pass_over_or_stop_at_is_refused() {
 
 #[test]
 fn a_hard_link_stays_in_its_tree() {
-    for target in ["/etc/passwd", "../x", "workspace/../../x", "volumes/data/x", "etc/x", "workspace", ""] {
+    for target in
+        ["/etc/passwd", "../x", "workspace/../../x", "volumes/data/x", "etc/x", "workspace", ""]
+    {
         let why = if target.is_empty() { "links to nothing" } else { "outside" };
         refused(&behind_workspace(vec![hard("workspace/h", target)]), why);
     }
-    let said = behind_workspace(vec![pax(&[("linkpath", "/etc/passwd")]), hard("workspace/h", "workspace/x")]);
+    let said = behind_workspace(vec![
+        pax(&[("linkpath", "/etc/passwd")]),
+        hard("workspace/h", "workspace/x"),
+    ]);
     refused(&said, "outside");
-    let through = behind_workspace(vec![link("workspace/l", "/etc"), hard("workspace/h", "workspace/l/passwd")]);
+    let through = behind_workspace(vec![
+        link("workspace/l", "/etc"),
+        hard("workspace/h", "workspace/l/passwd"),
+    ]);
     refused(&through, "through a link");
-    let between = [folder("volumes/data/"), hard("volumes/data/h", "workspace/x"), folder("workspace/")];
+    let between =
+        [folder("volumes/data/"), hard("volumes/data/h", "workspace/x"), folder("workspace/")];
     refused(&between, "outside");
 }
 
@@ -344,9 +388,15 @@ fn two_readings_of_a_size_are_refused() {
     // To who knows the extension, the second file is data of the first; to who does not, it is a file.
     let mut inner = Vec::new();
     file("workspace/../../x", "").write(&mut inner);
-    let two = behind_workspace(vec![pax(&[("size", "0")]), Entry { data: inner, ..file("workspace/a", "") }]);
+    let two = behind_workspace(vec![
+        pax(&[("size", "0")]),
+        Entry { data: inner, ..file("workspace/a", "") },
+    ]);
     refused(&two, "do not agree");
-    refused(&behind_workspace(vec![pax(&[("size", "many")]), file("workspace/a", "")]), "a size that is none");
+    refused(
+        &behind_workspace(vec![pax(&[("size", "many")]), file("workspace/a", "")]),
+        "a size that is none",
+    );
     let same = behind_workspace(vec![pax(&[("size", "1")]), file("workspace/a", "x")]);
     assert!(scan(&same).is_ok());
 }
@@ -397,7 +447,9 @@ fn an_extension_is_bounded_and_sound() {
     header.set_size(1 << 30);
     header.set_cksum();
     large.extend_from_slice(header.as_bytes());
-    assert!(scan_in(&large, promise(&large), 512).unwrap_err().to_string().contains("an extension of"));
+    assert!(
+        scan_in(&large, promise(&large), 512).unwrap_err().to_string().contains("an extension of")
+    );
     for data in ["9 path", "99 path=x\n", "x path=y\n", "0 =\n"] {
         let broken = Entry { data: data.as_bytes().to_vec(), ..entry(b'x', "x", "") };
         refused(&behind_workspace(vec![broken, file("workspace/x", "")]), "damaged");
@@ -429,7 +481,8 @@ fn what_tar_itself_writes_is_taken() {
         let output = program.args(["-cf", "-", "workspace"]).output().unwrap();
         assert!(output.status.success(), "{format}: {output:?}");
         let tar = output.stdout;
-        let scanned = scan_in(&tar, promise(&tar), 4096).unwrap_or_else(|refusal| panic!("{format}: {refusal}"));
+        let scanned = scan_in(&tar, promise(&tar), 4096)
+            .unwrap_or_else(|refusal| panic!("{format}: {refusal}"));
         assert_eq!(scanned.files, if format == "ustar" { 1 } else { 6 }, "{format}");
         assert_eq!(scanned.volumes_bytes, 0);
     }
