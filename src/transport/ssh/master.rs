@@ -193,7 +193,10 @@ impl Target {
             loop {
                 match file.try_lock() {
                     Ok(()) => {
-                        return Ok(self.existing(socket).await.map_or(Turn::Ours(file), Turn::Made));
+                        return Ok(self
+                            .existing(socket)
+                            .await
+                            .map_or(Turn::Ours(file), Turn::Made));
                     }
                     Err(TryLockError::WouldBlock) => sleep(jitter(30)).await,
                     Err(TryLockError::Error(error)) => return Err(failed(error)),
