@@ -5,14 +5,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::store::json::JsonStores;
 use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore, Standing};
 
 use crate::processes::event;
 use crate::{by, id, processes, record, stores};
 
-fn says(fault: &Fault, hint: &str) {
+fn says(fault: &Error, hint: &str) {
     // What was chosen wrong, against what befell it.
     let code = if hint == "nothing was lost" { Code::Internal } else { Code::InvalidConfig };
     assert_eq!(fault.code, code, "{fault}");
@@ -225,7 +225,7 @@ async fn a_full_disk_loses_nothing() {
     let fault =
         store.update(&id("a"), None, by(|a| a.message = Some("x".repeat(8192)))).await.unwrap_err();
     says(&fault, "nothing was lost");
-    assert!(fault.causes()[0].contains("No space left"), "{:?}", fault.causes());
+    assert!(fault.causes[0].contains("No space left"), "{:?}", fault.causes);
     assert_eq!(fs::read(small.0.path().join("sandboxes.json")).unwrap(), before);
     let mut large = event(2);
     large.data = "x".repeat(16_384).into();

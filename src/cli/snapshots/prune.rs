@@ -9,11 +9,10 @@ use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::table::size;
 use super::delete::delete_one;
-use crate::client::{Problem, PruneItem, PruneRequest, SnapshotDeleteRequest};
-use crate::domain::operation::OperationError;
+use crate::client::{Error, PruneItem, PruneRequest, SnapshotDeleteRequest};
 use crate::domain::retention::OldRule;
 use crate::domain::text::plural;
-use crate::domain::{Code, Fault, SnapshotId};
+use crate::domain::{Code, SnapshotId};
 
 pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
     let client = face.client;
@@ -35,7 +34,7 @@ pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
                     ..SnapshotDeleteRequest::default()
                 };
                 let ended = delete_one(client, &running, request).await;
-                item.ended(ended.map_err(|problem| OperationError::from(Fault::from(problem))));
+                item.ended(ended.map_err(|problem| Error::from(Error::from(problem))));
             }
         };
         Box::pin(attend(face, &running, work)).await?;
@@ -75,7 +74,7 @@ fn finish(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome
         .map(|item| {
             BulkItem::new(
                 item.id.as_str(),
-                item.error.clone().map_or(Ok(()), |error| Err(Problem::from(error))),
+                item.error.clone().map_or(Ok(()), |error| Err(Error::from(error))),
             )
         })
         .collect();

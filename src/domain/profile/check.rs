@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::inputs::SANDBOX_ID;
 use super::{InputKind, InputSpec, Profile, Seconds};
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::host::check_root;
 use crate::domain::recipe_yaml::{nearest, shown};
 
@@ -156,11 +156,11 @@ impl Profile {
     /// `None` is without end.
     ///
     /// Errors (`invalid_input`, field `ttl`): not a duration, 0, above `max_ttl`, `none` where there is a `max_ttl`.
-    pub fn parse_ttl(&self, asked: Option<&str>) -> Result<Option<Seconds>, Fault> {
+    pub fn parse_ttl(&self, asked: Option<&str>) -> Result<Option<Seconds>, Error> {
         let Some(asked) = asked else { return Ok(self.ttl) };
         if asked.trim() == "none" {
             return match self.max_ttl {
-                Some(max) => Err(Fault::invalid_input(
+                Some(max) => Err(Error::invalid_input(
                     "ttl",
                     format!("{} allows at most {max}, so 'none' is refused", self.id),
                 )
@@ -169,14 +169,14 @@ impl Profile {
             };
         }
         let ttl: Seconds = asked.parse().map_err(|error: super::QuantityError| {
-            Fault::invalid_input("ttl", error.to_string())
+            Error::invalid_input("ttl", error.to_string())
         })?;
         if ttl == Seconds(0) {
-            return Err(Fault::invalid_input("ttl", "a sandbox cannot live for 0 seconds")
+            return Err(Error::invalid_input("ttl", "a sandbox cannot live for 0 seconds")
                 .hint("--ttl none is without end, where the profile allows it"));
         }
         match self.max_ttl {
-            Some(max) if ttl > max => Err(Fault::invalid_input(
+            Some(max) if ttl > max => Err(Error::invalid_input(
                 "ttl",
                 format!("{ttl} is above the {max} that {} allows", self.id),
             )

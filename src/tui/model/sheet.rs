@@ -10,7 +10,7 @@ use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
 use crate::client::{
-    PatchRequest, Problem, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest,
+    Error, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest,
 };
 use crate::domain::Time;
 use crate::domain::lineage::{BasedOn, SnapshotView};
@@ -51,7 +51,7 @@ pub enum Comparison {
     /// The answer.
     Known(Box<SnapshotDiff>),
     /// It could not be found out.
-    Failed(Problem),
+    Failed(Error),
 }
 
 /// The form.
@@ -68,7 +68,7 @@ pub struct Sheet {
     /// The job that it was asked in.
     pub job: Option<JobId>,
     /// An error that belongs to no field.
-    pub error: Option<Problem>,
+    pub error: Option<Error>,
     /// The first line on the screen of what stands below the fields.
     pub offset: usize,
     /// Whether it was on the screen.
