@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::error::Error;
-use crate::domain::extension::{ExtensionError, Reporter, TeardownReport};
+use crate::domain::extension::{Reporter, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::{HostName, OwnerId, SnapshotId};
 use crate::domain::output::OutputSink;
@@ -107,7 +107,7 @@ pub struct TreeEntry {
 #[async_trait]
 pub trait SnapshotArchives: Send + Sync {
     /// What the host has of it.
-    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError>;
+    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error>;
 
     /// Reads it whole. `operation_failed` with `details.kind` = `altered` when it is not what `facts` say, `not_found` when
     /// it is not there.
@@ -116,7 +116,7 @@ pub trait SnapshotArchives: Send + Sync {
         place: &ArchivePlace,
         facts: &ArchiveFacts,
         reporter: &dyn Reporter,
-    ) -> Result<(), ExtensionError>;
+    ) -> Result<(), Error>;
 
     /// Removes it, whole or in part, and reads back. Idempotent. What bears its name and is not ours is left alone and
     /// reported as failed.
@@ -124,7 +124,7 @@ pub trait SnapshotArchives: Send + Sync {
         &self,
         place: &ArchivePlace,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError>;
+    ) -> Result<TeardownReport, Error>;
 
     /// Removes what is there of a transfer that did not come to its end, and reads back. Idempotent. A sealed archive is no
     /// such thing: it stays, and nothing is reported of it.
@@ -132,31 +132,23 @@ pub trait SnapshotArchives: Send + Sync {
         &self,
         place: &ArchivePlace,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError>;
+    ) -> Result<TeardownReport, Error>;
 
     /// Whether two places are one folder, whatever their hosts are called and whichever machines they are: something is put
     /// into the first for a moment, and looked for in the second.
     ///
     /// Errors: `conflict` where the first has something of that name that is not ours, and whatever keeps it from being told.
-    async fn is_one_folder(
-        &self,
-        one: &ArchivePlace,
-        other: &ArchivePlace,
-    ) -> Result<bool, ExtensionError>;
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error>;
 
     /// What is in it.
     async fn entries(
         &self,
         place: &ArchivePlace,
         facts: &ArchiveFacts,
-    ) -> Result<Vec<TreeEntry>, ExtensionError>;
+    ) -> Result<Vec<TreeEntry>, Error>;
 
     /// Writes the archive file's bytes to a sink.
-    async fn read(
-        &self,
-        place: &ArchivePlace,
-        sink: &mut dyn OutputSink,
-    ) -> Result<(), ExtensionError>;
+    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), Error>;
 
     /// Streams it to another host through this process, verifies it there and seals it with `manifest`. Where the other
     /// host cannot read the format it is compressed anew on the way.
@@ -168,7 +160,7 @@ pub trait SnapshotArchives: Send + Sync {
         to: &ArchivePlace,
         manifest: &ArchiveManifest,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError>;
+    ) -> Result<Arrived, Error>;
 
     /// A file that [`Self::import`] takes, on this or another installation: manifest and archive.
     ///
@@ -178,15 +170,13 @@ pub trait SnapshotArchives: Send + Sync {
         &self,
         place: &ArchivePlace,
         manifest: &ArchiveManifest,
-    ) -> Result<ByteStream, ExtensionError>;
+    ) -> Result<ByteStream, Error>;
 
     /// Reads the head of such a file: its manifest, checked as far as it goes, and what comes behind it.
     ///
     /// Errors: `invalid_input` for what is no export.
-    async fn open_export(
-        &self,
-        source: ByteStream,
-    ) -> Result<(ArchiveManifest, ByteStream), ExtensionError>;
+    async fn open_export(&self, source: ByteStream)
+    -> Result<(ArchiveManifest, ByteStream), Error>;
 
     /// Checks what comes behind the head as hostile while it is sent to `to`, verifies it there and seals it with
     /// `manifest`.
@@ -198,5 +188,5 @@ pub trait SnapshotArchives: Send + Sync {
         manifest: &ArchiveManifest,
         source: ByteStream,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError>;
+    ) -> Result<Arrived, Error>;
 }

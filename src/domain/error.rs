@@ -10,8 +10,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::operation::CancelOutcome;
-
 use crate::domain::words::string_enum;
 
 string_enum! {
@@ -78,6 +76,17 @@ pub enum Kind {
     Plain,
 }
 
+/// The evidence of a failed step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The step's name.
+    pub step: String,
+    /// The program's exit status, where one ran.
+    pub exit_status: Option<i32>,
+    /// The last lines it wrote (at most 200), exactly.
+    pub output: String,
+}
+
 /// An error (contract, section 4). `Display` prints the sentence only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Error {
@@ -99,6 +108,13 @@ pub struct Error {
     /// What code decides on.
     #[serde(skip)]
     pub kind: Kind,
+    /// The failed step's evidence, where a program ran.
+    #[serde(skip)]
+    pub evidence: Option<Box<Failure>>,
+    /// Whether it is certain that nothing was made on the host, or removed there. Nothing made: then there is nothing to tear
+    /// down, and what has this sandbox's name there is somebody else's.
+    #[serde(skip)]
+    pub untouched: bool,
 }
 
 impl Error {
@@ -120,6 +136,8 @@ impl Error {
             retryable,
             details: serde_json::Value::Null,
             kind: Kind::Plain,
+            evidence: None,
+            untouched: false,
         }
     }
 
@@ -166,6 +184,31 @@ impl Error {
         self
     }
 
+    /// Adds the failed step's evidence.
+    #[must_use]
+    pub fn evidence(mut self, failure: Failure) -> Self {
+        self.evidence = Some(Box::new(failure));
+        self
+    }
+
+    /// Says that it is certain that nothing was made or removed on the host.
+    #[must_use]
+    pub fn untouched(mut self) -> Self {
+        self.untouched = true;
+        self
+    }
+
+    /// As the error of work of which that was only a part: the evidence, and what was untouched, are the part's.
+    #[must_use]
+    pub fn of_a_part(self) -> Self {
+        Self { evidence: None, untouched: false, ..self }
+    }
+
+    /// Whether it was refused to begin. A host that does not answer refuses nothing.
+    pub fn is_refusal(&self) -> bool {
+        self.untouched && !matches!(self.code, Code::HostUnreachable | Code::Timeout)
+    }
+
     /// Sets the cause, with its own causes.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -188,6 +231,55 @@ impl Error {
     /// How an operation was left that ended with this, if it was cancelled.
     pub fn cancel_outcome(&self) -> Option<CancelOutcome> {
         CancelOutcome::of(&self.code, &self.details)
+    }
+}
+
+string_enum! {
+    /// How an operation was left whose end somebody asked for.
+    pub enum CancelOutcome {
+        /// Everything is as before.
+        Undone = "undone",
+        /// It was cut off and may be half done; the error's hint says what to look at.
+        Stopped = "stopped",
+        /// It came to its own end first.
+        Done = "done",
+    }
+}
+
+/// The particular of an error that says how a cancelled operation was left.
+const OUTCOME: &str = "cancel_outcome";
+
+impl CancelOutcome {
+    /// The error of an operation that was cancelled and left like this.
+    pub fn fault(&self, message: impl Into<String>) -> Error {
+        self.noted_on(Error::new(Code::Cancelled, message))
+    }
+
+    /// Says on the error of something cancelled how it was left. Other errors stay as they are.
+    #[must_use]
+    pub fn noted_on(&self, fault: Error) -> Error {
+        if fault.code == Code::Cancelled { fault.detail(OUTCOME, self.as_str()) } else { fault }
+    }
+
+    /// What an error's particulars say of it.
+    pub fn told(details: &serde_json::Value) -> Option<Self> {
+        details[OUTCOME].as_str().map(Self::from_word)
+    }
+
+    /// How an operation was left that ended with this error. A cancelled one of which nobody says that it is as before may
+    /// be half done.
+    pub fn of(code: &Code, details: &serde_json::Value) -> Option<Self> {
+        (*code == Code::Cancelled).then(|| Self::told(details).unwrap_or(Self::Stopped))
+    }
+
+    /// The outcome for people.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Undone => "undone: as before",
+            Self::Stopped => "stopped: may be half done",
+            Self::Done => "done anyway",
+            Self::Other(word) => word,
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 //! * Progress may be lost; a caller never waits for it.
 //! * It never blocks a thread.
 //! * Errors are [`Error`]s: `host_unreachable`, `host_changed`, `timeout`, `missing_dependency`, `invalid_input`
-//!   (with the field), `unsupported`, `operation_failed` (with a [`Failure`](crate::domain::sandbox::Failure) in [`ExtensionError`]).
+//!   (with the field), `unsupported`, `operation_failed` (with the failed step's evidence, where a program ran).
 
 mod exchange;
 mod preview;
@@ -45,7 +45,7 @@ pub trait SandboxExtension: Send + Sync {
     /// What `provision` would do and refuse, without touching a host.
     ///
     /// Errors: `invalid_input` for an input that names nothing usable. Refusals are in the preview.
-    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError>;
+    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error>;
 
     /// Host as a sandbox of this profile meets it, in one round trip; none where it needs nothing of it. Nothing is made there.
     ///
@@ -64,7 +64,7 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         _request: &mut ProvisionRequest,
         _preview: &mut Preview,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         Ok(())
     }
 
@@ -77,7 +77,7 @@ pub trait SandboxExtension: Send + Sync {
         _request: &ProvisionRequest,
         _restored: Option<&Target>,
         _reporter: &dyn Reporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         Ok(())
     }
 
@@ -87,7 +87,7 @@ pub trait SandboxExtension: Send + Sync {
         _profile: &Profile,
         _inputs: &BTreeMap<String, String>,
         _duration: Duration,
-    ) -> Result<Option<MeterQuote>, ExtensionError> {
+    ) -> Result<Option<MeterQuote>, Error> {
         Ok(None)
     }
 
@@ -109,7 +109,7 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
-    ) -> Result<Provisioned, ExtensionError>;
+    ) -> Result<Provisioned, Error>;
 
     /// Asks the backend until every long-running service runs, at most for `limit`. It is `ready` when
     /// [`Self::wait_settled`] has come to its end too, and may be worked on before.
@@ -120,7 +120,7 @@ pub trait SandboxExtension: Send + Sync {
         target: &Target,
         limit: Duration,
         reporter: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError>;
+    ) -> Result<Readiness, Error>;
 
     /// Asks the backend until what `wait_ready` or `wake` found has run for the profile's `settle` without a restart, counted
     /// from each container's own start, at most for `limit`. Nothing is `unsettled` then.
@@ -131,16 +131,12 @@ pub trait SandboxExtension: Send + Sync {
         _target: &Target,
         found: Readiness,
         _limit: Duration,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
     /// Writes a new deadline into the host's manifest, and the target's stamp, if it has one, to the host's counters.
-    async fn set_deadline(
-        &self,
-        target: &Target,
-        expires_at: Option<Time>,
-    ) -> Result<(), ExtensionError>;
+    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error>;
 
     /// Removes all of it and reads back. Idempotent; needs no handle.
     ///
@@ -150,22 +146,22 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         target: &Target,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError>;
+    ) -> Result<TeardownReport, Error>;
 
     /// What it has cost so far; `None` where it costs nothing.
     async fn meter_actual(
         &self,
         _target: &Target,
         _duration: Duration,
-    ) -> Result<Option<Usd>, ExtensionError> {
+    ) -> Result<Option<Usd>, Error> {
         Ok(None)
     }
 
     /// What the recorded host has of it now, its identity proved first.
     ///
     /// Errors: `host_changed` when the host is another one, and whatever keeps it from being asked.
-    async fn inspect(&self, _target: &Target) -> Result<Inspection, ExtensionError> {
-        Err(self.unsupported("inspect").into())
+    async fn inspect(&self, _target: &Target) -> Result<Inspection, Error> {
+        Err(self.unsupported("inspect"))
     }
 
     /// The services of these sandboxes, all of which are on `host`, as the backend reports them now: one question
@@ -174,7 +170,7 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         _host: &HostName,
         _targets: &[Target],
-    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         Ok(BTreeMap::new())
     }
 
@@ -188,17 +184,13 @@ pub trait SandboxExtension: Send + Sync {
         _target: &Target,
         _run: ExecRun<'_>,
         _sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, ExtensionError> {
-        Err(self.unsupported("run commands (exec)").into())
+    ) -> Result<Option<i32>, Error> {
+        Err(self.unsupported("run commands (exec)"))
     }
 
     /// A program of this machine that opens a shell in the workspace, or in a service's container.
-    async fn shell(
-        &self,
-        _target: &Target,
-        _service: Option<&str>,
-    ) -> Result<Interactive, ExtensionError> {
-        Err(self.unsupported("open a shell").into())
+    async fn shell(&self, _target: &Target, _service: Option<&str>) -> Result<Interactive, Error> {
+        Err(self.unsupported("open a shell"))
     }
 
     /// What its services write (`logs`): the last `tail` lines of each (`None`: all), and with `follow` whatever
@@ -212,8 +204,8 @@ pub trait SandboxExtension: Send + Sync {
         _tail: Option<u64>,
         _follow: bool,
         _sink: &mut dyn LogSink,
-    ) -> Result<(), ExtensionError> {
-        Err(self.unsupported("show logs").into())
+    ) -> Result<(), Error> {
+        Err(self.unsupported("show logs"))
     }
 
     /// Makes an archive of it on its host and leaves it sealed there. The sandbox's containers are as they were on every
@@ -225,8 +217,8 @@ pub trait SandboxExtension: Send + Sync {
         _target: &Target,
         _request: &CaptureRequest,
         _reporter: &dyn Reporter,
-    ) -> Result<Captured, ExtensionError> {
-        Err(self.unsupported("take snapshots").into())
+    ) -> Result<Captured, Error> {
+        Err(self.unsupported("take snapshots"))
     }
 
     /// Whether a host has what a sandbox from this archive takes; asked before the archive is brought there.
@@ -251,8 +243,8 @@ pub trait SandboxExtension: Send + Sync {
         _request: &ProvisionRequest,
         _source: &RestoreSource,
         _reporter: &dyn Reporter,
-    ) -> Result<Restored, ExtensionError> {
-        Err(self.unsupported("restore snapshots").into())
+    ) -> Result<Restored, Error> {
+        Err(self.unsupported("restore snapshots"))
     }
 
     /// Resumes what a snapshot that was cut off left paused or stopped; one that is `called_off` begins nothing on the host
@@ -261,7 +253,7 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         _target: &Target,
         _called_off: Option<&SnapshotId>,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         Ok(())
     }
 
@@ -271,8 +263,8 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         _target: &Target,
         _excludes: &[String],
-    ) -> Result<Vec<TreeEntry>, ExtensionError> {
-        Err(self.unsupported("list a workspace").into())
+    ) -> Result<Vec<TreeEntry>, Error> {
+        Err(self.unsupported("list a workspace"))
     }
 
     /// What may be done with its archives; none where it makes none.
@@ -281,12 +273,8 @@ pub trait SandboxExtension: Send + Sync {
     }
 
     /// Stops all that runs; its files and volumes stay. Idempotent.
-    async fn sleep(
-        &self,
-        _target: &Target,
-        _reporter: &dyn Reporter,
-    ) -> Result<(), ExtensionError> {
-        Err(self.unsupported("sleep").into())
+    async fn sleep(&self, _target: &Target, _reporter: &dyn Reporter) -> Result<(), Error> {
+        Err(self.unsupported("sleep"))
     }
 
     /// Starts what ran when it went to sleep, and waits as [`Self::wait_ready`] does. Endpoints are read anew: engines hand
@@ -296,8 +284,8 @@ pub trait SandboxExtension: Send + Sync {
         _target: &Target,
         _limit: Duration,
         _reporter: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError> {
-        Err(self.unsupported("wake").into())
+    ) -> Result<Readiness, Error> {
+        Err(self.unsupported("wake"))
     }
 
     /// Runs one patch's script to its end, at most for its limit. An exit status other than 0 is no error here.
@@ -308,8 +296,8 @@ pub trait SandboxExtension: Send + Sync {
         _target: &Target,
         _run: &PatchRun,
         _reporter: &dyn Reporter,
-    ) -> Result<PatchOutcome, ExtensionError> {
-        Err(self.unsupported("apply patches").into())
+    ) -> Result<PatchOutcome, Error> {
+        Err(self.unsupported("apply patches"))
     }
 
     /// Refuses what needs a capability that it lacks: `unsupported`, with the verb.

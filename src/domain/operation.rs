@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
-use crate::domain::error::{Code, Error};
+pub use crate::domain::error::CancelOutcome;
+use crate::domain::error::Error;
 use crate::domain::event::Actor;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::words::string_enum;
@@ -40,55 +41,6 @@ string_enum! {
         Check = "check",
         /// Bring into order what a dead process left.
         Recover = "recover",
-    }
-}
-
-string_enum! {
-    /// How an operation was left whose end somebody asked for.
-    pub enum CancelOutcome {
-        /// Everything is as before.
-        Undone = "undone",
-        /// It was cut off and may be half done; the error's hint says what to look at.
-        Stopped = "stopped",
-        /// It came to its own end first.
-        Done = "done",
-    }
-}
-
-/// The particular of an error that says how a cancelled operation was left.
-const OUTCOME: &str = "cancel_outcome";
-
-impl CancelOutcome {
-    /// The error of an operation that was cancelled and left like this.
-    pub fn fault(&self, message: impl Into<String>) -> Error {
-        self.noted_on(Error::new(Code::Cancelled, message))
-    }
-
-    /// Says on the error of something cancelled how it was left. Other errors stay as they are.
-    #[must_use]
-    pub fn noted_on(&self, fault: Error) -> Error {
-        if fault.code == Code::Cancelled { fault.detail(OUTCOME, self.as_str()) } else { fault }
-    }
-
-    /// What an error's particulars say of it.
-    pub fn told(details: &serde_json::Value) -> Option<Self> {
-        details[OUTCOME].as_str().map(Self::from_word)
-    }
-
-    /// How an operation was left that ended with this error. A cancelled one of which nobody says that it is as before may
-    /// be half done.
-    pub fn of(code: &Code, details: &serde_json::Value) -> Option<Self> {
-        (*code == Code::Cancelled).then(|| Self::told(details).unwrap_or(Self::Stopped))
-    }
-
-    /// The outcome for people.
-    pub fn words(&self) -> &str {
-        match self {
-            Self::Undone => "undone: as before",
-            Self::Stopped => "stopped: may be half done",
-            Self::Done => "done anyway",
-            Self::Other(word) => word,
-        }
     }
 }
 

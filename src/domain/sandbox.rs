@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::domain::error::Failure;
 use crate::domain::event::{Actor, PendingEvent};
 use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
@@ -212,17 +213,6 @@ pub struct Running {
     /// Set by another process that wants it rolled back.
     #[serde(default)]
     pub cancel_requested: bool,
-}
-
-/// The evidence of a failed step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
-    /// The step's name.
-    pub step: String,
-    /// The program's exit status, where one ran.
-    pub exit_status: Option<i32>,
-    /// The last lines it wrote (at most 200), exactly.
-    pub output: String,
 }
 
 /// Why a host was or was not taken.

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
-    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
-    RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, PatchOutcome,
+    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource,
+    Restored, SandboxExtension, Target, TeardownReport, Unsettled,
 };
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
@@ -72,9 +72,9 @@ impl SandboxExtension for VmPacker {
         Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Exec])
     }
 
-    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
+    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error> {
         min_free(&request.profile)?;
-        repo::preview(request).await.map_err(ExtensionError::from)
+        repo::preview(request).await
     }
 
     fn may_have_services(&self, _: &Profile) -> bool {
@@ -90,7 +90,7 @@ impl SandboxExtension for VmPacker {
         &self,
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
-    ) -> Result<Provisioned, ExtensionError> {
+    ) -> Result<Provisioned, Error> {
         let min_free = min_free(&request.profile).map_err(before_anything)?;
         let plan = repo::plan(request).await.map_err(before_anything)?;
         let steps = Steps::new(reporter, self.steps(request, false));
@@ -117,7 +117,7 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         _limit: Duration,
         reporter: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         reporter.report(Report { stage: "ready", ..Report::default() });
         let transport = self.open(&target.host).await?;
         let found = look::look(transport.as_ref(), target).await?;
@@ -130,11 +130,7 @@ impl SandboxExtension for VmPacker {
         })
     }
 
-    async fn set_deadline(
-        &self,
-        target: &Target,
-        expires_at: Option<Time>,
-    ) -> Result<(), ExtensionError> {
+    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error> {
         deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
     }
 
@@ -142,11 +138,11 @@ impl SandboxExtension for VmPacker {
         &self,
         target: &Target,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         teardown::teardown(self.transports.as_ref(), target, &[], reporter).await
     }
 
-    async fn inspect(&self, target: &Target) -> Result<Inspection, ExtensionError> {
+    async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         let transport = self.open(&target.host).await?;
         let found = look::look(transport.as_ref(), target).await?;
         let mut seen = found.inspection();
@@ -162,7 +158,7 @@ impl SandboxExtension for VmPacker {
         &self,
         host: &HostName,
         targets: &[Target],
-    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         let transport = self.open(host).await?;
         let census = look::census(transport.as_ref(), targets).await?;
         let there =
@@ -175,7 +171,7 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         request: &CaptureRequest,
         reporter: &dyn Reporter,
-    ) -> Result<Captured, ExtensionError> {
+    ) -> Result<Captured, Error> {
         capture::capture(
             self.open(&target.host).await.map_err(before_anything)?.as_ref(),
             target,
@@ -190,7 +186,7 @@ impl SandboxExtension for VmPacker {
         request: &ProvisionRequest,
         source: &RestoreSource,
         reporter: &dyn Reporter,
-    ) -> Result<Restored, ExtensionError> {
+    ) -> Result<Restored, Error> {
         let min_free = min_free(&request.profile).map_err(before_anything)?;
         let steps = Steps::new(reporter, self.steps(request, true));
         steps.next("prepare");
@@ -210,11 +206,7 @@ impl SandboxExtension for VmPacker {
         })
     }
 
-    async fn entries(
-        &self,
-        target: &Target,
-        excludes: &[String],
-    ) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
         capture::list(self.transports.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
@@ -227,9 +219,9 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, ExtensionError> {
+    ) -> Result<Option<i32>, Error> {
         if run.service.is_some() {
-            return Err(exec::no_services(target).into());
+            return Err(exec::no_services(target));
         }
         exec::exec(self.transports.way(&target.host).await?.as_ref(), target, run, sink).await
     }
@@ -239,19 +231,14 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         run: &PatchRun,
         _reporter: &dyn Reporter,
-    ) -> Result<PatchOutcome, ExtensionError> {
-        let transport =
-            self.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
+    ) -> Result<PatchOutcome, Error> {
+        let transport = self.open(&target.host).await.map_err(patch::never_began)?;
         patch::run(transport.as_ref(), target, run).await
     }
 
-    async fn shell(
-        &self,
-        target: &Target,
-        service: Option<&str>,
-    ) -> Result<Interactive, ExtensionError> {
+    async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, Error> {
         if service.is_some() {
-            return Err(exec::no_services(target).into());
+            return Err(exec::no_services(target));
         }
         exec::shell(self.transports.way(&target.host).await?.as_ref(), target).await
     }

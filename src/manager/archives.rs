@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace, ByteStream, SnapshotArchives};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, SandboxExtension};
+use crate::domain::extension::SandboxExtension;
 use crate::domain::name::{HostName, OperationId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::request::SnapshotStarted;
@@ -63,16 +63,16 @@ impl SandboxManager {
                 };
                 match read.await {
                     Ok(()) => sound.push(host.clone()),
-                    Err(error) => wrong.push((host.clone(), error.fault)),
+                    Err(error) => wrong.push((host.clone(), error)),
                 }
             }
-            Ok::<_, ExtensionError>((sound, wrong))
+            Ok::<_, Error>((sound, wrong))
         };
         let (sound, wrong) = match self.or_called_off(operation, cancel, work).await {
             Ok(found) => found,
             Err(error) => {
                 self.free_snapshot(&record.id, |_| {}).await?;
-                return Err(CancelOutcome::Undone.noted_on(error.fault));
+                return Err(CancelOutcome::Undone.noted_on(error));
             }
         };
         self.note_reading(&record.id, &sound, &wrong).await?;
@@ -93,7 +93,7 @@ impl SandboxManager {
         let manifest = self.manifest_of(&record, &place.host).await?;
         match archives.export(&place, &manifest).await {
             Ok(pieces) => Ok(self.noting(pieces, record, place.host)),
-            Err(error) => Err(self.unlike_on_export(&record, &place.host, error.fault).await),
+            Err(error) => Err(self.unlike_on_export(&record, &place.host, error).await),
         }
     }
 
@@ -155,10 +155,9 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         cancel: &CancellationToken,
-        work: impl Future<Output = Result<T, ExtensionError>>,
-    ) -> Result<T, ExtensionError> {
-        let called_off =
-            || Error::new(Code::Cancelled, format!("{}: cancelled", operation.kind)).into();
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let called_off = || Error::new(Code::Cancelled, format!("{}: cancelled", operation.kind));
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(called_off()),
@@ -201,7 +200,7 @@ impl SandboxManager {
             let why = match archives.look(&place).await {
                 Ok(seen) if is_sealed(&seen, &facts) => return Ok(place),
                 Ok(seen) => not_whole(record, host, seen.bytes),
-                Err(error) => error.fault,
+                Err(error) => error,
             };
             self.note_damage(&record.id, host, &why).await;
             first.get_or_insert(why);
@@ -276,7 +275,7 @@ fn ensure_own_recipe(
     record: &SnapshotRecord,
     host: &HostName,
     manifest: Option<ArchiveManifest>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     match manifest {
         Some(manifest) if manifest.recipe.hash() != record.profile.hash => {
             let message = format!(
@@ -285,8 +284,7 @@ fn ensure_own_recipe(
             );
             Err(Error::new(Code::OperationFailed, message)
                 .detail("kind", "altered")
-                .detail("differs", "recipe")
-                .into())
+                .detail("differs", "recipe"))
         }
         _ => Ok(()),
     }

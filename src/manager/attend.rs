@@ -40,7 +40,7 @@ impl SandboxManager {
             let _ = match ended {
                 Ok(Some(status)) => sink.0.send(Ok(ExecOutput::Exit(status))).await,
                 Ok(None) => return,
-                Err(error) => sink.0.send(Err(error.fault)).await,
+                Err(error) => sink.0.send(Err(error)).await,
             };
         };
         Ok(driven(work.boxed(), receiver))
@@ -59,7 +59,7 @@ impl SandboxManager {
             if let Err(error) =
                 extension.logs(&target, service.as_deref(), tail, follow, &mut sink).await
             {
-                let _ = sink.0.send(Err(error.fault)).await;
+                let _ = sink.0.send(Err(error)).await;
             }
         };
         Ok(driven(work.boxed(), receiver))
@@ -69,7 +69,7 @@ impl SandboxManager {
     pub async fn shell(&self, request: &ShellRequest) -> Result<Interactive, Error> {
         let (extension, target) =
             self.attended(&request.id, Capability::Exec, "open a shell").await?;
-        extension.shell(&target, request.service.as_deref()).await.map_err(|error| error.fault)
+        extension.shell(&target, request.service.as_deref()).await
     }
 
     /// The extension and target of a sandbox that somebody wants to work in.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    Capability, CaptureRequest, Captured, ExtensionError, Inspection, SandboxExtension, Target,
+    Capability, CaptureRequest, Captured, Inspection, SandboxExtension, Target,
 };
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -173,7 +173,7 @@ impl SandboxManager {
         let outcome = match self.or_cancelled(&target.id, cancel, work).await {
             Ok(captured) => {
                 failpoint::reached("snapshot.made");
-                self.write_captured(operation, &id, captured).await.map_err(ExtensionError::from)
+                self.write_captured(operation, &id, captured).await
             }
             Err(error) => Err(error),
         };
@@ -188,7 +188,7 @@ impl SandboxManager {
                 Ok(())
             }
             Err(error) if is_refusal(&error) => {
-                Err(self.take_back_refused(operation, &request, error.fault).await?)
+                Err(self.take_back_refused(operation, &request, error).await?)
             }
             Err(error) => {
                 Err(self.clear_up(operation, extension, target, &request, &reporter, error).await?)
@@ -278,17 +278,18 @@ impl SandboxManager {
         target: &Target,
         request: &CaptureRequest,
         reporter: &JobReporter,
-        error: ExtensionError,
+        error: Error,
     ) -> Result<Error, Error> {
         let id = &request.snapshot.id;
-        let ExtensionError { mut fault, failure, untouched } = error;
+        let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
+        let mut fault = error.of_a_part();
         // Before clearing up is a step itself.
         let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
         let (resumed, removed) = if untouched {
             (Ok(()), Ok(()))
         } else {
             let clear = async {
-                let resumed = extension.resume(target, Some(id)).await.map_err(|error| error.fault);
+                let resumed = extension.resume(target, Some(id)).await;
                 (resumed, self.remove_archives(id, reporter).await)
             };
             let late = || Error::new(Code::Timeout, "the clearing up took too long");
@@ -358,8 +359,8 @@ impl SandboxManager {
 }
 
 /// Whether a snapshot was refused, rather than tried in vain: of that the record keeps what went wrong.
-fn is_refusal(error: &ExtensionError) -> bool {
-    error.is_refusal() && error.fault.code != Code::OperationFailed
+fn is_refusal(error: &Error) -> bool {
+    error.is_refusal() && error.code != Code::OperationFailed
 }
 
 /// The error of a snapshot that was cancelled, by what the clearing up came to.

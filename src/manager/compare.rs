@@ -77,7 +77,7 @@ impl SandboxManager {
         let archives = archives_of(extension.as_ref())?;
         let place = self.whole_archive(record, archives, &[]).await?;
         let facts = facts_on(record, &place.host);
-        archives.entries(&place, &facts).await.map_err(|error| error.fault)
+        archives.entries(&place, &facts).await
     }
 
     async fn entries_of_sandbox(
@@ -95,7 +95,7 @@ impl SandboxManager {
         }
         let extension = self.extension(&record.extension)?;
         let target = self.target_as_known(record).await?;
-        extension.entries(&target, &a.archive.excludes).await.map_err(|error| error.fault)
+        extension.entries(&target, &a.archive.excludes).await
     }
 }
 

@@ -7,7 +7,6 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::archive::Arrived;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::ExtensionError;
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
@@ -34,7 +33,7 @@ impl SandboxManager {
         let archives = archives_of(extension.as_ref())?;
         let host = self.open_host(&request.host).await?;
         let place = self.archive_place(&record, &host).await?;
-        let seen = archives.look(&place).await.map_err(|error| error.fault)?;
+        let seen = archives.look(&place).await?;
         if record.host.same(host.as_str()) {
             self.refuse_whole(&record, seen.bytes, is_sealed(&seen, &facts_on(&record, &host)))
                 .await?;
@@ -213,12 +212,12 @@ impl SandboxManager {
         id: &SnapshotId,
         host: &HostName,
         reporter: &JobReporter,
-        error: ExtensionError,
+        error: Error,
     ) -> Result<SnapshotRecord, Error> {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         if !record.copying_to.as_ref().is_some_and(|to| to.same(host.as_str())) {
             self.free_snapshot(id, |_| {}).await?;
-            return Err(CancelOutcome::Undone.noted_on(error.fault));
+            return Err(CancelOutcome::Undone.noted_on(error));
         }
         let clearing =
             tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(&record, host, reporter)).await;
@@ -236,20 +235,19 @@ impl SandboxManager {
             }
         })
         .await?;
-        let fault = error.fault;
         if clean {
-            let fault = CancelOutcome::Undone.noted_on(fault);
-            let told = fault.hint.is_some();
+            let error = CancelOutcome::Undone.noted_on(error);
+            let told = error.hint.is_some();
             return Err(if told {
-                fault
+                error
             } else {
-                fault.hint(format!("nothing of the copy is left on {host}"))
+                error.hint(format!("nothing of the copy is left on {host}"))
             });
         }
         let hint = format!(
             "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
         );
-        Err(fault.hint(hint).detail("unremoved", true))
+        Err(error.hint(hint).detail("unremoved", true))
     }
 }
 

@@ -50,7 +50,7 @@ impl SandboxManager {
         let resolved = self.resolve(request).await?;
         let extension = self.extension(&resolved.profile.extension)?;
         let mut draft = self.draft(&resolved, request, HostName::new(HostName::LOCAL));
-        let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        let mut preview = extension.preview(&draft).await?;
         // In the order in which a create comes to them: what is wrong whatever the host is, then the host, then what is wrong
         // there.
         let refused = preview.check().err();
@@ -63,14 +63,11 @@ impl SandboxManager {
                 draft.host = route.host.clone();
                 draft.compose_host = compose;
                 let asked = extension.preview_on_host(&mut draft, &mut preview).await;
-                (
-                    Some(route),
-                    asked.map_err(|error| error.fault).and_then(|()| preview.check()).err(),
-                )
+                (Some(route), asked.and_then(|()| preview.check()).err())
             }
             Err(fault) => (None, Some(fault)),
         };
-        let error = refused.or(unfit).or(taken).map(Error::from);
+        let error = refused.or(unfit).or(taken);
         Ok(Decision {
             ok: error.is_none(),
             error,
@@ -104,14 +101,14 @@ impl SandboxManager {
         let resolved = self.resolve(&request).await?;
         let extension = self.extension(&resolved.profile.extension)?;
         let mut draft = self.draft(&resolved, &request, HostName::new(HostName::LOCAL));
-        let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+        let mut preview = extension.preview(&draft).await?;
         preview.check()?;
         let quote = self.quote(&resolved).await?;
         let (route, compose) =
             self.place(&resolved.profile, request.host.as_deref(), false).await?.on?;
         draft.host = route.host.clone();
         draft.compose_host = compose;
-        extension.preview_on_host(&mut draft, &mut preview).await.map_err(|error| error.fault)?;
+        extension.preview_on_host(&mut draft, &mut preview).await?;
         preview.check()?;
         // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
         if let Err(fault) = self.archive().await {
@@ -270,7 +267,6 @@ impl SandboxManager {
                 std::time::Duration::from_secs(seconds),
             )
             .await
-            .map_err(|error| error.fault)
     }
 
     /// Writes the record before the first remote command, under the sandbox's lock.

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 
 use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Reporter};
+use crate::domain::extension::Reporter;
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::snapshot::{Damage, DamageKind, SnapshotRecord};
 use crate::domain::time::Time;
@@ -73,14 +73,14 @@ impl SandboxManager {
         record: &SnapshotRecord,
         archives: &dyn SnapshotArchives,
         from: &ArchivePlace,
-        mut arrival: ExtensionError,
+        arrival: Error,
         reporter: &dyn Reporter,
-    ) -> Result<ExtensionError, ExtensionError> {
+    ) -> Result<Error, Error> {
         let (id, host) = (&record.id, &from.host);
         let hint = match archives.verify(from, &facts_on(record, host), reporter).await {
-            Err(mut found) if proven(host, &found.fault, self.now()).is_some() => {
-                self.note_damage(id, host, &found.fault).await;
-                found.fault = found.fault.hint(format!(
+            Err(found) if proven(host, &found, self.now()).is_some() => {
+                self.note_damage(id, host, &found).await;
+                let found = found.hint(format!(
                     "nothing was copied; `sandboxer snapshots verify {id}` reads what every host has of it"
                 ));
                 return Ok(found);
@@ -94,8 +94,7 @@ impl SandboxManager {
                 )
             }
         };
-        arrival.fault = arrival.fault.hint(hint);
-        Err(arrival)
+        Err(arrival.hint(hint))
     }
 
     /// An export's bytes. What ends them is written down, if it proves that the archive on `host` is not what it was.

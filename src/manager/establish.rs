@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
-    ExtensionError, Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource,
-    Target, TeardownLine, TeardownOutcome, TeardownReport,
+    Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target,
+    TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation};
@@ -146,7 +146,7 @@ impl SandboxManager {
                 failpoint::reached("create.provisioning");
                 Box::pin(self.attempt(operation, &work, cancel, reporter)).await
             }
-            Err(fault) => Err(ExtensionError { untouched: true, ..unwritten(&id, fault).into() }),
+            Err(fault) => Err(unwritten(&id, fault).untouched()),
         };
         match made {
             Ok(record) => Ok(record),
@@ -160,7 +160,7 @@ impl SandboxManager {
         work: &Establishment,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<SandboxRecord, ExtensionError> {
+    ) -> Result<SandboxRecord, Error> {
         let id = &work.provision.id;
         let mine = Guard::Operation(operation.id.clone());
         let extension = self.extension(&work.provision.profile.extension)?;
@@ -222,10 +222,9 @@ impl SandboxManager {
         let message = (!notes.is_empty()).then(|| notes.join("; "));
         self.or_cancelled(id, cancel, extension.set_deadline(&target, expires_at)).await?;
         failpoint::reached("create.dated");
-        Ok(self
-            .write_ready(operation, work, ready, message, ready_at)
+        self.write_ready(operation, work, ready, message, ready_at)
             .await
-            .map_err(|fault| unwritten(id, fault))?)
+            .map_err(|fault| unwritten(id, fault))
     }
 
     /// Applies the patches that a sandbox made from a snapshot owes, before it is ready; whether any ran.
@@ -235,7 +234,7 @@ impl SandboxManager {
         work: &Establishment,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<bool, ExtensionError> {
+    ) -> Result<bool, Error> {
         let Some(from) = &work.from else { return Ok(false) };
         let before = self.get(work.provision.id.as_str()).await?;
         let passed = self.patch_pass(operation, &before, false, cancel, reporter).await?;
@@ -323,10 +322,11 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         work: &Establishment,
-        error: ExtensionError,
+        error: Error,
         reporter: &JobReporter,
     ) -> Result<SandboxRecord, Error> {
-        let ExtensionError { fault, failure, untouched } = error;
+        let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
+        let fault = error.of_a_part();
         let id = &work.provision.id;
         let cancelled = fault.code == Code::Cancelled;
         let failure = failure.unwrap_or_else(|| reporter.failure_of(&fault));
@@ -396,7 +396,7 @@ impl SandboxManager {
             if let Some(learnt) = learnt {
                 note_learnt(&mut record, learnt);
             }
-            self.tear_down(&record, reporter).await.map_err(|error| error.fault)
+            self.tear_down(&record, reporter).await
         };
         match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
             Ok(Ok(report)) => report,
@@ -411,9 +411,9 @@ impl SandboxManager {
         &self,
         id: &SandboxId,
         cancel: &CancellationToken,
-        work: impl Future<Output = Result<T, ExtensionError>>,
-    ) -> Result<T, ExtensionError> {
-        let cancelled = || Error::new(Code::Cancelled, format!("sandbox {id}: cancelled")).into();
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let cancelled = || Error::new(Code::Cancelled, format!("sandbox {id}: cancelled"));
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(cancelled()),
@@ -442,12 +442,12 @@ impl SandboxManager {
 }
 
 /// The failure of a restore that wants all patches, with what the script wrote.
-fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> ExtensionError {
+fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Error {
     let fault = Error::new(Code::OperationFailed, why).detail("step", "patch");
     let Some(run) = record.applied_patches.iter().find(|run| run.stopped()) else {
         // None ran to a bad end: one was not begun, or the pass took too long.
         let hint = "restore again when that is mended, or without --require-patches: then `patches apply` goes on";
-        return fault.hint(hint).into();
+        return fault.hint(hint);
     };
     let hint = format!(
         "`sandboxer patches remove {snapshot} {}` takes it away; add a better one and restore again, or restore without \
@@ -459,7 +459,7 @@ fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Exte
         exit_status: run.exit_status,
         output: last_lines(run.output.as_deref().unwrap_or_default(), EVIDENCE_LINES),
     };
-    ExtensionError { fault: fault.hint(hint), failure: Some(failure), untouched: false }
+    fault.hint(hint).evidence(failure)
 }
 
 fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {

@@ -7,7 +7,6 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::ExtensionError;
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::profile::Profile;
@@ -42,7 +41,7 @@ impl SandboxManager {
         let reader =
             reader.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))?;
         let opened = archives_of(reader.as_ref())?.open_export(source).await;
-        let (manifest, archive) = opened.map_err(|error| error.fault)?;
+        let (manifest, archive) = opened?;
         archives_of(self.extension(&manifest.snapshot.extension)?.as_ref())?;
         self.trust(&manifest.recipe)?;
         self.parts.recipes.put(&manifest.recipe).await?;
@@ -204,8 +203,8 @@ impl SandboxManager {
             Ok(arrived) => self.write_imported(record, arrived).await,
             // What is there was there before.
             Err(error) if error.untouched || !begun.into_inner() => {
-                self.end_import(record, &reporter, &error.fault, true).await?;
-                Err(CancelOutcome::Undone.noted_on(error.fault))
+                self.end_import(record, &reporter, &error, true).await?;
+                Err(CancelOutcome::Undone.noted_on(error))
             }
             Err(error) => self.clear_import(record, &reporter, error).await,
         }
@@ -221,7 +220,7 @@ impl SandboxManager {
         archives: &dyn SnapshotArchives,
         place: &ArchivePlace,
         reporter: &JobReporter,
-    ) -> Result<Option<Arrived>, ExtensionError> {
+    ) -> Result<Option<Arrived>, Error> {
         let record = &manifest.snapshot;
         let seen = archives.look(place).await?;
         let Some(path) = &seen.path else { return Ok(None) };
@@ -237,9 +236,9 @@ impl SandboxManager {
             "{} has something of snapshot {} already, and not what is in the file",
             place.host, record.id
         );
-        Err(Error::new(Code::Conflict, message)
-            .hint(format!("nothing was touched; look at {path} there, and move it away, or import to another host"))
-            .into())
+        Err(Error::new(Code::Conflict, message).hint(format!(
+            "nothing was touched; look at {path} there, and move it away, or import to another host"
+        )))
     }
 
     async fn write_imported(&self, record: &SnapshotRecord, arrived: Arrived) -> Result<(), Error> {
@@ -269,7 +268,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         reporter: &JobReporter,
-        error: ExtensionError,
+        error: Error,
     ) -> Result<(), Error> {
         let clearing =
             tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(record, &record.host, reporter))
@@ -279,16 +278,15 @@ impl SandboxManager {
             Ok(Ok(None)) => true,
             Ok(Err(_)) | Err(_) => false,
         };
-        let fault = error.fault;
-        self.end_import(record, reporter, &fault, clean).await?;
+        self.end_import(record, reporter, &error, clean).await?;
         if clean {
-            return Err(CancelOutcome::Undone.noted_on(fault));
+            return Err(CancelOutcome::Undone.noted_on(error));
         }
         let host = &record.host;
         let hint = format!(
             "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
         );
-        Err(fault.hint(hint).detail("unremoved", true))
+        Err(error.hint(hint).detail("unremoved", true))
     }
 
     /// Tells why an import came to nothing, and takes its record out if it left nothing on the host.

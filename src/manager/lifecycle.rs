@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{ExtensionError, Report, Reporter, Target, TeardownReport};
+use crate::domain::extension::{Report, Reporter, Target, TeardownReport};
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -113,14 +113,12 @@ impl SandboxManager {
         failpoint::reached("destroy.torn_down");
         match outcome {
             Err(error) if error.is_refusal() => {
-                Err(self.put_back(operation, before, error.fault).await?)
+                Err(self.put_back(operation, before, error).await?)
             }
             outcome => {
                 self.end_followed(before).await;
                 let answered = !known && outcome.is_ok();
-                let removed = self
-                    .write_removed(operation, before, outcome.map_err(|error| error.fault))
-                    .await;
+                let removed = self.write_removed(operation, before, outcome).await;
                 if answered {
                     self.saw_host(&before.host, HostSight::Answers(None), None).await;
                 }
@@ -160,14 +158,14 @@ impl SandboxManager {
         reporter: &JobReporter,
         cancel: &CancellationToken,
         begun: impl Fn() -> Written,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         let id = &record.id;
         let removal = async {
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(cut_off(id).into()),
+                () = cancel.cancelled() => Err(cut_off(id)),
                 outcome = self.tear_down_checked(record, reporter) => outcome,
-                () = self.cancel_requested(id) => Err(cut_off(id).into()),
+                () = self.cancel_requested(id) => Err(cut_off(id)),
             }
         };
         let mut removal = pin!(removal);
@@ -268,7 +266,7 @@ impl SandboxManager {
         &self,
         record: &SandboxRecord,
         reporter: &JobReporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         let target = self.target_as_known(record).await.map_err(before_anything)?;
         self.tear_down_target(record, target, reporter).await
     }
@@ -278,11 +276,11 @@ impl SandboxManager {
         &self,
         record: &SandboxRecord,
         reporter: &JobReporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         let mut target = self.target_as_known(record).await.map_err(before_anything)?;
         target.stamp = Some(self.parts.installation.stamp().await.map_err(before_anything)?);
         match self.tear_down_target(record, target.clone(), reporter).await {
-            Err(ExtensionError { fault, .. }) if fault.details["kind"] == "behind" => {
+            Err(fault) if fault.details["kind"] == "behind" => {
                 let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
                 self.parts
                     .installation
@@ -304,7 +302,7 @@ impl SandboxManager {
         record: &SandboxRecord,
         target: Target,
         reporter: &JobReporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         let extension = self.extension(&record.extension).map_err(before_anything)?;
         let (mut last, mut touched) = (None, false);
         for pause in TRIES {
@@ -316,20 +314,20 @@ impl SandboxManager {
                 Ok(report) => return Ok(report),
                 Err(error) => {
                     touched |= !error.untouched;
-                    let error = ExtensionError { untouched: !touched, ..error };
-                    if error.fault.code != Code::HostUnreachable || !error.fault.retryable {
+                    let error = Error { untouched: !touched, ..error };
+                    if error.code != Code::HostUnreachable || !error.retryable {
                         return Err(error);
                     }
                     reporter.report(Report {
                         stage: "teardown",
-                        message: Some(format!("{}; trying again", error.fault)),
+                        message: Some(format!("{error}; trying again")),
                         ..Report::default()
                     });
                     last = Some(error);
                 }
             }
         }
-        Err(last.unwrap_or_else(|| Error::internal("no teardown was tried").into()))
+        Err(last.unwrap_or_else(|| Error::internal("no teardown was tried")))
     }
 
     /// The sandbox's lock: at once, or after whoever holds it was cancelled; unless somebody cancels the removal before it has
@@ -420,8 +418,8 @@ fn cut_off(id: &SandboxId) -> Error {
 }
 
 /// A fault before anything was asked of a host.
-pub(super) fn before_anything(fault: Error) -> ExtensionError {
-    ExtensionError { untouched: true, ..fault.into() }
+pub(super) fn before_anything(fault: Error) -> Error {
+    fault.untouched()
 }
 
 /// Why a removal is not over, with what ends it.

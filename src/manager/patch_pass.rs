@@ -11,9 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{
-    Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter,
-};
+use crate::domain::extension::{Capability, PatchOutcome, PatchRun, Report, Reporter};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
 use crate::domain::profile::Seconds;
@@ -246,7 +244,7 @@ impl SandboxManager {
                 as_before.await.map(|_| Step::Cancelled)
             }
             // Nothing of it ran: it is as if it had not been tried.
-            Err(ExtensionError { fault, .. }) if fault.details["began"] == false => {
+            Err(fault) if fault.details["began"] == false => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
                 let flag = if before.iter().any(|before| before.id == run.patch.id) {
                     " --retry"
@@ -263,7 +261,7 @@ impl SandboxManager {
                 .await
                 .map(|record| Step::Stopped(record, why))
             }
-            Err(ExtensionError { fault, .. }) => {
+            Err(fault) => {
                 // A script that is cut off is not rolled back: what it did stays.
                 let cut_off = fault.code == Code::Cancelled;
                 let because = if cut_off { "it was cut off".to_owned() } else { said(&fault) };

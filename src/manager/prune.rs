@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
+use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -188,18 +188,18 @@ impl SandboxManager {
         };
         let removed = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(cut_off().into()),
+            () = cancel.cancelled() => Err(cut_off()),
             removed = self.remove_archives_but(id, &given_up, &reporter) => removed,
-            () = self.end_requested(&operation.id) => Err(cut_off().into()),
+            () = self.end_requested(&operation.id) => Err(cut_off()),
         };
         failpoint::reached("delete.removed");
         match removed {
             Ok(()) => {}
             Err(error) if error.is_refusal() && before.state != SnapshotState::Deleting => {
                 self.put_back_snapshot(before).await?;
-                return Err(error.fault);
+                return Err(error);
             }
-            Err(error) => return Err(self.stay_deleting(id, error.fault).await?),
+            Err(error) => return Err(self.stay_deleting(id, error).await?),
         }
         self.remove_patches_of(id).await?;
         let record = self.exact_snapshot(id.as_str(), None).await?;
@@ -255,7 +255,7 @@ impl SandboxManager {
         id: &SnapshotId,
         reporter: &JobReporter,
     ) -> Result<(), Error> {
-        self.remove_archives_but(id, &[], reporter).await.map_err(|error| error.fault)
+        self.remove_archives_but(id, &[], reporter).await
     }
 
     async fn remove_archives_but(
@@ -263,7 +263,7 @@ impl SandboxManager {
         id: &SnapshotId,
         given_up: &[GivenUp],
         reporter: &JobReporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let extension = self.extension(&record.extension)?;
         let Some(archives) = extension.archives() else { return Ok(()) };
@@ -289,7 +289,7 @@ impl SandboxManager {
             let report = archives.remove(&place, reporter).await?;
             untouched &= report.untouched;
             if !report.is_clean() {
-                return Err(ExtensionError { untouched, ..left_over(id, &report).into() });
+                return Err(Error { untouched, ..left_over(id, &report) });
             }
         }
         Ok(())
@@ -328,7 +328,7 @@ impl SandboxManager {
                 error: None,
             };
             if item.ok && !request.dry_run {
-                item.ended(self.delete_while_old(&record.id, rule).await.map_err(Error::from));
+                item.ended(self.delete_while_old(&record.id, rule).await);
             }
             items.push(item);
         }
@@ -378,7 +378,7 @@ impl SandboxManager {
             match Box::pin(self.delete_while_old(&record.id, rule)).await {
                 Ok(_) => gone.push(record.title()),
                 Err(fault) => {
-                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted")
+                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted");
                 }
             }
         }

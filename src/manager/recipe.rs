@@ -108,8 +108,7 @@ impl SandboxManager {
             return Ok(None);
         }
         let extension = self.extension(&record.extension)?;
-        let seen =
-            archives_of(extension.as_ref())?.look(&place).await.map_err(|error| error.fault)?;
+        let seen = archives_of(extension.as_ref())?.look(&place).await.map_err(Error::of_a_part)?;
         let recipe = seen.manifest.map(|manifest| manifest.recipe);
         Ok(recipe.filter(|recipe| recipe.hash() == record.profile.hash))
     }

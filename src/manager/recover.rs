@@ -157,7 +157,6 @@ impl SandboxManager {
             .await?;
         let report =
             self.tear_down_checked(&record, &JobReporter::new(&self.jobs, operation)).await;
-        let report = report.map_err(|error| error.fault);
         let mine = Guard::Operation(operation.id.clone());
         let seen = report.as_ref().ok().cloned();
         self.transition(id, mine, Vec::new(), move |record| {
@@ -224,7 +223,7 @@ impl SandboxManager {
     ) -> Result<Inspection, Error> {
         let target =
             &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
-        let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
+        let seen = extension.inspect(target).await?;
         if let Some(root) = seen.root.clone() {
             self.learn_root(&target.host, root).await;
         }
@@ -263,7 +262,7 @@ impl SandboxManager {
                 was: by(&operation.kind, operation.pid, &operation.host),
                 state: None,
                 message,
-                error: cleared.err().map(Error::from),
+                error: cleared.err(),
             });
         }
         Ok(items)
@@ -295,7 +294,7 @@ impl SandboxManager {
         operation.state = OperationState::Failed;
         operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
         operation.finished_at = Some(self.now());
-        operation.error = Some(Box::new(Error::from(Error::new(Code::OperationFailed, message))));
+        operation.error = Some(Box::new(Error::new(Code::OperationFailed, message)));
         self.parts.operations.put(operation).await
     }
 }
@@ -313,7 +312,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         was: by(&working.kind, working.pid, &working.host),
         state: Some(record.state.clone()),
         message,
-        error: Some(Error::from(fault)),
+        error: Some(fault),
     }
 }
 

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{ExtensionError, ProvisionRequest, TeardownReport};
+use crate::domain::extension::{ProvisionRequest, TeardownReport};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::settled_state;
@@ -58,14 +58,11 @@ impl SandboxManager {
         };
         if from.is_none() {
             self.settle_directories(&draft.profile, &mut draft.inputs).await.map_err(untouched)?;
-            let mut preview = extension.preview(&draft).await.map_err(|error| error.fault)?;
+            let mut preview = extension.preview(&draft).await?;
             preview.check().map_err(untouched)?;
             draft.compose_host =
                 extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
-            extension
-                .preview_on_host(&mut draft, &mut preview)
-                .await
-                .map_err(|error| untouched(error.fault))?;
+            extension.preview_on_host(&mut draft, &mut preview).await.map_err(untouched)?;
             preview.check().map_err(untouched)?;
         } else {
             draft.compose_host =
@@ -144,7 +141,7 @@ impl SandboxManager {
         {
             // The record stays as it was, to the letter: nothing was found out about this sandbox.
             self.transition(id, mine, Vec::new(), |record| record.operation = None).await?;
-            return Err(untouched(CancelOutcome::Undone.noted_on(error.fault)));
+            return Err(untouched(CancelOutcome::Undone.noted_on(error)));
         }
         // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
         let ahead = self.transition(id, mine.clone(), Vec::new(), |record| {
@@ -172,7 +169,7 @@ impl SandboxManager {
             Err(error) if error.untouched => {
                 return Err(self.recreate_not_begun(operation, &before, error).await?);
             }
-            Err(error) => return Err(self.broke_off(operation, &before, error.fault).await?),
+            Err(error) => return Err(self.broke_off(operation, &before, error).await?),
         };
         failpoint::reached("recreate.torn_down");
         if !report.is_clean() {
@@ -199,7 +196,7 @@ impl SandboxManager {
         work: &Establishment,
         before: &SandboxRecord,
         reporter: &JobReporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         let restored = match work.from {
             Some(_) => Some(self.target(before).await?),
             None => None,
@@ -282,9 +279,9 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         before: &SandboxRecord,
-        error: ExtensionError,
+        error: Error,
     ) -> Result<Error, Error> {
-        let message = (!error.is_refusal()).then(|| error.fault.message.clone());
+        let message = (!error.is_refusal()).then(|| error.message.clone());
         let was = before.clone();
         self.transition(
             &before.id,
@@ -301,8 +298,8 @@ impl SandboxManager {
             },
         )
         .await?;
-        self.saw_fault_of(&before.host, &error.fault).await;
-        Ok(error.fault)
+        self.saw_fault_of(&before.host, &error).await;
+        Ok(error)
     }
 
     /// A removal that broke off, and why: nobody knows what is still there.

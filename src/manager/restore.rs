@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
-    Capability, ExtensionError, ProvisionRequest, Report, Reporter as _, RestoreSource, Restored,
+    Capability, ProvisionRequest, Report, Reporter as _, RestoreSource, Restored,
 };
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::Operation;
@@ -154,21 +154,23 @@ impl SandboxManager {
         from: &FromSnapshot,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<Restored, ExtensionError> {
+    ) -> Result<Restored, Error> {
         // Whoever deletes it looks for sandboxes that are made from it after having written `deleting`; this one's record
         // is written.
         let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
         check_ready(&snapshot)?;
         let host = &provision.host;
-        let Brought { of, place, archive, listed } =
-            self.brought_to(operation, snapshot, host, cancel, reporter).await?;
+        let Brought { of, place, archive, listed } = self
+            .brought_to(operation, snapshot, host, cancel, reporter)
+            .await
+            .map_err(Error::of_a_part)?;
         let extension = self.extension(&of.extension)?;
         let source = RestoreSource { place, archive, strict: from.strict };
         let work = extension.restore_from_snapshot(provision, &source, reporter);
         let work = self.learning_roots(host, reporter, work);
         let restored = self.or_cancelled(&provision.id, cancel, work).await;
         if let Err(error) = &restored {
-            self.note_damage(&of.id, &listed, &error.fault).await;
+            self.note_damage(&of.id, &listed, error).await;
         }
         restored
     }
@@ -187,17 +189,19 @@ impl SandboxManager {
         let host = &sandbox.host;
         let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
         check_ready(&snapshot)?;
-        let Brought { of, place, archive, listed } =
-            self.brought_to(operation, snapshot, host, cancel, reporter).await?;
+        let Brought { of, place, archive, listed } = self
+            .brought_to(operation, snapshot, host, cancel, reporter)
+            .await
+            .map_err(Error::of_a_part)?;
         let extension = self.extension(&of.extension)?;
         let work = archives_of(extension.as_ref())?.verify(&place, &archive, reporter);
         let Err(error) = self.or_cancelled(&sandbox.id, cancel, work).await else { return Ok(()) };
-        self.note_damage(&of.id, &listed, &error.fault).await;
+        self.note_damage(&of.id, &listed, &error).await;
         let hint = format!(
             "nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy",
             of.id
         );
-        Err(error.fault.hint(hint))
+        Err(error.hint(hint))
     }
 }
 
@@ -220,7 +224,7 @@ impl SandboxManager {
         // Whoever holds it may be copying it to this very host.
         let turn =
             self.or_called_off(operation, cancel, self.turn_on(&snapshot.id, reporter)).await;
-        let _held = turn.map_err(|error| error.fault)?;
+        let _held = turn?;
         let snapshot = self.exact_snapshot(snapshot.id.as_str(), None).await?;
         check_ready(&snapshot)?;
         if is_there(&snapshot) {
@@ -229,7 +233,7 @@ impl SandboxManager {
         // Boxed, as what follows: it is large, and a part of every restore.
         let asked =
             self.or_called_off(operation, cancel, Box::pin(self.other_name(&snapshot, host))).await;
-        if let Some((listed, place)) = asked.map_err(|error| error.fault)? {
+        if let Some((listed, place)) = asked? {
             return Ok(Brought {
                 archive: facts_on(&snapshot, &listed),
                 of: snapshot,
@@ -259,7 +263,7 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         reporter: &JobReporter,
-    ) -> Result<Box<dyn Held>, ExtensionError> {
+    ) -> Result<Box<dyn Held>, Error> {
         let until = Instant::now() + LOCK_WAIT;
         let mut told = false;
         loop {
@@ -267,7 +271,7 @@ impl SandboxManager {
                 return Ok(held);
             }
             if Instant::now() >= until {
-                return Err(self.snapshot_busy(id).await.into());
+                return Err(self.snapshot_busy(id).await);
             }
             if !std::mem::replace(&mut told, true) {
                 let message =

@@ -40,7 +40,7 @@ impl SandboxManager {
         }
         let extension = self.extension(&record.extension)?;
         let target = self.target_as_known(&record).await?;
-        let seen = match extension.inspect(&target).await.map_err(|error| error.fault) {
+        let seen = match extension.inspect(&target).await {
             Err(fault) if fault.code == Code::Unsupported => {
                 return Ok(SandboxRecord::clone(&record));
             }
@@ -77,7 +77,7 @@ impl SandboxManager {
             let extension = self.extension(&id)?;
             let (targets, records): (Vec<Target>, Vec<Arc<SandboxRecord>>) =
                 known.into_iter().unzip();
-            let mut seen = extension.services(host, &targets).await.map_err(|error| error.fault)?;
+            let mut seen = extension.services(host, &targets).await?;
             for (target, record) in targets.iter().zip(records) {
                 match seen.remove(&target.id) {
                     Some(services) => noted.extend(news_of_services(record, services)),
@@ -131,13 +131,13 @@ impl SandboxManager {
                     match outcome {
                         Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
                         Err(fault) => {
-                            tracing::debug!(%fault, "what was seen of a sandbox was not written down")
+                            tracing::debug!(%fault, "what was seen of a sandbox was not written down");
                         }
                     }
                 }
             }
             Err(fault) => {
-                tracing::debug!(%fault, "what was seen of sandboxes was not written down")
+                tracing::debug!(%fault, "what was seen of sandboxes was not written down");
             }
         }
     }

@@ -3,7 +3,8 @@
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::extension::{ExtensionError, Readiness, SandboxExtension, Target, Unsettled};
+use crate::domain::error::Error;
+use crate::domain::extension::{Readiness, SandboxExtension, Target, Unsettled};
 use crate::manager::SandboxManager;
 
 /// A sandbox whose services run.
@@ -22,8 +23,8 @@ impl SandboxManager {
         settling: Settling<'_>,
         ready: Readiness,
         cancel: &CancellationToken,
-        patch: impl Future<Output = Result<bool, ExtensionError>>,
-    ) -> Result<(Readiness, Option<String>), ExtensionError> {
+        patch: impl Future<Output = Result<bool, Error>>,
+    ) -> Result<(Readiness, Option<String>), Error> {
         let Settling { extension, target, until } = settling;
         let (id, mut ready) = (&target.id, ready);
         let tunnels = async { Ok(self.attach(id, &mut ready.reachability).await) };

@@ -8,9 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{
-    Capability, ExtensionError, Inspection, Readiness, SandboxExtension, Target,
-};
+use crate::domain::extension::{Capability, Inspection, Readiness, SandboxExtension, Target};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
@@ -80,9 +78,9 @@ impl SandboxManager {
             self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await
         {
             return if error.is_refusal() {
-                Err(self.turn_refused(work, error.fault).await)
+                Err(self.turn_refused(work, error).await)
             } else {
-                self.leave_as_seen(work, error.fault).await
+                self.leave_as_seen(work, error).await
             };
         }
         failpoint::reached("sleep.confirmed");
@@ -118,18 +116,18 @@ impl SandboxManager {
         let (ready, message) = match self.wake_and_patch(work, cancel, reporter).await {
             Ok(woken) => woken,
             Err(error) if error.is_refusal() => {
-                return Err(self.turn_refused(work, error.fault).await);
+                return Err(self.turn_refused(work, error).await);
             }
             Err(error) => {
                 let back = work.extension.sleep(work.target, reporter);
                 match tokio::time::timeout(BACK_LIMIT, back).await {
                     Ok(Ok(())) => {}
                     Ok(Err(why)) => {
-                        tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep")
+                        tracing::warn!(sandbox = %id, fault = %why, "it was not put back to sleep");
                     }
                     Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
                 }
-                return self.leave_as_seen(work, error.fault).await;
+                return self.leave_as_seen(work, error).await;
             }
         };
         let now = self.now();
@@ -158,7 +156,7 @@ impl SandboxManager {
         work: &Turn<'_>,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<(Readiness, Option<String>), ExtensionError> {
+    ) -> Result<(Readiness, Option<String>), Error> {
         let id = &work.before.id;
         let limit = work.target.profile.ready_timeout.duration();
         reporter.announce(0, u32::from(self.owes(work.before).await));

@@ -5,7 +5,6 @@
 use serde::Serialize;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::ExtensionError;
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
@@ -56,13 +55,12 @@ impl SandboxManager {
                 Ok(seen) => unlike.push((host.clone(), not_whole(record, host, seen.bytes))),
                 Err(error)
                     if by_force
-                        && (self.is_vanished(host, &error)
-                            || error.fault.code == Code::HostChanged) =>
+                        && (self.is_vanished(host, &error) || error.code == Code::HostChanged) =>
                 {
                     given_up.push(GivenUp { host: host.clone(), path: place.path });
                 }
                 Err(error) => {
-                    kept.get_or_insert_with(|| self.way_out(record, host, error.fault));
+                    kept.get_or_insert_with(|| self.way_out(record, host, error));
                 }
             }
         }
@@ -73,8 +71,8 @@ impl SandboxManager {
     }
 
     /// Whether a host does not answer and is in no configuration: then nobody says that it will be back.
-    pub(super) fn is_vanished(&self, host: &HostName, error: &ExtensionError) -> bool {
-        matches!(error.fault.code, Code::HostUnreachable | Code::Timeout)
+    pub(super) fn is_vanished(&self, host: &HostName, error: &Error) -> bool {
+        matches!(error.code, Code::HostUnreachable | Code::Timeout)
             && self.parts.transports.spec(host).is_none()
     }
 

@@ -145,7 +145,7 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         );
         for one in &elsewhere {
             let error = compose.inspect(one).await.unwrap_err();
-            assert_eq!(error.fault.code, Code::HostChanged, "{host}: {error}");
+            assert_eq!(error.code, Code::HostChanged, "{host}: {error}");
         }
 
         // A directory that is somebody else's is not among what is there; one that cannot be told is.
@@ -172,11 +172,11 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         let old = Target { stamp: Some(stamp(1)), ..stack.clone() };
         let error = compose.teardown(&old, &Silent).await.unwrap_err();
         assert_eq!(
-            (error.fault.code, &error.fault.details["kind"]),
+            (error.code, &error.details["kind"]),
             (Code::Conflict, &json!("behind")),
             "{host}"
         );
-        assert_eq!(error.fault.details["counter"], json!(4), "{host}");
+        assert_eq!(error.details["counter"], json!(4), "{host}");
         bench.assert_unchanged(host, &before);
         let gone = compose
             .teardown(&Target { stamp: Some(stamp(4)), ..stack.clone() }, &Silent)

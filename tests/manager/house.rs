@@ -95,7 +95,7 @@ impl PatchStore for Patches {
         let act = self.script.list.lock().unwrap().pop_front();
         if let Some(act) = act {
             self.script.note("patches read");
-            Scripted::act(act).await.map_err(|error| error.fault)?;
+            Scripted::act(act).await?;
         }
         read
     }

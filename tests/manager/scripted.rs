@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
-    Learnt, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal,
-    Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target, TeardownLine,
-    TeardownOutcome, TeardownReport, Unsettled,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, Learnt, PatchOutcome,
+    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource,
+    RestoreSource, Restored, SandboxExtension, Target, TeardownLine, TeardownOutcome,
+    TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::name::SnapshotId;
@@ -125,23 +125,20 @@ impl Scripted {
         self.asked.lock().unwrap().clone()
     }
 
-    pub(crate) async fn act(act: Act) -> Result<(), ExtensionError> {
+    pub(crate) async fn act(act: Act) -> Result<(), Error> {
         match act {
-            Act::Fail(code, words) => Err(Error::new(code, words).into()),
-            Act::Untouched(code) => Err(ExtensionError {
-                untouched: true,
-                ..Error::new(code, "before anything").into()
-            }),
+            Act::Fail(code, words) => Err(Error::new(code, words)),
+            Act::Untouched(code) => Err(Error::new(code, "before anything").untouched()),
             Act::Altered => {
                 let fault = Error::new(Code::OperationFailed, "the archive was cut short");
-                Err(fault.detail("kind", "altered").into())
+                Err(fault.detail("kind", "altered"))
             }
             Act::Otherwise => {
                 let fault = Error::new(
                     Code::OperationFailed,
                     "the archive did not arrive on second as it was sent",
                 );
-                Err(fault.detail("kind", ARRIVED_OTHERWISE).into())
+                Err(fault.detail("kind", ARRIVED_OTHERWISE))
             }
             Act::Panic => panic!("a scripted panic"),
             Act::Hang => {
@@ -189,7 +186,7 @@ impl SandboxExtension for Shared {
         *self.script.has_containers.lock().unwrap() || profile.config["workspace_only"] != true
     }
 
-    async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, ExtensionError> {
+    async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, Error> {
         let mut preview = Preview::default();
         if matches!(Scripted::next(&self.script.preview), Act::Refuse) {
             let refusal = Refusal {
@@ -206,7 +203,7 @@ impl SandboxExtension for Shared {
         &self,
         request: &ProvisionRequest,
         r: &dyn Reporter,
-    ) -> Result<Provisioned, ExtensionError> {
+    ) -> Result<Provisioned, Error> {
         self.script.note(format!("provision {}", request.owner.counter));
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
         self.script.find_root(&request.roots, r);
@@ -237,7 +234,7 @@ impl SandboxExtension for Shared {
         target: &Target,
         _: Duration,
         _: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         self.script.note("wait_ready");
         Scripted::act(Scripted::next(&self.script.ready)).await?;
         let reachability = Reachability {
@@ -256,29 +253,25 @@ impl SandboxExtension for Shared {
         _: &Target,
         found: Readiness,
         _: Duration,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         self.script.note("wait_settled");
         Scripted::act(Scripted::next(&self.script.settled)).await?;
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
-    async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), ExtensionError> {
+    async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), Error> {
         self.script.note("set_deadline");
         Ok(())
     }
 
-    async fn teardown(
-        &self,
-        target: &Target,
-        r: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    async fn teardown(&self, target: &Target, r: &dyn Reporter) -> Result<TeardownReport, Error> {
         self.script.find_root(&target.roots, r);
         let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Error::new(Code::Conflict, "an old copy")
                 .detail("kind", "behind")
                 .detail("counter", host);
-            return Err(ExtensionError { untouched: true, ..fault.into() });
+            return Err(fault.untouched());
         }
         self.script.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
         let act = Scripted::next(&self.script.teardown);
@@ -299,7 +292,7 @@ impl SandboxExtension for Shared {
         })
     }
 
-    async fn inspect(&self, _: &Target) -> Result<Inspection, ExtensionError> {
+    async fn inspect(&self, _: &Target) -> Result<Inspection, Error> {
         self.script.note("inspect");
         Scripted::act(Scripted::next(&self.script.ready)).await?;
         Ok(Inspection {
@@ -313,7 +306,7 @@ impl SandboxExtension for Shared {
         target: &Target,
         request: &CaptureRequest,
         _: &dyn Reporter,
-    ) -> Result<Captured, ExtensionError> {
+    ) -> Result<Captured, Error> {
         self.script.note(format!("snapshot {}", request.snapshot.id));
         self.script.shelf.capture(&target.profile, request).await
     }
@@ -323,14 +316,14 @@ impl SandboxExtension for Shared {
         request: &ProvisionRequest,
         source: &RestoreSource,
         r: &dyn Reporter,
-    ) -> Result<Restored, ExtensionError> {
+    ) -> Result<Restored, Error> {
         self.script.note(format!("restore {}", source.place.id));
         self.script.shelf.restore(request, source).await?;
         let provisioned = self.provision(request, r).await?;
         Ok(Restored { provisioned, not_preserved: BTreeMap::new() })
     }
 
-    async fn sleep(&self, _: &Target, _: &dyn Reporter) -> Result<(), ExtensionError> {
+    async fn sleep(&self, _: &Target, _: &dyn Reporter) -> Result<(), Error> {
         self.script.note("sleep");
         Scripted::act(Scripted::next(&self.script.sleep)).await
     }
@@ -340,7 +333,7 @@ impl SandboxExtension for Shared {
         target: &Target,
         limit: Duration,
         r: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         self.script.note("wake");
         Scripted::act(Scripted::next(&self.script.wake)).await?;
         self.wait_ready(target, limit, r).await
@@ -351,7 +344,7 @@ impl SandboxExtension for Shared {
         target: &Target,
         run: &PatchRun,
         _: &dyn Reporter,
-    ) -> Result<PatchOutcome, ExtensionError> {
+    ) -> Result<PatchOutcome, Error> {
         self.script.note(format!("patch {} on {}", run.patch.sequence, target.id));
         self.script.limits.lock().unwrap().push(run.limit);
         let script = self.script.patch.lock().unwrap().pop_front().unwrap_or(Script::Exits(0));
@@ -359,12 +352,10 @@ impl SandboxExtension for Shared {
             Script::Exits(status) => (status, false),
             Script::TimedOut => (143, true),
             Script::LinkBreaks => {
-                return Err(Error::new(Code::HostUnreachable, "the link broke").into());
+                return Err(Error::new(Code::HostUnreachable, "the link broke"));
             }
             Script::NotBegun => {
-                return Err(Error::new(Code::HostUnreachable, "no route")
-                    .detail("began", false)
-                    .into());
+                return Err(Error::new(Code::HostUnreachable, "no route").detail("began", false));
             }
             Script::Hangs => {
                 tokio::time::sleep(Duration::from_hours(1)).await;
@@ -387,7 +378,7 @@ impl SandboxExtension for Shared {
         Ok(PatchOutcome { exit_status, timed_out, output, duration: Duration::from_secs(2) })
     }
 
-    async fn resume(&self, _: &Target, _: Option<&SnapshotId>) -> Result<(), ExtensionError> {
+    async fn resume(&self, _: &Target, _: Option<&SnapshotId>) -> Result<(), Error> {
         self.script.note("resume");
         let act = self.script.shelf.resume.lock().unwrap().pop_front();
         Scripted::act(act.unwrap_or(Act::Well)).await
@@ -399,7 +390,7 @@ impl SandboxExtension for Shared {
         _: &Target,
         run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, ExtensionError> {
+    ) -> Result<Option<i32>, Error> {
         self.script.note(format!("exec {}", run.command[4]));
         if let Some(text) = run.command.get(5) {
             text.clone_into(&mut self.script.written.lock().unwrap());
@@ -418,7 +409,7 @@ impl SandboxExtension for Shared {
         &self,
         _: &HostName,
         targets: &[Target],
-    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         self.script.note(format!("services {}", targets.len()));
         let seen = self.script.seen.lock().unwrap().services.clone();
         if *self.script.nothing_there.lock().unwrap() {

@@ -10,8 +10,8 @@ use sandboxer::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
 use sandboxer::domain::extension::{
-    CaptureRequest, Captured, ExtensionError, ProvisionRequest, Reporter, Resource, RestoreSource,
-    TeardownLine, TeardownOutcome, TeardownReport,
+    CaptureRequest, Captured, ProvisionRequest, Reporter, Resource, RestoreSource, TeardownLine,
+    TeardownOutcome, TeardownReport,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
@@ -110,18 +110,15 @@ impl Shelf {
         self.also.lock().unwrap().insert(also.to_owned(), host.to_owned());
     }
 
-    fn reach(&self, place: &ArchivePlace) -> Result<(), ExtensionError> {
+    fn reach(&self, place: &ArchivePlace) -> Result<(), Error> {
         if self.away.lock().unwrap().iter().any(|away| place.host.same(away)) {
-            return Err(
-                Error::new(Code::HostUnreachable, format!("no route to {}", place.host)).into()
-            );
+            return Err(Error::new(Code::HostUnreachable, format!("no route to {}", place.host)));
         }
         if self.changed.lock().unwrap().iter().any(|changed| place.host.same(changed)) {
             return Err(Error::new(
                 Code::HostChanged,
                 format!("the root on {} is away", place.host),
-            )
-            .into());
+            ));
         }
         Ok(())
     }
@@ -139,7 +136,7 @@ impl Shelf {
         &self,
         recipe: &Profile,
         request: &CaptureRequest,
-    ) -> Result<Captured, ExtensionError> {
+    ) -> Result<Captured, Error> {
         let record = &request.snapshot;
         let key = (record.host.to_string(), record.id.to_string());
         let act = Self::next(&self.capture);
@@ -160,12 +157,12 @@ impl Shelf {
         &self,
         _: &ProvisionRequest,
         source: &RestoreSource,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         Scripted::act(Self::next(&self.restore)).await?;
         let key = self.key(&source.place);
         match self.kept.lock().unwrap().get(&key) {
             Some(Kept::Sealed(_)) => Ok(()),
-            _ => Err(Error::new(Code::NotFound, "there is no such archive").into()),
+            _ => Err(Error::new(Code::NotFound, "there is no such archive")),
         }
     }
 }
@@ -175,7 +172,7 @@ pub(crate) struct Archives(pub(crate) Arc<Scripted>);
 
 #[async_trait]
 impl SnapshotArchives for Archives {
-    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
+    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error> {
         self.0.note(format!("look {}", place.id));
         self.0.shelf.reach(place)?;
         let key = self.0.shelf.key(place);
@@ -194,7 +191,7 @@ impl SnapshotArchives for Archives {
         place: &ArchivePlace,
         _: &ArchiveFacts,
         _: &dyn Reporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         self.0.note(format!("verify {}", place.id));
         Scripted::act(Shelf::next(&self.0.shelf.verify)).await
     }
@@ -203,7 +200,7 @@ impl SnapshotArchives for Archives {
         &self,
         place: &ArchivePlace,
         _: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         self.0.note(format!("remove {}", place.id));
         self.0.shelf.reach(place)?;
         let act = Shelf::next(&self.0.shelf.remove);
@@ -230,11 +227,7 @@ impl SnapshotArchives for Archives {
         })
     }
 
-    async fn clear(
-        &self,
-        place: &ArchivePlace,
-        _: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, Error> {
         self.0.note(format!("clear {}", place.id));
         self.0.shelf.reach(place)?;
         Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
@@ -246,23 +239,15 @@ impl SnapshotArchives for Archives {
         Ok(TeardownReport::default())
     }
 
-    async fn is_one_folder(
-        &self,
-        one: &ArchivePlace,
-        other: &ArchivePlace,
-    ) -> Result<bool, ExtensionError> {
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error> {
         Ok(self.0.shelf.key(one) == self.0.shelf.key(other))
     }
 
-    async fn entries(
-        &self,
-        _: &ArchivePlace,
-        _: &ArchiveFacts,
-    ) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(&self, _: &ArchivePlace, _: &ArchiveFacts) -> Result<Vec<TreeEntry>, Error> {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &ArchivePlace, _: &mut dyn OutputSink) -> Result<(), ExtensionError> {
+    async fn read(&self, _: &ArchivePlace, _: &mut dyn OutputSink) -> Result<(), Error> {
         Ok(())
     }
 
@@ -272,7 +257,7 @@ impl SnapshotArchives for Archives {
         to: &ArchivePlace,
         manifest: &ArchiveManifest,
         _: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
+    ) -> Result<Arrived, Error> {
         self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
         let key = self.0.shelf.key(to);
         self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
@@ -287,7 +272,7 @@ impl SnapshotArchives for Archives {
         &self,
         _: &ArchivePlace,
         manifest: &ArchiveManifest,
-    ) -> Result<ByteStream, ExtensionError> {
+    ) -> Result<ByteStream, Error> {
         let text = serde_json::to_vec(manifest).unwrap();
         Ok(stream::iter([Ok(text)]).boxed())
     }
@@ -295,7 +280,7 @@ impl SnapshotArchives for Archives {
     async fn open_export(
         &self,
         mut source: ByteStream,
-    ) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
+    ) -> Result<(ArchiveManifest, ByteStream), Error> {
         let text = source.next().await.unwrap()?;
         Ok((serde_json::from_slice(&text).unwrap(), source))
     }
@@ -306,7 +291,7 @@ impl SnapshotArchives for Archives {
         manifest: &ArchiveManifest,
         _: ByteStream,
         _: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
+    ) -> Result<Arrived, Error> {
         self.0.note(format!("import {} to {}", to.id, to.host));
         let key = self.0.shelf.key(to);
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));

@@ -8,13 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::error::{Code, Error};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
 use crate::domain::root::{KnownRoots, MarkedRoot};
-use crate::domain::sandbox::{Failure, Reachability, Rewrite, Service};
+use crate::domain::sandbox::{Reachability, Rewrite, Service};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
@@ -240,20 +239,6 @@ pub struct Inspection {
     pub root: Option<MarkedRoot>,
 }
 
-/// An error of an extension: what went wrong, and the evidence.
-#[derive(Debug, thiserror::Error)]
-#[error("{fault}")]
-pub struct ExtensionError {
-    /// What went wrong.
-    #[source]
-    pub fault: Error,
-    /// The failed step's evidence, where a program ran.
-    pub failure: Option<Failure>,
-    /// Whether it is certain that nothing was made on the host, or removed there. Nothing made: then there is nothing
-    /// to tear down, and what has this sandbox's name there is somebody else's.
-    pub untouched: bool,
-}
-
 /// What `provision` learnt of the host before it made anything that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learnt {
@@ -263,19 +248,6 @@ pub struct Learnt {
     pub identity: HostIdentity,
     /// What was changed in what the user wrote, as soon as that is known.
     pub rewrites: Vec<Rewrite>,
-}
-
-impl ExtensionError {
-    /// Whether it was refused to begin. A host that does not answer refuses nothing.
-    pub fn is_refusal(&self) -> bool {
-        self.untouched && !matches!(self.fault.code, Code::HostUnreachable | Code::Timeout)
-    }
-}
-
-impl From<Error> for ExtensionError {
-    fn from(fault: Error) -> Self {
-        Self { fault, failure: None, untouched: false }
-    }
 }
 
 /// One report of progress from an extension.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::extension::ExtensionError;
+use crate::domain::error::Error;
 use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::{OwnerId, SandboxId};
 use crate::domain::profile::Allowance;
@@ -26,7 +26,7 @@ pub(super) async fn certify(
     owner: &OwnerId,
     workdir: &str,
     facts: &HostFacts,
-) -> Result<Certificate, ExtensionError> {
+) -> Result<Certificate, Error> {
     let Some(runtime) = facts.runtimes.first().cloned() else {
         return Ok(Certificate {
             at: facts.at,

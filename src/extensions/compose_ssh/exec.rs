@@ -6,7 +6,7 @@
 use uuid::Uuid;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExecRun, ExtensionError, Target};
+use crate::domain::extension::{ExecRun, Target};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::Stack;
@@ -87,7 +87,7 @@ pub(super) async fn exec(
     target: &Target,
     mut run: ExecRun<'_>,
     sink: &mut dyn OutputSink,
-) -> Result<Option<i32>, ExtensionError> {
+) -> Result<Option<i32>, Error> {
     let Some(service) = run.service else {
         return exec::exec(extension.way(&target.host).await?.as_ref(), target, run, sink).await;
     };
@@ -106,20 +106,20 @@ pub(super) async fn exec(
             Went::Ran(status) => return Ok(status),
             Went::Refused(line) => {
                 let unproved = unproved(&line, transport.spec().name.as_str());
-                return Err(unproved.unwrap_or_else(|| stopped(target, service, &line)).into());
+                return Err(unproved.unwrap_or_else(|| stopped(target, service, &line)));
             }
             Went::Silent(output) if !inside.is_empty() && matches!(output.status, 126 | 127) => {}
-            Went::Silent(output) => return Err(silent(target, &output).into()),
+            Went::Silent(output) => return Err(silent(target, &output)),
         }
     }
-    Err(Error::internal("a command ended before it began").into())
+    Err(Error::internal("a command ended before it began"))
 }
 
 pub(super) async fn shell(
     extension: &ComposeSsh,
     target: &Target,
     service: Option<&str>,
-) -> Result<Interactive, ExtensionError> {
+) -> Result<Interactive, Error> {
     let Some(service) = service else {
         return exec::shell(extension.way(&target.host).await?.as_ref(), target).await;
     };
@@ -132,12 +132,12 @@ pub(super) async fn shell(
     let text = output.text();
     let Some(("ok", container)) = text.trim().split_once('\n') else {
         if let Some(fault) = unproved(text.trim(), transport.spec().name.as_str()) {
-            return Err(fault.into());
+            return Err(fault);
         }
         if text.starts_with("stopped") {
-            return Err(stopped(target, service, text.trim()).into());
+            return Err(stopped(target, service, text.trim()));
         }
-        return Err(silent(target, &output).into());
+        return Err(silent(target, &output));
     };
     let words = transport
         .interactive(&Command::script(SHELL_SH).args([&engine.program, container, &mark()]))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, ProvisionRequest};
+use crate::domain::extension::ProvisionRequest;
 use crate::extensions::compose_ssh::render::{Entry, HostContext, RenderError, Rendered, Tree};
 use crate::extensions::compose_ssh::source;
 use crate::extensions::workspace::failed;
@@ -63,7 +63,7 @@ pub(super) async fn render(
     request: &ProvisionRequest,
     workspace: &str,
     host: &HostContext,
-) -> Result<Result<Rendered, RenderError>, ExtensionError> {
+) -> Result<Result<Rendered, RenderError>, Error> {
     let mut tree = Fetched::default();
     for _ in 0..ROUNDS {
         let (rendered, asked) = tokio::task::block_in_place(|| {
@@ -76,8 +76,7 @@ pub(super) async fn render(
         fetch(transport, workspace, &asked, &mut tree).await?;
     }
     Err(Error::new(Code::OperationFailed, "the compose file includes others without an end")
-        .detail("step", "render")
-        .into())
+        .detail("step", "render"))
 }
 
 async fn fetch(
@@ -85,7 +84,7 @@ async fn fetch(
     workspace: &str,
     asked: &BTreeSet<String>,
     tree: &mut Fetched,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     // What stands above a path is asked for with it: the renderer looks at each folder on the way.
     let mut paths: BTreeSet<&str> = BTreeSet::new();
     for path in asked {

@@ -2,9 +2,8 @@
 //! Nothing of it is kept on this side.
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Target, TeardownReport};
+use crate::domain::extension::{Target, TeardownReport};
 use crate::domain::profile::Profile;
-use crate::domain::sandbox::Failure;
 use crate::extensions::compose_ssh::mask::{self, Masker};
 use crate::extensions::compose_ssh::{ComposeSsh, source};
 use crate::extensions::workspace::{EVIDENCE_LINES, step, workdir};
@@ -31,14 +30,12 @@ pub(super) async fn masker(transport: &dyn Transport, target: &Target) -> Option
 pub(super) async fn told<T>(
     extension: &ComposeSsh,
     target: &Target,
-    answer: Result<T, ExtensionError>,
-) -> Result<T, ExtensionError> {
+    answer: Result<T, Error>,
+) -> Result<T, Error> {
     match answer {
         Err(error) if quotes(&error) => {
-            let silent = matches!(
-                error.fault.code,
-                Code::HostUnreachable | Code::HostChanged | Code::Timeout
-            );
+            let silent =
+                matches!(error.code, Code::HostUnreachable | Code::HostChanged | Code::Timeout);
             let masker = if silent { known(&target.profile) } else { of(extension, target).await };
             Err(without(error, &masker))
         }
@@ -47,10 +44,7 @@ pub(super) async fn told<T>(
 }
 
 /// The same before there is a rendered file on the host.
-pub(super) fn told_of<T>(
-    profile: &Profile,
-    answer: Result<T, ExtensionError>,
-) -> Result<T, ExtensionError> {
+pub(super) fn told_of<T>(profile: &Profile, answer: Result<T, Error>) -> Result<T, Error> {
     answer.map_err(|error| if quotes(&error) { without(error, &known(profile)) } else { error })
 }
 
@@ -82,19 +76,17 @@ fn known(profile: &Profile) -> Masker {
     Masker::of_variables(&source::variables(profile))
 }
 
-fn quotes(error: &ExtensionError) -> bool {
-    error.failure.is_some() || !error.fault.causes.is_empty()
+fn quotes(error: &Error) -> bool {
+    error.evidence.is_some() || !error.causes.is_empty()
 }
 
 /// The sentence itself is ours; what a tool said is its cause, and the evidence.
-fn without(error: ExtensionError, masker: &Masker) -> ExtensionError {
-    let causes = &error.fault.causes;
-    let told: Vec<String> = causes.iter().map(|cause| masked(masker, cause)).collect();
-    let fault: Error =
-        if told == *causes { error.fault } else { error.fault.because(told.join(": ")) };
-    let failure =
-        error.failure.map(|failure| Failure { output: masked(masker, &failure.output), ..failure });
-    ExtensionError { fault, failure, ..error }
+fn without(mut error: Error, masker: &Masker) -> Error {
+    if let Some(failure) = error.evidence.as_mut() {
+        failure.output = masked(masker, &failure.output);
+    }
+    let told: Vec<String> = error.causes.iter().map(|cause| masked(masker, cause)).collect();
+    if told == error.causes { error } else { error.because(told.join(": ")) }
 }
 
 fn masked(masker: &Masker, words: &str) -> String {
@@ -107,6 +99,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::domain::sandbox::Failure;
 
     #[test]
     fn an_error_keeps_its_sentence_and_loses_what_was_given() {
@@ -117,15 +110,12 @@ mod tests {
             .detail("step", "start");
         let failure =
             Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
-        let error = without(
-            ExtensionError { fault: fault.because(said), failure: Some(failure), untouched: false },
-            &masker,
-        );
+        let error = without(fault.because(said).evidence(failure), &masker);
         let told = "sbx-1-web-1 cannot be started: exec: \"/tools/***\": no such file";
-        assert_eq!(error.fault.message, "sandbox 1 could not be started");
-        assert_eq!(error.fault.details["step"], "start");
-        assert_eq!(error.fault.causes, [told]);
-        assert_eq!(error.failure.unwrap().output, format!("{told}\n"));
+        assert_eq!(error.message, "sandbox 1 could not be started");
+        assert_eq!(error.details["step"], "start");
+        assert_eq!(error.causes, [told]);
+        assert_eq!(error.evidence.unwrap().output, format!("{told}\n"));
         let long = format!("{}tok-5e1", "x ".repeat(WORDS / 2));
         assert!(masked(&masker, &long).ends_with("x ***"), "its end was cut off within a value");
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::compose_host::{ComposeHost, TakenSubnet};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest};
+use crate::domain::extension::{Preview, ProvisionRequest};
 use crate::domain::facts::Runtime;
 use crate::domain::name::HostName;
 use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
@@ -77,7 +77,7 @@ pub(super) async fn preview(
     extension: &ComposeSsh,
     request: &mut ProvisionRequest,
     preview: &mut Preview,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
     let transport = extension.open(&request.host).await?;
     let (rendering, host) =

@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::extension::Target;
 use crate::domain::output::{LogLine, LogSink, OutputSink, Source};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::exec::{engine, engine_id, proving};
@@ -65,7 +65,7 @@ pub(super) async fn logs(
     tail: Option<u64>,
     follow: bool,
     sink: &mut dyn LogSink,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let engine = engine(target)?;
     if let Some(service) = service {
         engine.service(target, service)?;
@@ -80,7 +80,7 @@ pub(super) async fn logs(
         tail,
         sink: Mutex::new(sink),
     };
-    if follow { logs.follow().await } else { logs.read().await }.map_err(ExtensionError::from)
+    if follow { logs.follow().await } else { logs.read().await }
 }
 
 impl Logs<'_> {

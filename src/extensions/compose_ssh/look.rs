@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Inspection, Target};
+use crate::domain::extension::{Inspection, Target};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::Service;
 use crate::extensions::compose_ssh::handle::Stack;
@@ -13,10 +13,7 @@ use crate::extensions::compose_ssh::{ComposeSsh, workspace_only};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::{workdir, workspace};
 
-pub(super) async fn inspect(
-    extension: &ComposeSsh,
-    target: &Target,
-) -> Result<Inspection, ExtensionError> {
+pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<Inspection, Error> {
     let transport = extension.open(&target.host).await?;
     let found = look::look(transport.as_ref(), target).await?;
     let stack = Stack::from_handle(target.handle.as_ref());
@@ -85,7 +82,7 @@ pub(super) async fn services(
     extension: &ComposeSsh,
     host: &HostName,
     targets: &[Target],
-) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
     let transport = extension.open(host).await?;
     let census = look::census(transport.as_ref(), targets).await?;
     let mut engines = BTreeMap::new();

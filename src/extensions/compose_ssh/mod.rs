@@ -33,9 +33,9 @@ use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::Error;
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
-    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
-    RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, PatchOutcome,
+    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored,
+    SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
@@ -100,8 +100,8 @@ impl SandboxExtension for ComposeSsh {
         Capabilities::from([Snapshots, Patches, Sleep, Exec, Logs])
     }
 
-    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, ExtensionError> {
-        source::preview(request).await.map_err(ExtensionError::from)
+    async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error> {
+        source::preview(request).await
     }
 
     async fn ask_host(
@@ -116,7 +116,7 @@ impl SandboxExtension for ComposeSsh {
         &self,
         request: &mut ProvisionRequest,
         preview: &mut Preview,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         host::preview(self, request, preview).await
     }
 
@@ -125,7 +125,7 @@ impl SandboxExtension for ComposeSsh {
         request: &ProvisionRequest,
         restored: Option<&Target>,
         reporter: &dyn Reporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         given::told_of(&request.profile, pull::pull(self, request, restored, reporter).await)
     }
 
@@ -141,7 +141,7 @@ impl SandboxExtension for ComposeSsh {
         &self,
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
-    ) -> Result<Provisioned, ExtensionError> {
+    ) -> Result<Provisioned, Error> {
         given::told_of(&request.profile, provision::provision(self, request, reporter).await)
     }
 
@@ -150,7 +150,7 @@ impl SandboxExtension for ComposeSsh {
         target: &Target,
         limit: Duration,
         reporter: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         given::told(self, target, ready::wait_ready(self, target, limit, reporter).await).await
     }
 
@@ -159,15 +159,11 @@ impl SandboxExtension for ComposeSsh {
         target: &Target,
         found: Readiness,
         limit: Duration,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         given::told(self, target, ready::wait_settled(self, target, found, limit).await).await
     }
 
-    async fn set_deadline(
-        &self,
-        target: &Target,
-        expires_at: Option<Time>,
-    ) -> Result<(), ExtensionError> {
+    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error> {
         deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
     }
 
@@ -175,7 +171,7 @@ impl SandboxExtension for ComposeSsh {
         &self,
         target: &Target,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         let built =
             Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
         let removed = teardown::teardown(self.transports.as_ref(), target, &built, reporter).await;
@@ -183,7 +179,7 @@ impl SandboxExtension for ComposeSsh {
         Ok(given::told_left(self, target, report).await)
     }
 
-    async fn inspect(&self, target: &Target) -> Result<Inspection, ExtensionError> {
+    async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         given::told(self, target, look::inspect(self, target).await).await
     }
 
@@ -191,7 +187,7 @@ impl SandboxExtension for ComposeSsh {
         &self,
         host: &HostName,
         targets: &[Target],
-    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, ExtensionError> {
+    ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         look::services(self, host, targets).await
     }
 
@@ -200,7 +196,7 @@ impl SandboxExtension for ComposeSsh {
         target: &Target,
         request: &CaptureRequest,
         reporter: &dyn Reporter,
-    ) -> Result<Captured, ExtensionError> {
+    ) -> Result<Captured, Error> {
         let transport = self.open(&target.host).await.map_err(before_anything)?;
         given::told(
             self,
@@ -224,25 +220,17 @@ impl SandboxExtension for ComposeSsh {
         request: &ProvisionRequest,
         source: &RestoreSource,
         reporter: &dyn Reporter,
-    ) -> Result<Restored, ExtensionError> {
+    ) -> Result<Restored, Error> {
         given::told_of(&request.profile, snapshot::restore(self, request, source, reporter).await)
     }
 
-    async fn resume(
-        &self,
-        target: &Target,
-        called_off: Option<&SnapshotId>,
-    ) -> Result<(), ExtensionError> {
+    async fn resume(&self, target: &Target, called_off: Option<&SnapshotId>) -> Result<(), Error> {
         let transport = self.open(&target.host).await?;
         given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await)
             .await
     }
 
-    async fn entries(
-        &self,
-        target: &Target,
-        excludes: &[String],
-    ) -> Result<Vec<TreeEntry>, ExtensionError> {
+    async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
         capture::list(self.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
@@ -250,7 +238,7 @@ impl SandboxExtension for ComposeSsh {
         Some(&self.keeper)
     }
 
-    async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), ExtensionError> {
+    async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), Error> {
         given::told(self, target, sleep::sleep(self, target, reporter).await).await
     }
 
@@ -259,7 +247,7 @@ impl SandboxExtension for ComposeSsh {
         target: &Target,
         limit: Duration,
         reporter: &dyn Reporter,
-    ) -> Result<Readiness, ExtensionError> {
+    ) -> Result<Readiness, Error> {
         given::told(self, target, sleep::wake(self, target, limit, reporter).await).await
     }
 
@@ -268,7 +256,7 @@ impl SandboxExtension for ComposeSsh {
         target: &Target,
         run: &PatchRun,
         _reporter: &dyn Reporter,
-    ) -> Result<PatchOutcome, ExtensionError> {
+    ) -> Result<PatchOutcome, Error> {
         given::told(self, target, patch::run(self, target, run).await).await
     }
 
@@ -277,15 +265,11 @@ impl SandboxExtension for ComposeSsh {
         target: &Target,
         run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, ExtensionError> {
+    ) -> Result<Option<i32>, Error> {
         exec::exec(self, target, run, sink).await
     }
 
-    async fn shell(
-        &self,
-        target: &Target,
-        service: Option<&str>,
-    ) -> Result<Interactive, ExtensionError> {
+    async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, Error> {
         exec::shell(self, target, service).await
     }
 
@@ -296,7 +280,7 @@ impl SandboxExtension for ComposeSsh {
         tail: Option<u64>,
         follow: bool,
         sink: &mut dyn LogSink,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         given::told(self, target, logs::logs(self, target, service, tail, follow, sink).await).await
     }
 }

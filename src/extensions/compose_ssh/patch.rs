@@ -1,7 +1,7 @@
 //! A patch's script: in the workspace, or in a running container of a service.
 
-use crate::domain::error::Code;
-use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
+use crate::domain::error::{Code, Error};
+use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, of_service, stopped};
@@ -23,9 +23,8 @@ pub(super) async fn run(
     extension: &ComposeSsh,
     target: &Target,
     run: &PatchRun,
-) -> Result<PatchOutcome, ExtensionError> {
-    let transport =
-        extension.open(&target.host).await.map_err(|fault| patch::never_began(fault.into()))?;
+) -> Result<PatchOutcome, Error> {
+    let transport = extension.open(&target.host).await.map_err(patch::never_began)?;
     let transport = transport.as_ref();
     if run.patch.run_in == RUN_IN_WORKSPACE {
         return patch::run(transport, target, run).await;
@@ -38,7 +37,7 @@ async fn in_service(
     transport: &dyn Transport,
     target: &Target,
     run: &PatchRun,
-) -> Result<PatchOutcome, ExtensionError> {
+) -> Result<PatchOutcome, Error> {
     let service = &run.patch.run_in;
     let engine = match engine(target)
         .and_then(|engine| engine.service(target, service).map(|_| engine.program.clone()))
@@ -47,7 +46,7 @@ async fn in_service(
         Err(fault) if matches!(fault.code, Code::NotFound | Code::Unsupported) => {
             return Ok(patch::refused(fault.message));
         }
-        Err(fault) => return Err(patch::never_began(fault.into())),
+        Err(fault) => return Err(patch::never_began(fault)),
     };
     let owners = owners(target);
     patch::put(transport, target, run, Some(&engine)).await.map_err(patch::never_began)?;
@@ -59,7 +58,7 @@ async fn in_service(
         return Ok(patch::refused(stopped(target, service, line).message));
     }
     if let Some(fault) = unproved(found.text().trim(), transport.spec().name.as_str()) {
-        return Err(patch::never_began(fault.into()));
+        return Err(patch::never_began(fault));
     }
     let command = Command::script(RUN_SH)
         .arg(workdir(target)?)

@@ -6,9 +6,7 @@ use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{
-    ExtensionError, Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter,
-};
+use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter};
 use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
@@ -48,7 +46,7 @@ pub(super) async fn provision(
     extension: &ComposeSsh,
     request: &ProvisionRequest,
     reporter: &dyn Reporter,
-) -> Result<Provisioned, ExtensionError> {
+) -> Result<Provisioned, Error> {
     let plan = repo::plan(request).await.map_err(before_anything)?;
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
@@ -82,7 +80,7 @@ async fn finish(
     plan: Option<Plan>,
     prepared: Prepared,
     steps: &Steps<'_>,
-) -> Result<Provisioned, ExtensionError> {
+) -> Result<Provisioned, Error> {
     if let Some(plan) = &plan {
         repo::send(request, transport, plan, &prepared, steps).await?;
         failpoint::reached("compose.transferred");
@@ -128,7 +126,7 @@ pub(super) async fn prepare(
     plan: Option<&Plan>,
     wanted: Wanted<'_>,
     steps: &Steps<'_>,
-) -> Result<Prepared, ExtensionError> {
+) -> Result<Prepared, Error> {
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
@@ -159,24 +157,19 @@ pub(super) async fn prepare(
             });
             Ok(prepared.on(runtime))
         }
-        (Detect::First(_), None) => {
-            Err(host::no_runtime(spec.name.as_str(), &prepared.findings).into())
-        }
+        (Detect::First(_), None) => Err(host::no_runtime(spec.name.as_str(), &prepared.findings)),
         _ => Ok(prepared),
     }
 }
 
-async fn facts(
-    extension: &ComposeSsh,
-    transport: &dyn Transport,
-) -> Result<HostFacts, ExtensionError> {
+async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<HostFacts, Error> {
     let words = probe::override_words(extension.compose_cmd.as_deref())?;
     let want = ProbeRequest {
         inventory: true,
         compose_cmd: words,
         ..ProbeRequest::new((extension.now)())
     };
-    Ok(probe::probe(transport, want).await.map_err(|fault| fault.detail("step", "inspect"))?)
+    probe::probe(transport, want).await.map_err(|fault| fault.detail("step", "inspect"))
 }
 
 /// The runtime that the prepare call found.
@@ -225,7 +218,7 @@ pub(super) async fn up(
     runtime: Runtime,
     rendered: &Rendered,
     steps: &Steps<'_>,
-) -> Result<Stack, ExtensionError> {
+) -> Result<Stack, Error> {
     failpoint::reached("compose.rendered");
     let report = steps.next("up");
     let project = request.id.project();

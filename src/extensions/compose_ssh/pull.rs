@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, Target};
+use crate::domain::extension::{ProvisionRequest, Report, Reporter, Target};
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{
     Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,
@@ -33,7 +33,7 @@ pub(super) async fn pull(
     request: &ProvisionRequest,
     restored: Option<&Target>,
     reporter: &dyn Reporter,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
     let report = Report { stage: "images", ..Report::default() };
     reporter.report(report.clone());
@@ -87,7 +87,7 @@ pub(super) async fn pull(
         names => format!("{host} lacks {}", names.join(", ")),
     };
     let error = failed("images", message, &masker.output(&output));
-    Err(ExtensionError { untouched: true, ..error })
+    Err(error.untouched())
 }
 
 /// Rendered file of a restored sandbox, judged for the host as it is now; none where it came to no start.
@@ -96,7 +96,7 @@ async fn again(
     request: &ProvisionRequest,
     target: &Target,
     mut found: ComposeHost,
-) -> Result<Option<Result<Rendered, RenderError>>, ExtensionError> {
+) -> Result<Option<Result<Rendered, RenderError>>, Error> {
     let Some(workdir) = &target.workdir else { return Ok(None) };
     let output = step(transport, "images", &Command::script(RENDERED_SH).arg(workdir)).await?;
     if output.truncated {
@@ -132,7 +132,7 @@ async fn names_are_free(
     engine: &str,
     rendered: &Rendered,
     dialect: Dialect,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     if dialect != Dialect::Full || engine != "docker" {
         return Ok(());
     }

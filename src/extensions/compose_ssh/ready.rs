@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target, Unsettled};
+use crate::domain::extension::{Readiness, Report, Reporter, Target, Unsettled};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{Failure, Reachability, Service};
 use crate::domain::text::plural;
@@ -51,13 +51,7 @@ impl Asked<'_> {
         }
     }
 
-    fn not_ready(
-        &self,
-        code: Code,
-        message: String,
-        words: String,
-        found: &[Container],
-    ) -> ExtensionError {
+    fn not_ready(&self, code: Code, message: String, words: String, found: &[Container]) -> Error {
         not_ready(code, message, words, self.stack, &runtime::services(&self.stack.services, found))
     }
 
@@ -77,7 +71,7 @@ impl Asked<'_> {
     }
 
     /// Too late; the words are those of what ended, or was started again.
-    async fn late(&self, engine: &str, why: &str, found: &[Container]) -> ExtensionError {
+    async fn late(&self, engine: &str, why: &str, found: &[Container]) -> Error {
         let message = format!("not ready within {} s: {why}", self.limit.as_secs());
         let troubled = found
             .iter()
@@ -97,7 +91,7 @@ pub(super) async fn wait_ready(
     target: &Target,
     limit: Duration,
     reporter: &dyn Reporter,
-) -> Result<Readiness, ExtensionError> {
+) -> Result<Readiness, Error> {
     let stack = stack(target)?;
     let transport = extension.open(&target.host).await?;
     reporter.report(Report { stage: "ready", ..Report::default() });
@@ -119,7 +113,7 @@ pub(super) async fn wait_settled(
     target: &Target,
     found: Readiness,
     limit: Duration,
-) -> Result<Readiness, ExtensionError> {
+) -> Result<Readiness, Error> {
     let stack = stack(target)?;
     let transport = extension.open(&target.host).await?;
     let transport = transport.as_ref();
@@ -134,10 +128,7 @@ pub(super) async fn wait_settled(
 }
 
 /// Notes that nothing of it is asleep any more.
-pub(super) async fn awake(
-    transport: &dyn Transport,
-    target: &Target,
-) -> Result<(), ExtensionError> {
+pub(super) async fn awake(transport: &dyn Transport, target: &Target) -> Result<(), Error> {
     step(transport, "start", &Command::script(AWAKE_SH).arg(workspace::workdir(target)?))
         .await
         .map(|_| ())
@@ -157,7 +148,7 @@ pub(super) async fn until_ready(
     asked: &Asked<'_>,
     unsettled: Unsettled,
     wanted: Wanted,
-) -> Result<Readiness, ExtensionError> {
+) -> Result<Readiness, Error> {
     let &Asked { transport, target, stack, .. } = asked;
     let workspace = workspace::workspace(workspace::workdir(target)?);
     let spec = transport.spec();
@@ -247,7 +238,7 @@ fn judge(stack: &Stack, unsettled: &Unsettled, all: &[Container]) -> Judgement {
 }
 
 /// Asks until all containers of a service are as healthy as they can say. One without a health check is.
-pub(super) async fn healthy(asked: &Asked<'_>, service: &str) -> Result<(), ExtensionError> {
+pub(super) async fn healthy(asked: &Asked<'_>, service: &str) -> Result<(), Error> {
     let Some(used) = &asked.stack.runtime else { return Ok(()) };
     let owners = workspace::owners(asked.target);
     loop {
@@ -332,19 +323,16 @@ fn not_ready(
     words: String,
     stack: &Stack,
     services: &[Service],
-) -> ExtensionError {
+) -> Error {
     // What the compose tool wrote says nothing of why; that is the last line then.
     let output =
         if words.trim().is_empty() { format!("{}\n{message}", stack.up_output) } else { words };
     let exit_status =
         services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
-    ExtensionError {
-        fault: Error::new(code, message)
-            .detail("step", "ready")
-            .detail("services", serde_json::to_value(services).unwrap_or_default()),
-        failure: Some(Failure { step: "ready".to_owned(), exit_status, output }),
-        untouched: false,
-    }
+    Error::new(code, message)
+        .detail("step", "ready")
+        .detail("services", serde_json::to_value(services).unwrap_or_default())
+        .evidence(Failure { step: "ready".to_owned(), exit_status, output })
 }
 
 /// How to get to the workspace and to the ports of what runs.

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::ExtensionError;
 use crate::domain::facts::Flavour;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{Failure, Service};
@@ -75,7 +74,7 @@ pub(super) async fn containers(
     engine: &str,
     id: &SandboxId,
     owners: &str,
-) -> Result<Observed, ExtensionError> {
+) -> Result<Observed, Error> {
     let command = Command::script(INSPECT_SH).args([engine, id.as_str(), owners]);
     let output = step(transport, "ask the engine", &command).await?;
     parse_observed(&output.text()).ok_or_else(|| {
@@ -84,7 +83,6 @@ pub(super) async fn containers(
             format!("{engine}'s answer about sandbox {id} cannot be read"),
         )
         .detail("step", "ask the engine")
-        .into()
     })
 }
 
@@ -241,7 +239,7 @@ pub(super) async fn started(
     id: &SandboxId,
     owner: &str,
     output: &Output,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let Some(runtime) = &stack.runtime else { return Ok(()) };
     if runtime.flavour != Flavour::PodmanCompose {
         return Ok(());
@@ -263,20 +261,14 @@ pub(super) async fn started(
     });
     let Some(lacking) = lacking else { return Ok(()) };
     let command = runtime.command.join(" ");
-    Err(ExtensionError {
-        fault: Error::new(
-            Code::OperationFailed,
-            format!("{command} said it was done, but {lacking}"),
-        )
+    Err(Error::new(Code::OperationFailed, format!("{command} said it was done, but {lacking}"))
         .detail("step", "up")
-        .hint("its output is in the record's failure"),
-        failure: Some(Failure {
+        .hint("its output is in the record's failure")
+        .evidence(Failure {
             step: "up".to_owned(),
             exit_status: Some(output.status),
             output: stack.up_output.clone(),
-        }),
-        untouched: false,
-    })
+        }))
 }
 
 /// The last lines of one container, as evidence; nothing if they cannot be had.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target, Unsettled};
+use crate::domain::extension::{Readiness, Report, Reporter, Target, Unsettled};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::look::read;
@@ -51,7 +51,7 @@ pub(super) async fn sleep(
     extension: &ComposeSsh,
     target: &Target,
     reporter: &dyn Reporter,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     reporter.report(Report { stage: "stop", step: 1, steps: 1, ..Report::default() });
     let transport = extension.open(&target.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
@@ -76,12 +76,12 @@ pub(super) async fn sleep(
     let said = Said::read(&text);
     if said.value("error") == Some("gone") {
         let words = said.text("words").unwrap_or_default();
-        return Err(exec::gone(target, transport, workdir(target)?).because(words).into());
+        return Err(exec::gone(target, transport, workdir(target)?).because(words));
     }
     // Which host and engine it is, is proved before anything is stopped.
     let refused = said.value("error") == Some("identity");
     let checked = said.check("stop", transport, root);
-    checked.map_err(|error| ExtensionError { untouched: refused, ..error })?;
+    checked.map_err(|error| Error { untouched: refused, ..error })?;
     if said.value("slept") != Some("yes") {
         let message = format!("the containers of sandbox {} were not stopped", target.id);
         return Err(failed("stop", message, &output));
@@ -97,16 +97,16 @@ pub(super) async fn wake(
     target: &Target,
     limit: Duration,
     reporter: &dyn Reporter,
-) -> Result<Readiness, ExtensionError> {
+) -> Result<Readiness, Error> {
     let until = Instant::now() + limit;
     let steps = Steps::new(reporter, 2);
     steps.next("start");
     let transport = extension.open(&target.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let looked = look::look(transport, target).await;
-    let found = looked.map_err(|error| ExtensionError { untouched: true, ..error })?;
+    let found = looked.map_err(Error::untouched)?;
     if !found.ours || !found.workspace {
-        return Err(exec::gone(target, transport, workdir(target)?).into());
+        return Err(exec::gone(target, transport, workdir(target)?));
     }
     let stack = ready::stack(target)?;
     let containers = read(found.inspected.as_deref().unwrap_or_default(), &target.host)?;

@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::error::Error;
-use crate::domain::extension::{
-    ExtensionError, Learnt, ProvisionRequest, Reporter, RestoreSource, Restored,
-};
+use crate::domain::extension::{Learnt, ProvisionRequest, Reporter, RestoreSource, Restored};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::snapshot::ArchiveFacts;
@@ -28,7 +26,7 @@ pub(super) async fn restore(
     request: &ProvisionRequest,
     from: &RestoreSource,
     reporter: &dyn Reporter,
-) -> Result<Restored, ExtensionError> {
+) -> Result<Restored, Error> {
     let only = workspace_only(&request.profile);
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
@@ -103,7 +101,7 @@ async fn drop_unnamed(
     rendered: &Rendered,
     engine: &str,
     not_preserved: &mut BTreeMap<String, u64>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let named = |name: &str| rendered.volumes.iter().any(|volume| volume == name);
     let captured = from.archive.captured_volumes.iter().map(|volume| volume.name.as_str());
     let unnamed: Vec<String> = captured

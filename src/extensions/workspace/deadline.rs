@@ -1,7 +1,7 @@
 //! The deadline in the host's manifest.
 
 use crate::domain::error::Error;
-use crate::domain::extension::{ExtensionError, Target};
+use crate::domain::extension::Target;
 use crate::domain::time::Time;
 use crate::extensions::workspace::{manifest, step, workdir};
 use crate::transport::{Command, Transport};
@@ -17,7 +17,7 @@ pub(crate) async fn set_deadline(
     transport: &dyn Transport,
     target: &Target,
     expires_at: Option<Time>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let owner = target.owners.last().ok_or_else(|| Error::internal("the sandbox has no owner"))?;
     let text = manifest::text(
         &target.id,

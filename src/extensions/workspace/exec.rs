@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::domain::archive::ByteStream;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExecRun, ExtensionError, Target};
+use crate::domain::extension::{ExecRun, Target};
 use crate::domain::output::{Interactive, OutputSink, Source};
 use crate::extensions::workspace::said::unproved;
 use crate::extensions::workspace::{expected_of, owners, root, workdir, workspace};
@@ -105,12 +105,12 @@ pub(crate) async fn exec(
     target: &Target,
     mut run: ExecRun<'_>,
     sink: &mut dyn OutputSink,
-) -> Result<Option<i32>, ExtensionError> {
+) -> Result<Option<i32>, Error> {
     let script = proving(ENTER_SH, transport, target).with_account_environment().args(run.command);
     match judged(transport, script, run.input.as_mut(), sink).await? {
         Went::Ran(status) => Ok(status),
-        Went::Refused(verdict) => Err(no_entry(target, transport, &verdict)?.into()),
-        Went::Silent(output) => Err(silent(target, &output).into()),
+        Went::Refused(verdict) => Err(no_entry(target, transport, &verdict)?),
+        Went::Silent(output) => Err(silent(target, &output)),
     }
 }
 
@@ -118,12 +118,12 @@ pub(crate) async fn exec(
 pub(crate) async fn shell(
     transport: &dyn Transport,
     target: &Target,
-) -> Result<Interactive, ExtensionError> {
+) -> Result<Interactive, Error> {
     let folder = workspace(workdir(target)?);
     // Asked first, so that a refusal is told before the terminal is handed over.
     let output = ask(transport, &proving(ENTRY_SH, transport, target)).await?;
     if !output.ok() {
-        return Err(no_entry(target, transport, output.text().trim())?.into());
+        return Err(no_entry(target, transport, output.text().trim())?);
     }
     let words = transport.interactive(&Command::script(SHELL_SH).arg(folder)).await?;
     Ok(Interactive { words, folder: None })

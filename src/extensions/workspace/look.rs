@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{
-    ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome,
-};
+use crate::domain::extension::{Inspection, Resource, Target, TeardownLine, TeardownOutcome};
 use crate::domain::profile::Bytes;
 use crate::domain::root::MarkedRoot;
 use crate::extensions::workspace::said::Said;
@@ -69,10 +67,7 @@ impl Found {
 /// Looks at one sandbox, after the host proved to be the recorded one.
 ///
 /// Errors: `host_changed`; `operation_failed` where engine or root cannot be asked.
-pub(crate) async fn look(
-    transport: &dyn Transport,
-    target: &Target,
-) -> Result<Found, ExtensionError> {
+pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<Found, Error> {
     let identity = target.host_identity.as_ref();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(LOOK_SH)
@@ -172,10 +167,7 @@ pub(crate) fn engine(target: &Target) -> Option<Engine> {
 }
 
 /// Asks for the directories of these targets and for the containers of their engines: one question.
-pub(crate) async fn census(
-    transport: &dyn Transport,
-    targets: &[Target],
-) -> Result<Census, ExtensionError> {
+pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Result<Census, Error> {
     let directories: Vec<&str> =
         targets.iter().filter_map(|target| target.workdir.as_deref()).collect();
     let engines: BTreeSet<Engine> = targets.iter().filter_map(engine).collect();
@@ -195,7 +187,7 @@ pub(crate) async fn census(
             Code::OperationFailed,
             format!("what {name} said of its services is not whole"),
         );
-        return Err(fault.detail("step", "services").into());
+        return Err(fault.detail("step", "services"));
     }
     let mut census = Census {
         machine_id: said.value("machine").unwrap_or_default().to_owned(),

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Report, Reporter, Target};
+use crate::domain::extension::{Report, Reporter, Target};
 use crate::domain::facts::HostIdentity;
 use crate::domain::profile::Profile;
 use crate::domain::root::{KnownRoots, RootMark};
@@ -130,8 +130,8 @@ impl<'a> Steps<'a> {
 }
 
 /// A fault before the first remote command.
-pub(crate) fn before_anything(fault: Error) -> ExtensionError {
-    ExtensionError { untouched: true, ..fault.into() }
+pub(crate) fn before_anything(fault: Error) -> Error {
+    fault.untouched()
 }
 
 /// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.
@@ -139,7 +139,7 @@ pub(crate) async fn step(
     transport: &dyn Transport,
     name: &str,
     command: &Command,
-) -> Result<Output, ExtensionError> {
+) -> Result<Output, Error> {
     let output =
         transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.detail("step", name))?;
     if output.ok() {
@@ -149,7 +149,7 @@ pub(crate) async fn step(
 }
 
 /// A failed step: the fault, and the last lines as evidence.
-pub(crate) fn failed(step: &str, message: String, output: &Output) -> ExtensionError {
+pub(crate) fn failed(step: &str, message: String, output: &Output) -> Error {
     let mut text = output.text();
     let errors = output.error_text();
     if !errors.is_empty() {
@@ -162,13 +162,9 @@ pub(crate) fn failed(step: &str, message: String, output: &Output) -> ExtensionE
     if let Some(last) = errors.lines().chain(text.lines()).rfind(|line| !line.trim().is_empty()) {
         fault = fault.because(last.trim().to_owned());
     }
-    ExtensionError {
-        fault,
-        failure: Some(Failure {
-            step: step.to_owned(),
-            exit_status: Some(output.status),
-            output: last_lines(&text, EVIDENCE_LINES),
-        }),
-        untouched: false,
-    }
+    fault.evidence(Failure {
+        step: step.to_owned(),
+        exit_status: Some(output.status),
+        output: last_lines(&text, EVIDENCE_LINES),
+    })
 }

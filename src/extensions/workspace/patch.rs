@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
+use crate::domain::error::Error;
+use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{exec, expected_of, failed, root, step, workdir};
@@ -34,14 +35,14 @@ pub(crate) async fn run(
     transport: &dyn Transport,
     target: &Target,
     run: &PatchRun,
-) -> Result<PatchOutcome, ExtensionError> {
+) -> Result<PatchOutcome, Error> {
     if run.patch.run_in != RUN_IN_WORKSPACE {
         return Ok(refused(exec::no_services(target).message));
     }
     put(transport, target, run, None).await.map_err(never_began)?;
     let command = Command::script(RUN_SH)
         .with_account_environment()
-        .arg(workdir(target).map_err(|fault| never_began(fault.into()))?)
+        .arg(workdir(target).map_err(never_began)?)
         .args(limits(run))
         .args(names(target, run))
         .arg(&run.patch.script);
@@ -59,8 +60,8 @@ pub(crate) fn refused(sentence: String) -> PatchOutcome {
 }
 
 /// An error before anything of the script ran.
-pub(crate) fn never_began(error: ExtensionError) -> ExtensionError {
-    ExtensionError { fault: error.fault.detail("began", false), ..error }
+pub(crate) fn never_began(error: Error) -> Error {
+    error.detail("began", false)
 }
 
 /// Proves host, place and engine, and that there is room for the script. Nothing of it is there yet.
@@ -69,7 +70,7 @@ pub(crate) async fn put(
     target: &Target,
     run: &PatchRun,
     engine: Option<&str>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let identity = target.host_identity.as_ref();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(PUT_SH)
@@ -85,7 +86,7 @@ pub(crate) async fn put(
     let said = Said::read(&text);
     if said.value("error") == Some("gone") {
         let words = said.text("words").unwrap_or_default();
-        return Err(exec::gone(target, transport, workdir(target)?).because(words).into());
+        return Err(exec::gone(target, transport, workdir(target)?).because(words));
     }
     said.check("patch", transport, root)?;
     failpoint::reached("patch.placed");
@@ -121,7 +122,7 @@ pub(crate) async fn watch(
     target: &Target,
     run: &PatchRun,
     command: &Command,
-) -> Result<PatchOutcome, ExtensionError> {
+) -> Result<PatchOutcome, Error> {
     let mut began = false;
     let started = Instant::now();
     let mut on_line =

@@ -1,6 +1,7 @@
 //! The one call that makes a sandbox's directory and says what the host is.
 
-use crate::domain::extension::{ExtensionError, Learnt, ProvisionRequest, Provisioned, Reporter};
+use crate::domain::error::Error;
+use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Reporter};
 use crate::domain::facts::{HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
@@ -99,7 +100,7 @@ pub(crate) async fn prepare(
     plan: Option<&Plan>,
     wanted: Wanted<'_>,
     reporter: &dyn Reporter,
-) -> Result<Prepared, ExtensionError> {
+) -> Result<Prepared, Error> {
     let owner = &request.owner;
     let text = manifest::text(
         &request.id,
@@ -140,10 +141,10 @@ pub(crate) async fn prepare(
     // The script says these before it makes the directory, or after it took a half-made one away.
     said.check("prepare", transport, root).map_err(|error| {
         let fault = match wanted.given_root.filter(|_| said.value("error") == Some("root")) {
-            Some(hint) => error.fault.hint(hint),
-            None => error.fault,
+            Some(hint) => error.hint(hint),
+            None => error,
         };
-        ExtensionError { fault, untouched: true, ..error }
+        fault.untouched()
     })?;
     let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
     let Some(root) = root else {

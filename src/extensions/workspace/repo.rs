@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest, Refusal, Report};
+use crate::domain::extension::{Preview, ProvisionRequest, Refusal, Report};
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::{Steps, workspace};
 use crate::transport::Transport;
@@ -68,7 +68,7 @@ pub(crate) async fn send(
     plan: &Plan,
     prepared: &Prepared,
     steps: &Steps<'_>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let report = steps.next("transfer");
     let on_bytes = |done: u64, of: u64| {
         steps.reporter.report(Report {

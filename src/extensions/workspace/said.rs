@@ -2,7 +2,6 @@
 //! which a host cannot do what is asked.
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::ExtensionError;
 use crate::domain::name::HostName;
 use crate::domain::root::{MarkedRoot, RootMark};
 use crate::domain::sandbox::Failure;
@@ -88,12 +87,12 @@ impl<'a> Said<'a> {
         step: &str,
         transport: &dyn Transport,
         root: &str,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         let host = &transport.spec().name;
         let missing: Vec<&str> =
             self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();
         if !missing.is_empty() {
-            return Err(lacks(host, &missing).detail("step", step).into());
+            return Err(lacks(host, &missing).detail("step", step));
         }
         let Some(kind) = self.value("error") else { return Ok(()) };
         let words = self.text("words").unwrap_or_default();
@@ -105,7 +104,7 @@ impl<'a> Said<'a> {
         let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
         let fault = fault.detail("step", step);
         let fault = if words.is_empty() { fault } else { fault.because(words) };
-        Err(ExtensionError { fault, failure: Some(failure), untouched: false })
+        Err(fault.evidence(failure))
     }
 }
 

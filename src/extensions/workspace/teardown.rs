@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::domain::error::Error;
 use crate::domain::extension::{
-    ExtensionError, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome,
-    TeardownReport,
+    Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
@@ -31,11 +31,10 @@ pub(crate) async fn teardown(
     target: &Target,
     built: &[String],
     reporter: &dyn Reporter,
-) -> Result<TeardownReport, ExtensionError> {
+) -> Result<TeardownReport, Error> {
     let report = Report { stage: "teardown", ..Report::default() };
     reporter.report(report.clone());
-    let untouched = |error: ExtensionError| ExtensionError { untouched: true, ..error };
-    let transport = transports.open(&target.host).await.map_err(|fault| untouched(fault.into()))?;
+    let transport = transports.open(&target.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
     let grace = target.profile.stop_grace.get();
@@ -80,7 +79,7 @@ pub(crate) async fn teardown(
         reporter.found_root(&root);
     }
     said.check("teardown", transport, root)
-        .map_err(|error| if before { untouched(error) } else { error })?;
+        .map_err(|error| if before { error.untouched() } else { error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("teardown", message, &output));
@@ -108,7 +107,7 @@ fn read(said: &Said<'_>) -> TeardownReport {
                 }
             }
             "left" => {
-                report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() })
+                report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() });
             }
             _ => {}
         }

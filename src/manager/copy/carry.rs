@@ -6,7 +6,7 @@ use crate::domain::archive::{
     ARRIVED_OTHERWISE, ArchiveLook, ArchivePlace, Arrived, SnapshotArchives,
 };
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Reporter};
+use crate::domain::extension::Reporter;
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
@@ -31,7 +31,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         host: &HostName,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
+    ) -> Result<Arrived, Error> {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let roots = self.roots_for_new(host).await?;
@@ -45,7 +45,7 @@ impl SandboxManager {
             if let Some(other) =
                 same.iter().find(|other| !is_listed || record.host.same(other.as_str()))
             {
-                return Err(self.refuse_other_name(record, host, other).await?.into());
+                return Err(self.refuse_other_name(record, host, other).await?);
             }
             passed.extend(same);
             if let Some(arrived) = self.found_sound(record, archives, &to, &seen, reporter).await? {
@@ -70,7 +70,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         host: &HostName,
-    ) -> Result<Option<(HostName, ArchivePlace)>, ExtensionError> {
+    ) -> Result<Option<(HostName, ArchivePlace)>, Error> {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let place = self.archive_place(record, host).await?;
@@ -87,7 +87,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         archives: &dyn SnapshotArchives,
         place: &ArchivePlace,
-    ) -> Result<Alike, ExtensionError> {
+    ) -> Result<Alike, Error> {
         let mut alike = Alike::default();
         for other in record.hosts().filter(|other| !other.same(place.host.as_str())) {
             let there = self.archive_place(record, other).await?;
@@ -95,7 +95,7 @@ impl SandboxManager {
                 Ok(true) => alike.same.push(other.clone()),
                 Ok(false) => {}
                 // It is this place that cannot be used.
-                Err(error) if error.fault.code == Code::Conflict => return Err(error),
+                Err(error) if error.code == Code::Conflict => return Err(error),
                 Err(_) => alike.unknown.push(other.clone()),
             }
         }
@@ -134,12 +134,12 @@ impl SandboxManager {
         place: &ArchivePlace,
         seen: &ArchiveLook,
         reporter: &dyn Reporter,
-    ) -> Result<Option<Arrived>, ExtensionError> {
+    ) -> Result<Option<Arrived>, Error> {
         let Some(arrived) = arrived_as(record, seen) else { return Ok(None) };
         match archives.verify(place, &arrived.archive, reporter).await {
             Ok(()) => Ok(Some(arrived)),
-            Err(error) if proven(&place.host, &error.fault, self.now()).is_some() => {
-                self.note_damage(&record.id, &place.host, &error.fault).await;
+            Err(error) if proven(&place.host, &error, self.now()).is_some() => {
+                self.note_damage(&record.id, &place.host, &error).await;
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -156,7 +156,7 @@ impl SandboxManager {
         seen: &ArchiveLook,
         passed: &[HostName],
         reporter: &dyn Reporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         self.whole_archive(record, archives, passed).await?;
         let report = archives.remove(to, reporter).await?;
         if report.is_clean() {
@@ -175,7 +175,7 @@ impl SandboxManager {
             .hint("it is never removed; look at it there, and move it away")
         };
         let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-        Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) }.into())
+        Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) })
     }
 
     /// Writes down that from now on something may be on the first of these hosts, where nothing is. What the record lists
@@ -211,16 +211,16 @@ impl SandboxManager {
         to: &ArchivePlace,
         mut passed: Vec<HostName>,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
-        let mut altered: Option<ExtensionError> = None;
+    ) -> Result<Arrived, Error> {
+        let mut altered: Option<Error> = None;
         loop {
             let from = match self.whole_archive(record, archives, &passed).await {
                 Ok(from) => from,
-                Err(fault) => return Err(altered.unwrap_or_else(|| fault.into())),
+                Err(fault) => return Err(altered.unwrap_or(fault)),
             };
             let manifest = self.manifest_of(record, &from.host).await?;
             match archives.copy(&from, to, &manifest, reporter).await {
-                Err(error) if error.fault.details["kind"] == ARRIVED_OTHERWISE => {
+                Err(error) if error.details["kind"] == ARRIVED_OTHERWISE => {
                     altered =
                         Some(self.judge_sent(record, archives, &from, error, reporter).await?);
                     passed.push(from.host);
@@ -239,7 +239,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         host: &HostName,
         reporter: &dyn Reporter,
-    ) -> Result<Option<Arrived>, ExtensionError> {
+    ) -> Result<Option<Arrived>, Error> {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let place = self.archive_place(record, host).await?;
@@ -249,7 +249,7 @@ impl SandboxManager {
         if arrived.is_none() && !report.is_clean() {
             let message =
                 format!("snapshot {}: what was copied to {host} could not be removed", record.id);
-            return Err(Error::new(Code::OperationFailed, message).into());
+            return Err(Error::new(Code::OperationFailed, message));
         }
         Ok(arrived)
     }

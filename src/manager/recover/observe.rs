@@ -51,8 +51,7 @@ impl SandboxManager {
                     extension.sleep(&target, &reporter).await
                 }
                 _ => return Ok(seen),
-            }
-            .map_err(|error| error.fault)?;
+            }?;
             self.inspect(extension.as_ref(), &target).await
         };
         let seen = tokio::select! {
@@ -155,7 +154,7 @@ impl SandboxManager {
         let expires_at =
             if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
         if expires_at != record.expires_at {
-            extension.set_deadline(target, expires_at).await.map_err(|error| error.fault)?;
+            extension.set_deadline(target, expires_at).await?;
         }
         let mut seen = seen;
         let alone = match &mut seen.reachability {
@@ -190,19 +189,18 @@ impl SandboxManager {
     ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let mine = Guard::Operation(operation.id.clone());
-        let report =
-            match self.tear_down_checked(record, &reporter).await.map_err(|error| error.fault) {
-                Ok(report) => report,
-                Err(fault) => {
-                    let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
-                    self.transition(&record.id, mine, Vec::new(), move |record| {
-                        record.operation = Some(mark)
-                    })
-                    .await?;
-                    self.saw_fault_of(&record.host, &fault).await;
-                    return Err(fault);
-                }
-            };
+        let report = match self.tear_down_checked(record, &reporter).await {
+            Ok(report) => report,
+            Err(fault) => {
+                let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
+                self.transition(&record.id, mine, Vec::new(), move |record| {
+                    record.operation = Some(mark);
+                })
+                .await?;
+                self.saw_fault_of(&record.host, &fault).await;
+                return Err(fault);
+            }
+        };
         let clean = report.is_clean();
         let id = record.id.clone();
         let message = format!(

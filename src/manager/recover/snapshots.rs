@@ -44,7 +44,7 @@ impl SandboxManager {
                 working.pid
             );
             let fault = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
-            let error = Some(Error::from(fault));
+            let error = Some(fault);
             return Ok(Some(Recovered {
                 id: id.to_string(),
                 ok: false,
@@ -139,10 +139,7 @@ impl SandboxManager {
         let imported = record.imported_at.is_some();
         let whole = if imported {
             // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
-            let arrived = self
-                .clear_remains(record, &record.host, reporter)
-                .await
-                .map_err(|error| error.fault)?;
+            let arrived = self.clear_remains(record, &record.host, reporter).await?;
             arrived.map(|Arrived { path, identity, archive }| SnapshotRecord {
                 path: Some(path),
                 host_identity: Some(identity),
@@ -153,7 +150,7 @@ impl SandboxManager {
             let extension = self.extension(&record.extension)?;
             let archives = archives_of(extension.as_ref())?;
             let place = self.archive_place(record, &record.host).await?;
-            sealed(record, archives.look(&place).await.map_err(|error| error.fault)?)
+            sealed(record, archives.look(&place).await?)
         };
         if let Some(whole) = whole {
             let data =
@@ -210,9 +207,9 @@ impl SandboxManager {
                      of {0}, or `sandboxer snapshots delete {0} --force`",
                     record.id
                 );
-                Err(error.fault.hint(hint))
+                Err(error.hint(hint))
             }
-            Err(error) => Err(error.fault),
+            Err(error) => Err(error),
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::io::AsyncRead;
 
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Reporter};
+use crate::domain::extension::Reporter;
 use crate::domain::facts::HostIdentity;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::workspace::archive::capture::seal;
@@ -51,7 +51,7 @@ impl<'a> Arrival<'a> {
         place: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
         reporter: &dyn Reporter,
-    ) -> Result<Self, ExtensionError> {
+    ) -> Result<Self, Error> {
         let facts = &manifest.snapshot.archive;
         let from = shelf::format(facts)?;
         let command = to_come(PREPARE_SH, transport.as_ref(), place)
@@ -68,8 +68,7 @@ impl<'a> Arrival<'a> {
             reporter.found_root(&root);
         }
         // It refuses before it makes anything there.
-        shelf::check(&said, "prepare", transport.as_ref(), place)
-            .map_err(|error| ExtensionError { untouched: true, ..error })?;
+        shelf::check(&said, "prepare", transport.as_ref(), place).map_err(Error::untouched)?;
         let identity = shelf::identity(&said, place);
         let path = said.text("path").filter(|_| said.value("prepared") == Some("yes"));
         let (Some(path), Some(identity)) = (path, identity) else {
@@ -88,7 +87,7 @@ impl<'a> Arrival<'a> {
     pub(super) async fn receive(
         self,
         source: &mut (dyn AsyncRead + Send + Unpin),
-    ) -> Result<Received<'a>, ExtensionError> {
+    ) -> Result<Received<'a>, Error> {
         let transport = self.transport.as_ref();
         let command = Command::script(RECEIVE_SH).arg(&self.path).arg(self.format.file_name());
         let output = transport
@@ -104,8 +103,7 @@ impl<'a> Arrival<'a> {
             let message = format!("the archive of snapshot {id} could not be written on {host}");
             return Err(Error::new(Code::OperationFailed, message)
                 .because(words)
-                .detail("step", "receive")
-                .into());
+                .detail("step", "receive"));
         }
         let size = said.value("size").and_then(|text| text.parse().ok());
         let Some(bytes) = size.filter(|_| said.value("received") == Some("yes")) else {
@@ -124,8 +122,7 @@ impl<'a> Arrival<'a> {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
             return Err(Error::new(Code::OperationFailed, message)
                 .because(words)
-                .detail("step", "receive")
-                .into());
+                .detail("step", "receive"));
         }
         if !unpacked || said.value("sum") != self.manifest.snapshot.archive.sha256.as_deref() {
             let why = match words.as_str() {
@@ -134,7 +131,7 @@ impl<'a> Arrival<'a> {
                 words => words,
             };
             let differs = if unpacked { "hash" } else { "content" };
-            return Err(otherwise(self.place, differs, why.to_owned()).into());
+            return Err(otherwise(self.place, differs, why.to_owned()));
         }
         Ok(Received { arrival: self, bytes })
     }
@@ -142,7 +139,7 @@ impl<'a> Arrival<'a> {
 
 impl Received<'_> {
     /// Gives it its name and, last, its manifest: from then on it is a snapshot. `facts` are what that is to say.
-    pub(super) async fn seal(self, facts: &ArchiveFacts) -> Result<Arrived, ExtensionError> {
+    pub(super) async fn seal(self, facts: &ArchiveFacts) -> Result<Arrived, Error> {
         let Self { arrival: Arrival { transport, manifest, path, identity, format, .. }, bytes } =
             self;
         let archive = ArchiveFacts { bytes: Some(bytes), format: Some(format), ..facts.clone() };

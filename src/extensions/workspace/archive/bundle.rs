@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::ExtensionError;
 use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::patch::MAX_SEQUENCE;
@@ -43,7 +42,7 @@ pub(super) fn write(
     transport: Arc<dyn Transport>,
     place: ArchivePlace,
     manifest: &ArchiveManifest,
-) -> Result<ByteStream, ExtensionError> {
+) -> Result<ByteStream, Error> {
     let format = shelf::format(&manifest.snapshot.archive)?;
     let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
     let text = serde_json::to_string_pretty(manifest)
@@ -77,10 +76,10 @@ pub(super) fn write(
         let outcome = match (read, unlike) {
             _ if more => Err(altered("size")),
             // Who stopped it knows why.
-            (Err(error), _) if !reading::was_stopped(&error) => Err(error.fault),
+            (Err(error), _) if !reading::was_stopped(&error) => Err(error),
             (Ok(()), _) if left > 0 => Err(altered("truncated")),
             (_, Some((differs, why))) => Err(altered(differs).because(why)),
-            (Err(error), None) => Err(error.fault),
+            (Err(error), None) => Err(error),
             (Ok(()), None) => Ok(end),
         };
         // Nobody listens any more: then nobody hears the end either.

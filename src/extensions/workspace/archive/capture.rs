@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use crate::domain::archive::TreeEntry;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{
-    CaptureRequest, Captured, ExtensionError, Report, Reporter, Target,
-};
+use crate::domain::extension::{CaptureRequest, Captured, Report, Reporter, Target};
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
@@ -81,7 +79,7 @@ pub(crate) async fn capture(
     target: &Target,
     request: &CaptureRequest,
     reporter: &dyn Reporter,
-) -> Result<Captured, ExtensionError> {
+) -> Result<Captured, Error> {
     let wanted = request.mode.clone().or_else(|| target.profile.snapshot.mode.clone());
     reporter.report(Report { stage: "prepare", step: 1, steps: 4, ..Report::default() });
     let identity = target.host_identity.as_ref();
@@ -114,7 +112,7 @@ pub(crate) async fn capture(
     let said = heard.said().map_err(|fault| fault.detail("step", "archive"))?;
     refused(&said, transport, target)?;
     said.check("archive", transport, root).map_err(|error| {
-        if said.value("began").is_none() { before_anything(error.fault) } else { error }
+        if said.value("began").is_none() { before_anything(error.of_a_part()) } else { error }
     })?;
     let path = said.text("path").filter(|_| said.value("captured_all") == Some("yes"));
     let Some(path) = path else {
@@ -150,8 +148,7 @@ pub(crate) async fn capture(
             format!("the containers of sandbox {} were not resumed", target.id),
         )
         .because(words)
-        .detail("step", "resume")
-        .into());
+        .detail("step", "resume"));
     }
     Ok(Captured { path, identity, archive })
 }
@@ -187,11 +184,7 @@ fn tell(reporter: &dyn Reporter, line: &str) {
 }
 
 /// What the script refuses in words of its own.
-fn refused(
-    said: &Said<'_>,
-    transport: &dyn Transport,
-    target: &Target,
-) -> Result<(), ExtensionError> {
+fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Result<(), Error> {
     let host = &transport.spec().name;
     let id = &target.id;
     let words = said.text("words").unwrap_or_default();
@@ -246,7 +239,7 @@ fn refused(
         Some(last) => fault.because(last.to_owned()),
         None => fault,
     };
-    Err(ExtensionError { fault, failure: Some(failure), untouched })
+    Err(Error { untouched, ..fault.evidence(failure) })
 }
 
 fn number(said: &Said<'_>, key: &str) -> Option<u64> {
@@ -262,7 +255,7 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         match entry.key {
             "remark" => remarks.push(entry.text()),
             "missed" => {
-                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() })
+                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() });
             }
             "because" => {
                 if let Some(missed) = not_captured.last_mut() {
@@ -348,7 +341,7 @@ pub(crate) async fn seal(
     transport: &dyn Transport,
     path: &str,
     manifest: &ArchiveManifest,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(manifest).map_err(|error| {
         Error::internal("the archive's manifest cannot be written").because(error)
     })?;
@@ -379,7 +372,7 @@ pub(crate) async fn resume(
     transport: &dyn Transport,
     target: &Target,
     called_off: Option<&SnapshotId>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(RESUME_SH)
@@ -409,7 +402,7 @@ pub(crate) async fn list(
     transport: &dyn Transport,
     target: &Target,
     excludes: &[String],
-) -> Result<Vec<TreeEntry>, ExtensionError> {
+) -> Result<Vec<TreeEntry>, Error> {
     let engine = target
         .host_identity
         .as_ref()
@@ -428,7 +421,7 @@ pub(crate) async fn list(
     if !matches!(status, Some(0 | 1)) {
         let verdict = String::from_utf8_lossy(&listing.lines);
         if let Some(fault) = unproved(verdict.trim(), transport.spec().name.as_str()) {
-            return Err(fault.into());
+            return Err(fault);
         }
         let output =
             Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };

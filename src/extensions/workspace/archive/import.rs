@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::{Arrived, ByteStream};
 use crate::domain::error::Error;
-use crate::domain::extension::{ExtensionError, Reporter};
+use crate::domain::extension::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
 use crate::extensions::workspace::archive::arrival::Arrival;
 use crate::extensions::workspace::archive::passage::{Counted, Inlet, pipe, repacked, unpacked};
@@ -23,7 +23,7 @@ pub(super) async fn import(
     manifest: &ArchiveManifest,
     source: ByteStream,
     reporter: &dyn Reporter,
-) -> Result<Arrived, ExtensionError> {
+) -> Result<Arrived, Error> {
     let facts = &manifest.snapshot.archive;
     let format = shelf::format(facts)?;
     let ((to_host, at_host), (to_scan, at_scan)) = (pipe(), pipe());
@@ -40,7 +40,7 @@ pub(super) async fn import(
     match tokio::join!(split(source, to_host, to_scan), scanning, receiving) {
         // Who stopped first knows why; to the other one it is an end that came too early.
         (Ok(Some(Gone::Host)), _, Err(error)) | (Ok(_), Ok(_), Err(error)) => Err(error),
-        (Err(fault), _, _) | (Ok(_), Err(fault), _) => Err(fault.into()),
+        (Err(fault), _, _) | (Ok(_), Err(fault), _) => Err(fault),
         (Ok(_), Ok(scanned), Ok(received)) => {
             failpoint::reached("import.received");
             let sealed = received.seal(&recomputed(facts, &scanned)).await;

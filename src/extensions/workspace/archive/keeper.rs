@@ -10,7 +10,7 @@ use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
 use crate::domain::error::Error;
-use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
+use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::output::OutputSink;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::extensions::workspace::archive::arrival::{Arrival, otherwise};
@@ -47,7 +47,7 @@ impl Keeper {
         &self,
         place: &ArchivePlace,
         manifest: &ArchiveManifest,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         let transport = self.open(place).await?;
         let facts = &manifest.snapshot.archive;
         let seen = shelf::ensure_sealed(transport.as_ref(), place, facts).await?;
@@ -57,7 +57,7 @@ impl Keeper {
         }
         let differs = if bytes < was { "truncated" } else { "size" };
         let why = format!("it has {bytes} bytes and had {was}");
-        Err(altered(differs, transport.as_ref(), place).because(why).into())
+        Err(altered(differs, transport.as_ref(), place).because(why))
     }
 
     /// A place for an archive, where nothing was.
@@ -66,7 +66,7 @@ impl Keeper {
         to: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
         reporter: &dyn Reporter,
-    ) -> Result<Arrival<'a>, ExtensionError> {
+    ) -> Result<Arrival<'a>, Error> {
         reporter.report(Report { stage: "prepare", ..Report::default() });
         Arrival::prepare(self.open(to).await?, to, manifest, reporter).await
     }
@@ -76,15 +76,13 @@ impl Keeper {
     async fn or_nothing(
         &self,
         to: &ArchivePlace,
-        outcome: Result<Arrived, ExtensionError>,
-    ) -> Result<Arrived, ExtensionError> {
-        let Err(mut error) = outcome else { return outcome };
+        outcome: Result<Arrived, Error>,
+    ) -> Result<Arrived, Error> {
+        let Err(error) = outcome else { return outcome };
         let removed =
             async { shelf::remove(self.open(to).await?.as_ref(), to, Removal::All).await };
-        if !removed.await.is_ok_and(|report| report.is_clean()) {
-            error.fault = error.fault.detail("unremoved", true);
-        }
-        Err(error)
+        let clean = removed.await.is_ok_and(|report| report.is_clean());
+        Err(if clean { error } else { error.detail("unremoved", true) })
     }
 
     /// From one host through this process to the place that was made for it on another.
@@ -94,7 +92,7 @@ impl Keeper {
         arrival: Arrival<'_>,
         manifest: &ArchiveManifest,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
+    ) -> Result<Arrived, Error> {
         let facts = &manifest.snapshot.archive;
         let format = shelf::format(facts)?;
         let source = self.way(from).await?;
@@ -122,7 +120,7 @@ impl Keeper {
             (Err(error), _) if !reading::was_stopped(&error) => Err(error),
             (_, Err(error)) => match wrong.get() {
                 // It could not be unpacked here, to be compressed anew.
-                Some(why) => Err(otherwise(to, "content", why.clone()).into()),
+                Some(why) => Err(otherwise(to, "content", why.clone())),
                 None => Err(error),
             },
             (Err(error), Ok(_)) => Err(error),
@@ -138,7 +136,7 @@ impl Keeper {
 
 #[async_trait]
 impl SnapshotArchives for Keeper {
-    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, ExtensionError> {
+    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error> {
         shelf::look(self.open(place).await?.as_ref(), place).await
     }
 
@@ -147,7 +145,7 @@ impl SnapshotArchives for Keeper {
         place: &ArchivePlace,
         facts: &ArchiveFacts,
         reporter: &dyn Reporter,
-    ) -> Result<(), ExtensionError> {
+    ) -> Result<(), Error> {
         reading::verify(self.open(place).await?.as_ref(), place, facts, reporter).await
     }
 
@@ -155,7 +153,7 @@ impl SnapshotArchives for Keeper {
         &self,
         place: &ArchivePlace,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         reporter.report(Report { stage: "remove", ..Report::default() });
         shelf::remove(self.open(place).await?.as_ref(), place, Removal::All).await
     }
@@ -164,16 +162,12 @@ impl SnapshotArchives for Keeper {
         &self,
         place: &ArchivePlace,
         reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, ExtensionError> {
+    ) -> Result<TeardownReport, Error> {
         reporter.report(Report { stage: "remove", ..Report::default() });
         shelf::remove(self.open(place).await?.as_ref(), place, Removal::Part).await
     }
 
-    async fn is_one_folder(
-        &self,
-        one: &ArchivePlace,
-        other: &ArchivePlace,
-    ) -> Result<bool, ExtensionError> {
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error> {
         let (here, there) = (self.open(one).await?, self.open(other).await?);
         // Never used before: no file system on the way can remember that it was not there.
         let mark = format!(".mark.{}", Uuid::new_v4().simple());
@@ -187,15 +181,11 @@ impl SnapshotArchives for Keeper {
         &self,
         place: &ArchivePlace,
         facts: &ArchiveFacts,
-    ) -> Result<Vec<TreeEntry>, ExtensionError> {
+    ) -> Result<Vec<TreeEntry>, Error> {
         listing::entries(self.way(place).await?.as_ref(), place, facts).await
     }
 
-    async fn read(
-        &self,
-        place: &ArchivePlace,
-        sink: &mut dyn OutputSink,
-    ) -> Result<(), ExtensionError> {
+    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), Error> {
         let transport = self.open(place).await?;
         let seen = shelf::look(transport.as_ref(), place).await?;
         let manifest = seen.manifest.ok_or_else(|| missing(transport.as_ref(), place))?;
@@ -209,13 +199,12 @@ impl SnapshotArchives for Keeper {
         to: &ArchivePlace,
         manifest: &ArchiveManifest,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
+    ) -> Result<Arrived, Error> {
         if from.host.same(to.host.as_str()) {
             return Err(Error::invalid_input(
                 "host",
                 format!("the archive is on {} already", to.host),
-            )
-            .into());
+            ));
         }
         self.ensure_whole(from, manifest).await?;
         let arrival = self.arrival(to, manifest, reporter).await?;
@@ -227,7 +216,7 @@ impl SnapshotArchives for Keeper {
         &self,
         place: &ArchivePlace,
         manifest: &ArchiveManifest,
-    ) -> Result<ByteStream, ExtensionError> {
+    ) -> Result<ByteStream, Error> {
         self.ensure_whole(place, manifest).await?;
         bundle::write(self.way(place).await?, place.clone(), manifest)
     }
@@ -235,7 +224,7 @@ impl SnapshotArchives for Keeper {
     async fn open_export(
         &self,
         source: ByteStream,
-    ) -> Result<(ArchiveManifest, ByteStream), ExtensionError> {
+    ) -> Result<(ArchiveManifest, ByteStream), Error> {
         let (manifest, archive) = bundle::open(source).await?;
         bundle::check(&manifest)?;
         Ok((manifest, archive))
@@ -247,7 +236,7 @@ impl SnapshotArchives for Keeper {
         manifest: &ArchiveManifest,
         source: ByteStream,
         reporter: &dyn Reporter,
-    ) -> Result<Arrived, ExtensionError> {
+    ) -> Result<Arrived, Error> {
         bundle::check(manifest)?;
         let arrival = self.arrival(to, manifest, reporter).await?;
         let outcome = import(arrival, manifest, source, reporter).await;

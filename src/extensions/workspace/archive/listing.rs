@@ -4,7 +4,6 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{ArchivePlace, TreeEntry};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::ExtensionError;
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::workspace::archive::entries::{GNU_LISTING, Style, entry};
@@ -24,7 +23,7 @@ pub(super) async fn entries(
     transport: &dyn Transport,
     place: &ArchivePlace,
     facts: &ArchiveFacts,
-) -> Result<Vec<TreeEntry>, ExtensionError> {
+) -> Result<Vec<TreeEntry>, Error> {
     let format = shelf::format(facts)?;
     let command = about(LIST_SH, transport, place).arg(format.file_name()).args(GNU_LISTING);
     let mut listing = Listing::default();
@@ -37,15 +36,15 @@ pub(super) async fn entries(
             let message = format!(
                 "snapshot {id} has more than {ENTRIES_LIMIT} entries: too many to be listed"
             );
-            Err(Error::new(Code::Unsupported, message).into())
+            Err(Error::new(Code::Unsupported, message))
         }
         (Some(b"gnu" | b"busybox"), Some(_)) => {
             let message =
                 format!("the archive of snapshot {id} on {} cannot be listed", place.host);
             let hint = format!("`sandboxer snapshots verify {id}` says what is wrong with it");
-            Err(Error::new(Code::OperationFailed, message).hint(hint).because(errors).into())
+            Err(Error::new(Code::OperationFailed, message).hint(hint).because(errors))
         }
-        (verdict, _) => Err(refused(transport, place, verdict.unwrap_or_default(), &errors).into()),
+        (verdict, _) => Err(refused(transport, place, verdict.unwrap_or_default(), &errors)),
     }
 }
 

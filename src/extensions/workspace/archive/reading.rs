@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, Report, Reporter};
+use crate::domain::extension::{Report, Reporter};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
@@ -40,27 +40,23 @@ pub(super) async fn read(
     place: &ArchivePlace,
     format: &ArchiveFormat,
     sink: &mut dyn OutputSink,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let command = about(READ_SH, transport, place).arg(format.file_name());
     let message =
         format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
     let fault = Error::new(Code::OperationFailed, message.clone()).detail("step", "read");
     match judged(transport, command, None, sink).await? {
         Went::Ran(Some(0)) => Ok(()),
-        Went::Ran(None) => {
-            Err(fault.because("nobody took it any more").detail(STOPPED, true).into())
-        }
-        Went::Ran(Some(status)) => {
-            Err(fault.because(format!("cat ended with status {status}")).into())
-        }
-        Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "").into()),
+        Went::Ran(None) => Err(fault.because("nobody took it any more").detail(STOPPED, true)),
+        Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}"))),
+        Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "")),
         Went::Silent(output) => Err(failed("read", message, &output)),
     }
 }
 
 /// Whether a reading failed only because nobody took what was read.
-pub(super) fn was_stopped(error: &ExtensionError) -> bool {
-    error.fault.details[STOPPED] == true
+pub(super) fn was_stopped(error: &Error) -> bool {
+    error.details[STOPPED] == true
 }
 
 /// What a script's first line means where it is not what was hoped for.
@@ -99,7 +95,7 @@ pub(super) async fn verify(
     place: &ArchivePlace,
     facts: &ArchiveFacts,
     reporter: &dyn Reporter,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let format = shelf::format(facts)?;
     let report = Report { stage: "verify", of: facts.bytes, ..Report::default() };
     reporter.report(report.clone());
@@ -129,7 +125,7 @@ pub(super) async fn verify(
     match verdict(&said, facts) {
         Verdict::Same => Ok(()),
         Verdict::Differs(differs, why) => {
-            Err(altered(differs, transport, place).because(why).detail("step", "verify").into())
+            Err(altered(differs, transport, place).because(why).detail("step", "verify"))
         }
         Verdict::Unread(why) => {
             let message = format!(
@@ -137,7 +133,7 @@ pub(super) async fn verify(
                 place.id, place.host
             );
             let fault = Error::new(Code::OperationFailed, message).because(why);
-            Err(fault.hint("nothing is known of it now; try again").detail("step", "verify").into())
+            Err(fault.hint("nothing is known of it now; try again").detail("step", "verify"))
         }
     }
 }

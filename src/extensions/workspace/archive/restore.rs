@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, RestoreSource};
+use crate::domain::extension::{ProvisionRequest, Report, Reporter, RestoreSource};
 use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
@@ -60,7 +60,7 @@ pub(crate) async fn unpack(
     prepared: &Prepared,
     source: &RestoreSource,
     steps: &Steps<'_>,
-) -> Result<BTreeMap<String, u64>, ExtensionError> {
+) -> Result<BTreeMap<String, u64>, Error> {
     let report = steps.next("extract");
     let archive = &source.archive;
     let engine = prepared.identity.engine.as_deref().unwrap_or_default();
@@ -100,7 +100,7 @@ pub(crate) fn enough(
     source: &RestoreSource,
     request: &ProvisionRequest,
     not_preserved: &BTreeMap<String, u64>,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     if source.strict && !not_preserved.is_empty() {
         Err(too_little(not_preserved, request))
     } else {
@@ -114,7 +114,7 @@ fn command(
     prepared: &Prepared,
     source: &RestoreSource,
     engine: &str,
-) -> Result<Command, ExtensionError> {
+) -> Result<Command, Error> {
     let (archive, place) = (&source.archive, &source.place);
     let unknown = |what: &str| Error::internal(format!("snapshot {} has no {what}", place.id));
     let path =
@@ -126,8 +126,7 @@ fn command(
         let message = format!("snapshot {} has volumes in it, and nothing says which", place.id);
         return Err(Error::new(Code::OperationFailed, message)
             .hint("`sandboxer snapshots export` gives its content as a file that any tar opens")
-            .detail("step", "extract")
-            .into());
+            .detail("step", "extract"));
     }
     let mut owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
     owners.push(request.owner.owner.as_str());
@@ -169,7 +168,7 @@ fn refused(
     said: &Said<'_>,
     transport: &dyn Transport,
     source: &RestoreSource,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let host = &transport.spec().name;
     let id = &source.place.id;
     let kind = said.value("error");
@@ -212,7 +211,7 @@ fn refused(
         Some(first) => fault.because(first.to_owned()),
         None => fault,
     };
-    Err(ExtensionError { fault, failure: Some(failure), untouched: false })
+    Err(fault.evidence(failure))
 }
 
 fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTreeMap<String, u64> {
@@ -238,7 +237,7 @@ fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTree
     counts
 }
 
-fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest) -> ExtensionError {
+fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest) -> Error {
     let list = crate::domain::request::counted(not_preserved);
     Error::new(
         Code::OperationFailed,
@@ -248,7 +247,6 @@ fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest)
     .detail("kind", "not_preserved")
     .detail("not_preserved", serde_json::to_value(not_preserved).unwrap_or_default())
     .detail("step", "extract")
-    .into()
 }
 
 /// The first steps of a restore, for the record's eyes too.

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{
-    ExtensionError, Resource, TeardownLine, TeardownOutcome, TeardownReport,
-};
+use crate::domain::extension::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
@@ -110,7 +108,7 @@ pub(super) fn check(
     step: &str,
     transport: &dyn Transport,
     place: &ArchivePlace,
-) -> Result<(), ExtensionError> {
+) -> Result<(), Error> {
     let (host, id) = (&transport.spec().name, &place.id);
     let fault = match said.value("error") {
         Some("identity") => other_machine(transport, place),
@@ -143,7 +141,7 @@ pub(super) fn check(
     };
     let words = said.text("words").unwrap_or_default();
     let fault = fault.detail("step", step);
-    Err(if words.is_empty() { fault } else { fault.because(words) }.into())
+    Err(if words.is_empty() { fault } else { fault.because(words) })
 }
 
 /// An archive that is not what is known of it; `differs` is `truncated`, `size`, `hash`, `content` or `manifest`.
@@ -207,7 +205,7 @@ pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Error> {
 pub(super) async fn look(
     transport: &dyn Transport,
     place: &ArchivePlace,
-) -> Result<ArchiveLook, ExtensionError> {
+) -> Result<ArchiveLook, Error> {
     glance(transport, place).await.map(|(seen, _)| seen)
 }
 
@@ -218,10 +216,10 @@ pub(super) async fn ensure_sealed(
     transport: &dyn Transport,
     place: &ArchivePlace,
     facts: &ArchiveFacts,
-) -> Result<ArchiveLook, ExtensionError> {
+) -> Result<ArchiveLook, Error> {
     let (seen, beside) = glance(transport, place).await?;
     if seen.bytes.is_none() {
-        return Err(missing(transport, place).into());
+        return Err(missing(transport, place));
     }
     let why = match (&seen.manifest, beside) {
         (Some(manifest), _) if manifest.id != place.id || manifest.snapshot.id != place.id => {
@@ -233,7 +231,7 @@ pub(super) async fn ensure_sealed(
         (Some(_), _) => return Ok(seen),
         (None, beside) => beside.words(),
     };
-    Err(altered("manifest", transport, place).because(why.to_owned()).into())
+    Err(altered("manifest", transport, place).because(why.to_owned()))
 }
 
 /// What is where an archive's manifest should be.
@@ -261,7 +259,7 @@ impl Beside {
 async fn glance(
     transport: &dyn Transport,
     place: &ArchivePlace,
-) -> Result<(ArchiveLook, Beside), ExtensionError> {
+) -> Result<(ArchiveLook, Beside), Error> {
     let output = step(transport, "look", &about(LOOK_SH, transport, place)).await?;
     let text = output.text();
     let said = Said::read(&text);
@@ -325,7 +323,7 @@ pub(super) async fn mark(
     place: &ArchivePlace,
     what: Mark,
     mark: &str,
-) -> Result<bool, ExtensionError> {
+) -> Result<bool, Error> {
     let what = match what {
         Mark::Put => "put",
         Mark::Seek => "seek",
@@ -351,7 +349,7 @@ pub(super) async fn remove(
     transport: &dyn Transport,
     place: &ArchivePlace,
     how_much: Removal,
-) -> Result<TeardownReport, ExtensionError> {
+) -> Result<TeardownReport, Error> {
     let how_much = match how_much {
         Removal::All => "all",
         Removal::Part => "part",
@@ -364,8 +362,7 @@ pub(super) async fn remove(
     let text = output.text();
     let said = Said::read(&text);
     let untouched = said.value("begun").is_none();
-    check(&said, "remove", transport, place)
-        .map_err(|error| ExtensionError { untouched, ..error })?;
+    check(&said, "remove", transport, place).map_err(|error| Error { untouched, ..error })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("remove", message, &output));
