@@ -13,7 +13,7 @@ use crate::cli::{DashboardArgs, Global};
 use crate::client::Client;
 use crate::client::local::LocalClient;
 use crate::config::{Colours, Config, Environment, Notify, Terminal};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::name::ExtensionId;
@@ -114,12 +114,12 @@ pub fn dashboard_options(
     }
     let theme = args.theme.as_deref().unwrap_or(config.dashboard.theme.as_str());
     // Only the dashboard knows its keys; only the configuration knows where they stand.
-    Keymap::new(&config.dashboard.keys).map_err(|fault| match fault.details["field"].as_str() {
-        Some(field) => {
+    Keymap::new(&config.dashboard.keys).map_err(|fault| match &fault.kind {
+        Kind::Setting(field) => {
             let hint = fault.hint.clone().unwrap_or_default();
             config.fault_at(field, &fault.message).hint(hint)
         }
-        None => fault,
+        _ => fault,
     })?;
     Ok(tui::Options {
         read_only: args.read_only,

@@ -70,13 +70,11 @@ async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SnapshotId) -> Sto
     let Ok(left) = face.client.snapshot_view(id.as_str()).await else { return problem.into() };
     let left = left.record;
     if face.look.json {
-        if !problem.details.is_object() {
-            problem.details = serde_json::json!({});
-        }
-        problem.details["snapshot_id"] = left.id.as_str().into();
-        problem.details["state"] = left.state.as_str().into();
-        problem.details["failure"] = serde_json::to_value(&left.failure).unwrap_or_default();
-        problem.details["unremoved"] = left.unremoved.into();
+        problem = problem
+            .detail("snapshot_id", left.id.as_str())
+            .detail("state", left.state.as_str())
+            .detail("failure", serde_json::to_value(&left.failure).unwrap_or_default())
+            .detail("unremoved", left.unremoved);
     } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled)
     {
         // Part of the error: shown with --quiet too.

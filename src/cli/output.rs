@@ -17,7 +17,7 @@ use super::args::Global;
 use super::input;
 use super::tty::{self, Tty};
 use crate::client::{Client, Error};
-use crate::domain::operation::CancelOutcome;
+use crate::domain::error::Kind;
 use crate::domain::output::Source;
 use crate::domain::text::{clean_line, is_utf8_locale};
 use crate::domain::verbatim::JsonText;
@@ -350,7 +350,7 @@ pub(super) fn error(io: &mut Io, look: Look, problem: &Error) {
 fn error_text(problem: &Error, look: Look, color: bool) -> String {
     let mut text =
         format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
-    if let Some(outcome) = CancelOutcome::told(&problem.details) {
+    if let Kind::Cancelled(outcome) = &problem.kind {
         text.extend([" (", &look.clean(outcome.words(), SENTENCE), ")"]);
     }
     for cause in &problem.causes {

@@ -165,13 +165,10 @@ impl Client for LocalClient {
         if let Some(error) = operation.error {
             let mut problem = *error;
             if let Some(record) = &record {
-                if !problem.details.is_object() {
-                    problem.details = serde_json::json!({});
-                }
-                problem.details["id"] = record.id.as_str().into();
-                problem.details["state"] = record.state.as_str().into();
+                problem =
+                    problem.detail("id", record.id.as_str()).detail("state", record.state.as_str());
                 if let Some(failure) = &record.failure {
-                    problem.details["step"] = failure.step.as_str().into();
+                    problem = problem.step(failure.step.as_str());
                 }
             }
             return Err(problem);

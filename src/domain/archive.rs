@@ -19,8 +19,7 @@ use crate::domain::words::string_enum;
 /// Bytes on their way; the first error ends it.
 pub type ByteStream = BoxStream<'static, Result<Vec<u8>, Error>>;
 
-/// The kind of a fault of a transfer whose bytes came as something else than is recorded: they were so where they came from,
-/// or became so on the way. A reading of that archive tells which.
+/// Word for scripts of [`Kind::ArrivedOtherwise`](crate::domain::error::Kind::ArrivedOtherwise).
 pub const ARRIVED_OTHERWISE: &str = "arrived_otherwise";
 
 /// Which archive, on which host.

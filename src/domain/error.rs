@@ -8,7 +8,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::words::string_enum;
 
@@ -68,12 +68,67 @@ string_enum! {
     }
 }
 
-/// Decisions that a code alone does not tell apart. Known where the error is made; not part of its JSON.
+/// Particular that names the field of a request that is refused.
+const FIELD: &str = "field";
+/// Particular that says how a cancelled operation was left.
+const OUTCOME: &str = "cancel_outcome";
+/// Particular that says why a prune leaves something out.
+const PASSED_OVER: &str = "skipped";
+
+/// Word of a record that no other may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unique {
+    /// Its id.
+    Id,
+    /// Its name.
+    Name,
+    /// The key that its request was made under.
+    IdempotencyKey,
+}
+
+impl Unique {
+    /// Name of the field, as scripts read it in `details.field`.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Name => "name",
+            Self::IdempotencyKey => "idempotency_key",
+        }
+    }
+}
+
+/// Decisions that a code alone does not tell apart, known where the error is made. Not part of its JSON, which has what scripts
+/// read in `details`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Kind {
     /// Nothing beyond its code.
     #[default]
     Plain,
+    /// Another record has this already.
+    Taken(Unique),
+    /// A setting of the configuration is wrong: its name.
+    Setting(String),
+    /// An archive is not what is recorded of it.
+    ArchiveAltered,
+    /// An archive is not where it is recorded.
+    ArchiveMissing,
+    /// The bytes of a transfer came as something else than is recorded: they were so where they came from, or became so on the
+    /// way. A reading of that archive tells which.
+    ArrivedOtherwise,
+    /// Whoever took the bytes wanted no more.
+    NobodyReads,
+    /// A recipe is nowhere any more.
+    RecipeLost,
+    /// A host has a higher counter of this installation than is known here: this one.
+    Behind(u64),
+    /// Nothing of a patch's script ran.
+    NeverBegan,
+    /// These depend on it.
+    Needed(Vec<String>),
+    /// A prune leaves it out, which is no failure: why.
+    PassedOver(String),
+    /// Somebody asked for its end: how that left it.
+    Cancelled(CancelOutcome),
 }
 
 /// The evidence of a failed step.
@@ -88,7 +143,7 @@ pub struct Failure {
 }
 
 /// An error (contract, section 4). `Display` prints the sentence only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Error {
     /// Its code, for scripts and for the exit status.
     pub code: Code,
@@ -108,6 +163,9 @@ pub struct Error {
     /// What code decides on.
     #[serde(skip)]
     pub kind: Kind,
+    /// The step that failed, where that is known; scripts read it in `details.step`.
+    #[serde(skip)]
+    pub step: Option<Box<str>>,
     /// The failed step's evidence, where a program ran.
     #[serde(skip)]
     pub evidence: Option<Box<Failure>>,
@@ -136,6 +194,7 @@ impl Error {
             retryable,
             details: serde_json::Value::Null,
             kind: Kind::Plain,
+            step: None,
             evidence: None,
             untouched: false,
         }
@@ -148,7 +207,12 @@ impl Error {
 
     /// An input that is refused; `field` names it in `details.field`.
     pub fn invalid_input(field: &str, message: impl Into<String>) -> Self {
-        Self::new(Code::InvalidInput, message).detail("field", field)
+        Self::new(Code::InvalidInput, message).detail(FIELD, field)
+    }
+
+    /// A conflict: another record has this already. `details.field` names it.
+    pub fn taken(what: Unique, message: impl Into<String>) -> Self {
+        Self::new(Code::Conflict, message).detail(FIELD, what.field()).of_kind(Kind::Taken(what))
     }
 
     /// Adds what to do next.
@@ -182,6 +246,21 @@ impl Error {
     pub fn of_kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
+    }
+
+    /// Leaves out of a prune what this is about, for this reason.
+    #[must_use]
+    pub fn passed_over(self, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        self.detail(PASSED_OVER, reason.as_str()).of_kind(Kind::PassedOver(reason))
+    }
+
+    /// Sets the step that failed.
+    #[must_use]
+    pub fn step(mut self, step: impl Into<Box<str>>) -> Self {
+        let step = step.into();
+        self.step = Some(step.clone());
+        self.detail("step", &*step)
     }
 
     /// Adds the failed step's evidence.
@@ -228,9 +307,58 @@ impl Error {
         self
     }
 
-    /// How an operation was left that ended with this, if it was cancelled.
+    /// Name of the input that is refused, for the form that has it.
+    pub fn field(&self) -> Option<&str> {
+        self.text(FIELD)
+    }
+
+    /// What the record has of the failed step of what a deep check made, as the host's store keeps it.
+    pub fn recorded_failure(&self) -> Option<Failure> {
+        Failure::deserialize(self.details.get("failure")?).ok()
+    }
+
+    /// How an operation was left that ended with this, if it was cancelled. One of which nobody says that it is as before may
+    /// be half done.
     pub fn cancel_outcome(&self) -> Option<CancelOutcome> {
-        CancelOutcome::of(&self.code, &self.details)
+        match &self.kind {
+            Kind::Cancelled(outcome) => Some(outcome.clone()),
+            _ => (self.code == Code::Cancelled).then_some(CancelOutcome::Stopped),
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.details.get(key)?.as_str()
+    }
+
+    /// What an error that was read says of its kind: operations end in other processes too.
+    fn told_kind(&self) -> Kind {
+        match (self.text(OUTCOME), self.text(PASSED_OVER)) {
+            (Some(word), _) => Kind::Cancelled(CancelOutcome::from_word(word)),
+            (None, Some(reason)) => Kind::PassedOver(reason.to_owned()),
+            (None, None) => Kind::Plain,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Error {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// What is written of an error.
+        #[derive(Deserialize)]
+        struct Written {
+            code: Code,
+            message: String,
+            #[serde(default)]
+            causes: Vec<String>,
+            hint: Option<String>,
+            #[serde(default)]
+            retryable: bool,
+            #[serde(default)]
+            details: serde_json::Value,
+        }
+        let Written { code, message, causes, hint, retryable, details } =
+            Written::deserialize(deserializer)?;
+        let read = Self { causes, hint, retryable, details, ..Self::new(code, message) };
+        Ok(Self { kind: read.told_kind(), ..read })
     }
 }
 
@@ -246,9 +374,6 @@ string_enum! {
     }
 }
 
-/// The particular of an error that says how a cancelled operation was left.
-const OUTCOME: &str = "cancel_outcome";
-
 impl CancelOutcome {
     /// The error of an operation that was cancelled and left like this.
     pub fn fault(&self, message: impl Into<String>) -> Error {
@@ -257,19 +382,11 @@ impl CancelOutcome {
 
     /// Says on the error of something cancelled how it was left. Other errors stay as they are.
     #[must_use]
-    pub fn noted_on(&self, fault: Error) -> Error {
-        if fault.code == Code::Cancelled { fault.detail(OUTCOME, self.as_str()) } else { fault }
-    }
-
-    /// What an error's particulars say of it.
-    pub fn told(details: &serde_json::Value) -> Option<Self> {
-        details[OUTCOME].as_str().map(Self::from_word)
-    }
-
-    /// How an operation was left that ended with this error. A cancelled one of which nobody says that it is as before may
-    /// be half done.
-    pub fn of(code: &Code, details: &serde_json::Value) -> Option<Self> {
-        (*code == Code::Cancelled).then(|| Self::told(details).unwrap_or(Self::Stopped))
+    pub fn noted_on(&self, error: Error) -> Error {
+        if error.code != Code::Cancelled {
+            return error;
+        }
+        error.detail(OUTCOME, self.as_str()).of_kind(Kind::Cancelled(self.clone()))
     }
 
     /// The outcome for people.
@@ -290,3 +407,25 @@ impl fmt::Display for Error {
 }
 
 impl StdError for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_is_known_of_an_error_that_was_written_and_read() {
+        let read = |error: &Error| -> Error {
+            serde_json::from_str(&serde_json::to_string(error).unwrap()).unwrap()
+        };
+        let cancelled = CancelOutcome::Undone.fault("it was cut off");
+        let passed_over = Error::new(Code::Conflict, "it stays").passed_over("kept");
+        for error in [cancelled, passed_over, Error::invalid_input("ttl", "too long")] {
+            assert_eq!(read(&error), error);
+        }
+        let bare = Error::new(Code::Cancelled, "it was cut off");
+        assert_eq!(read(&bare).cancel_outcome(), Some(CancelOutcome::Stopped));
+        let failed = Error::new(Code::OperationFailed, "no").step("up").untouched();
+        let back = read(&failed);
+        assert_eq!((&back.details, back.step, back.untouched), (&failed.details, None, false));
+    }
+}

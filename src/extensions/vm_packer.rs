@@ -288,5 +288,5 @@ fn confirm_room(target: &Target, found: &Found) -> Result<(), Error> {
 }
 
 fn not_ready(what: String, hint: &str) -> Error {
-    Error::new(Code::OperationFailed, what).hint(hint).detail("step", "ready")
+    Error::new(Code::OperationFailed, what).hint(hint).step("ready")
 }

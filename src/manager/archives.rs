@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace, ByteStream, SnapshotArchives};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::name::{HostName, OperationId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
@@ -128,8 +128,7 @@ impl SandboxManager {
         match begun {
             Ok(record) => Ok((operation, record, held)),
             Err(fault) => {
-                let told = Error::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
+                self.end_operation(operation, Err(fault.clone())).await;
                 Err(fault)
             }
         }
@@ -283,6 +282,7 @@ fn ensure_own_recipe(
                 record.id
             );
             Err(Error::new(Code::OperationFailed, message)
+                .of_kind(Kind::ArchiveAltered)
                 .detail("kind", "altered")
                 .detail("differs", "recipe"))
         }
@@ -296,12 +296,14 @@ pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<
     match bytes {
         None => {
             Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
+                .of_kind(Kind::ArchiveMissing)
                 .detail("differs", "missing")
         }
         Some(_) => Error::new(
             Code::OperationFailed,
             format!("the archive of snapshot {id} on {host} is not what it was"),
         )
+        .of_kind(Kind::ArchiveAltered)
         .detail("kind", "altered"),
     }
     .hint(format!("`sandboxer snapshots verify {id}` says what is wrong"))
@@ -309,7 +311,7 @@ pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<
 
 /// What to do about an archive that is not sound: there may be one that is.
 fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: Error) -> Error {
-    let lost = fault.details["kind"] == "altered" || fault.code == Code::NotFound;
+    let lost = fault.kind == Kind::ArchiveAltered || fault.code == Code::NotFound;
     let id = &record.id;
     match sound.first() {
         _ if !lost => fault,

@@ -23,8 +23,7 @@ impl SandboxManager {
         match self.mark(&operation, record).await {
             Ok(record) => Ok((operation, record)),
             Err(fault) => {
-                let told = Error::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
+                self.end_operation(operation, Err(fault.clone())).await;
                 Err(fault)
             }
         }

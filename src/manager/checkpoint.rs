@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
     Capability, CaptureRequest, Captured, Inspection, SandboxExtension, Target,
@@ -53,7 +53,7 @@ impl SandboxManager {
         let draft = self.draft_snapshot(&record, request.name.clone(), SnapshotKind::User);
         let (snapshot, operation, held) = self.write_snapshot_ahead(draft, held).await?;
         if let Err(fault) = self.mark(&operation, &record).await {
-            let told = Error::new(fault.code.clone(), fault.message.clone());
+            let told = fault.clone();
             self.parts.snapshots.remove(&snapshot.id, None).await?;
             self.end_operation(operation, Err(told)).await;
             return Err(fault);
@@ -142,9 +142,8 @@ impl SandboxManager {
                     return Ok((record, operation, Box::new((held, own))));
                 }
                 Err(fault) => {
-                    let told = Error::new(fault.code.clone(), fault.message.clone());
-                    self.end_operation(operation, Err(told)).await;
-                    if fault.code != Code::Conflict || fault.details["field"] != "id" {
+                    self.end_operation(operation, Err(fault.clone())).await;
+                    if fault.kind != Kind::Taken(Unique::Id) {
                         return Err(fault);
                     }
                     draft.id = SnapshotId::from_random((self.parts.dice)());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
@@ -126,9 +126,7 @@ impl SandboxManager {
         };
         let written = match self.write_ahead(ahead).await {
             // The same request came in twice at once: the other one was first.
-            Err(fault)
-                if fault.code == Code::Conflict && fault.details["field"] == "idempotency_key" =>
-            {
+            Err(fault) if fault.kind == Kind::Taken(Unique::IdempotencyKey) => {
                 return self.repeated(&request, &hash).await?.ok_or(fault);
             }
             written => written?,
@@ -158,9 +156,8 @@ impl SandboxManager {
         if let Some(first) = self.repeated(request, &self.request_hash(request)).await? {
             return self.repeated_error(&first).await?.map_or(Ok(()), Err);
         }
-        let used = |field: &str, word: &str| {
-            Err(Error::new(Code::Conflict, format!("the {field} {word} is taken"))
-                .detail("field", field))
+        let used = |what: Unique, word: &str| {
+            Err(Error::taken(what, format!("the {} {word} is taken", what.field())))
         };
         let mut records = self.parts.sandboxes.list().await?;
         let mut names: BTreeSet<String> =
@@ -170,7 +167,7 @@ impl SandboxManager {
         if let Some(name) =
             request.name.as_ref().filter(|name| names.contains(*name) || is_id(name))
         {
-            return used("name", name);
+            return used(Unique::Name, name);
         }
         for snapshot in self.parts.snapshots.list().await? {
             names.extend(snapshot.name_in_use().map(str::to_owned));
@@ -178,7 +175,7 @@ impl SandboxManager {
         }
         let id = request.id.as_ref().or_else(|| request.inputs.get("sandbox_id"));
         match id.filter(|id| names.contains(*id) || is_id(id)) {
-            Some(id) => used("id", id),
+            Some(id) => used(Unique::Id, id),
             None => Ok(()),
         }
     }
@@ -333,21 +330,14 @@ impl SandboxManager {
                     self.append_pending(&record).await;
                     if let Err(fault) = self.parts.ledger.hold(&id, quote.as_ref()).await {
                         // The record must not stay as if somebody worked on it.
-                        self.abandon(
-                            operation,
-                            Error::new(fault.code.clone(), fault.message.clone()),
-                        )
-                        .await;
+                        self.abandon(operation, fault.clone()).await;
                         return Err(fault);
                     }
                     return Ok((record, operation, held));
                 }
                 Err(fault) => {
-                    let again = fault.code == Code::Conflict
-                        && resolved.id.is_none()
-                        && fault.details["field"] == "id";
-                    let told = Error::new(fault.code.clone(), fault.message.clone());
-                    self.end_operation(operation, Err(told)).await;
+                    let again = resolved.id.is_none() && fault.kind == Kind::Taken(Unique::Id);
+                    self.end_operation(operation, Err(fault.clone())).await;
                     if !again {
                         return Err(fault);
                     }

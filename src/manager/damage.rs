@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 
 use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Error, Kind};
 use crate::domain::extension::Reporter;
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::snapshot::{Damage, DamageKind, SnapshotRecord};
@@ -143,12 +143,9 @@ impl SandboxManager {
 
 /// What a fault proves of an archive: that it was altered, or is not there. Of a host that does not answer it proves nothing.
 pub(super) fn proven(host: &HostName, fault: &Error, now: Time) -> Option<Damage> {
-    let kind = match fault.details["kind"].as_str() {
-        Some("altered" | "hostile") => DamageKind::Altered,
-        Some("absent") => DamageKind::Missing,
-        _ if fault.code == Code::NotFound && fault.details["differs"] == "missing" => {
-            DamageKind::Missing
-        }
+    let kind = match fault.kind {
+        Kind::ArchiveAltered => DamageKind::Altered,
+        Kind::ArchiveMissing => DamageKind::Missing,
         _ => return None,
     };
     Some(Damage { host: host.clone(), kind, message: fault.message.clone(), found_at: now })

@@ -443,7 +443,7 @@ impl SandboxManager {
 
 /// The failure of a restore that wants all patches, with what the script wrote.
 fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Error {
-    let fault = Error::new(Code::OperationFailed, why).detail("step", "patch");
+    let fault = Error::new(Code::OperationFailed, why).step("patch");
     let Some(run) = record.applied_patches.iter().find(|run| run.stopped()) else {
         // None ran to a bad end: one was not begun, or the pass took too long.
         let hint = "restore again when that is mended, or without --require-patches: then `patches apply` goes on";
@@ -525,7 +525,7 @@ fn explain(fault: Error, failure: &Failure, report: Option<&TeardownReport>, kep
         .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
         .unwrap_or_default();
     let mut fault = fault
-        .detail("step", failure.step.as_str())
+        .step(failure.step.as_str())
         .detail("exit_status", failure.exit_status)
         .detail("leftovers", left.clone());
     if kept {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -160,11 +160,12 @@ impl SandboxManager {
                     return Ok((record, operation, held));
                 }
                 Err(fault) => {
-                    let told = Error::new(fault.code.clone(), fault.message.clone());
-                    self.end_operation(operation, Err(told)).await;
-                    match fault.details["field"].as_str() {
-                        Some("id") => renew(&mut draft, fresh),
-                        Some("name") => return Err(fault.hint("give it another one with --name")),
+                    self.end_operation(operation, Err(fault.clone())).await;
+                    match fault.kind {
+                        Kind::Taken(Unique::Id) => renew(&mut draft, fresh),
+                        Kind::Taken(Unique::Name) => {
+                            return Err(fault.hint("give it another one with --name"));
+                        }
                         _ => return Err(fault),
                     }
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Report, Reporter, Target, TeardownReport};
 use crate::domain::host_sight::HostSight;
@@ -280,8 +280,7 @@ impl SandboxManager {
         let mut target = self.target_as_known(record).await.map_err(before_anything)?;
         target.stamp = Some(self.parts.installation.stamp().await.map_err(before_anything)?);
         match self.tear_down_target(record, target.clone(), reporter).await {
-            Err(fault) if fault.details["kind"] == "behind" => {
-                let counter = fault.details["counter"].as_u64().unwrap_or(u64::MAX);
+            Err(Error { kind: Kind::Behind(counter), .. }) => {
                 self.parts
                     .installation
                     .seen_on(&record.host, counter)

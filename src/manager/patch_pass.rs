@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Capability, PatchOutcome, PatchRun, Report, Reporter};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -110,9 +110,7 @@ impl SandboxManager {
         let record = free.await?;
         outcome.map_err(|fault| look_first(&record, fault))?;
         match &record.patch_error {
-            Some(why) => {
-                Err(Error::new(Code::OperationFailed, why.clone()).detail("step", "patch"))
-            }
+            Some(why) => Err(Error::new(Code::OperationFailed, why.clone()).step("patch")),
             None => Ok(()),
         }
     }
@@ -244,7 +242,7 @@ impl SandboxManager {
                 as_before.await.map(|_| Step::Cancelled)
             }
             // Nothing of it ran: it is as if it had not been tried.
-            Err(fault) if fault.details["began"] == false => {
+            Err(fault) if fault.kind == Kind::NeverBegan => {
                 let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
                 let flag = if before.iter().any(|before| before.id == run.patch.id) {
                     " --retry"
@@ -281,10 +279,7 @@ impl SandboxManager {
                         "sandbox {}: the script of {patch} was cut off, and may be half done",
                         record.id
                     );
-                    return Err(CancelOutcome::Stopped
-                        .fault(message)
-                        .hint(how)
-                        .detail("step", "patch"));
+                    return Err(CancelOutcome::Stopped.fault(message).hint(how).step("patch"));
                 }
                 Ok(Step::Stopped(record, why))
             }
@@ -349,7 +344,7 @@ impl SandboxManager {
 
 /// A script that was cut off in a sandbox that runs on: what it did is there to be looked at.
 fn look_first(record: &SandboxRecord, fault: Error) -> Error {
-    let stopped = CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped);
+    let stopped = fault.kind == Kind::Cancelled(CancelOutcome::Stopped);
     match fault.hint.clone().filter(|_| stopped) {
         Some(how) => {
             fault.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id))

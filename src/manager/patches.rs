@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Capability, SandboxExtension};
 use crate::domain::name::{PatchId, SnapshotId};
@@ -143,7 +143,7 @@ impl SandboxManager {
                 pending: vec![added],
             };
             match self.parts.patches.insert(patch).await {
-                Err(fault) if fault.code == Code::Conflict && fault.details["field"] == "id" => {}
+                Err(fault) if fault.kind == Kind::Taken(Unique::Id) => {}
                 outcome => return outcome,
             }
         }

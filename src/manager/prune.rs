@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::lineage::SnapshotView;
@@ -123,8 +123,7 @@ impl SandboxManager {
         match begun.await {
             Ok(deleting) => Ok((operation, deleting)),
             Err(fault) => {
-                let told = Error::new(fault.code.clone(), fault.message.clone());
-                self.end_operation(operation, Err(told)).await;
+                self.end_operation(operation, Err(fault.clone())).await;
                 Err(fault)
             }
         }
@@ -468,24 +467,20 @@ fn still_old(
     rule.judge(record, all, now).map_err(|stays| {
         let fault =
             Error::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
-        fault.detail("skipped", format!("kept, {stays}"))
+        fault.passed_over(format!("kept, {stays}"))
     })
 }
 
 /// What refuses the deletion of one that was to go for its age alone passes it over.
 fn passed_over(fault: Error) -> Error {
-    let reason = match (&fault.code, fault.details["dependants"].as_array()) {
-        _ if !fault.details["skipped"].is_null() => return fault,
+    let reason = match (&fault.code, &fault.kind) {
+        (_, Kind::PassedOver(_)) => return fault,
         (Code::NotFound, _) => PruneItem::GONE.to_owned(),
-        (Code::InUse, Some(dependants)) => {
-            let dependants: Vec<_> =
-                dependants.iter().filter_map(serde_json::Value::as_str).collect();
-            format!("kept, in use by {}", dependants.join(", "))
-        }
+        (_, Kind::Needed(dependants)) => format!("kept, in use by {}", dependants.join(", ")),
         (Code::Conflict, _) => format!("kept, {}", fault.message),
         _ => return fault,
     };
-    fault.detail("skipped", reason)
+    fault.passed_over(reason)
 }
 
 fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Error> {
@@ -499,7 +494,8 @@ fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Re
     let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
     Err(Error::new(Code::InUse, message)
         .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
-        .detail("dependants", depends))
+        .detail("dependants", depends.as_slice())
+        .of_kind(Kind::Needed(depends)))
 }
 
 /// Somebody who insists has agreed to what he was shown.

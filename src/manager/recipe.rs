@@ -1,16 +1,13 @@
 //! The recipe that a sandbox was made from, which its snapshots have too, and where archives are.
 
 use crate::domain::archive::ArchivePlace;
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{ProfileRef, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::SandboxManager;
 use crate::manager::archives::archives_of;
-
-/// `details.kind` of a recipe that is lost.
-const LOST: &str = "recipe_lost";
 
 impl SandboxManager {
     /// The recipe of a sandbox that is recorded, by its hash: found as [`Self::snapshot_recipe`] finds it, beside the archive of
@@ -157,7 +154,7 @@ impl SandboxManager {
 
 /// Whether a fault says that a recipe is lost.
 pub(super) fn is_lost(fault: &Error) -> bool {
-    fault.details["kind"] == LOST
+    fault.kind == Kind::RecipeLost
 }
 
 fn lost(whose: &str, recipe: &ProfileRef) -> Error {
@@ -166,6 +163,7 @@ fn lost(whose: &str, recipe: &ProfileRef) -> Error {
     Error::new(Code::NotFound, message)
         .because(why)
         .hint(format!("put recipes/{}.json back into the data directory", recipe.hash))
-        .detail("kind", LOST)
+        .of_kind(Kind::RecipeLost)
+        .detail("kind", "recipe_lost")
         .detail("hash", recipe.hash.as_str())
 }

@@ -376,7 +376,7 @@ fn cancel_outcome(result: &Result<(), Error>) -> CancelOutcome {
     match result {
         // A panic, say: nobody knows how far it came.
         Err(fault) if fault.code == Code::Internal => CancelOutcome::Stopped,
-        Err(fault) => CancelOutcome::of(&fault.code, &fault.details).unwrap_or(CancelOutcome::Done),
+        Err(fault) => fault.cancel_outcome().unwrap_or(CancelOutcome::Done),
         Ok(()) => CancelOutcome::Done,
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{ProvisionRequest, TeardownReport};
 use crate::domain::name::{SandboxId, SnapshotId};
@@ -238,12 +238,14 @@ impl SandboxManager {
             .iter()
             .find(|other| other.id != record.id && other.name_in_use() == Some(name))
         {
-            Some(other) => Err(Error::new(
-                Code::Conflict,
+            Some(other) => Err(Error::taken(
+                Unique::Name,
                 format!("its name {name} is sandbox {}'s by now", other.id),
             )
-            .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))
-            .detail("field", "name")),
+            .hint(format!(
+                "destroy {} first, or leave this one: nothing of it is there",
+                other.id
+            ))),
             None => Ok(()),
         }
     }

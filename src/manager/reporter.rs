@@ -100,7 +100,7 @@ impl JobReporter {
     /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
     pub(super) fn failure_of(&self, fault: &Error) -> Failure {
         Failure {
-            step: match fault.details["step"].as_str().unwrap_or(self.stage()) {
+            step: match fault.step.as_deref().unwrap_or(self.stage()) {
                 "" => "prepare".to_owned(),
                 step => step.to_owned(),
             },

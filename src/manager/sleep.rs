@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Capability, Inspection, Readiness, SandboxExtension, Target};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -286,9 +286,7 @@ fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
 /// Errors: the fault, which says of a cancelled one how that left the sandbox.
 fn as_seen(work: &Turn<'_>, fault: Error, seen: Option<&Inspection>) -> Result<(), Error> {
     // A patch that was cut off says so itself.
-    if fault.code != Code::Cancelled
-        || CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped)
-    {
+    if fault.code != Code::Cancelled || fault.kind == Kind::Cancelled(CancelOutcome::Stopped) {
         return Err(fault);
     }
     let (id, verb) = (&work.before.id, &work.operation.kind);

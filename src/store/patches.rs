@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, PatchId};
 use crate::domain::patch::Patch;
 use crate::store::PatchStore;
@@ -30,15 +30,12 @@ impl PatchStore for PatchFile {
     async fn insert(&self, mut patch: Patch) -> Result<Patch, Error> {
         let writing = self.document.write().await?;
         for other in writing.content.records()? {
-            let same_place =
-                other.snapshot_id == patch.snapshot_id && other.sequence == patch.sequence;
-            if other.id == patch.id || same_place {
-                let field = if other.id == patch.id { "id" } else { "sequence" };
-                return Err(Error::new(
-                    Code::Conflict,
-                    format!("there is a patch with this {field}"),
-                )
-                .detail("field", field));
+            if other.id == patch.id {
+                return Err(Error::taken(Unique::Id, "there is a patch with this id"));
+            }
+            if other.snapshot_id == patch.snapshot_id && other.sequence == patch.sequence {
+                let message = "there is a patch with this sequence";
+                return Err(Error::new(Code::Conflict, message).detail("field", "sequence"));
             }
         }
         patch.revision = 1;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SandboxId, is_hex8};
 use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
@@ -36,12 +36,11 @@ impl SandboxFile {
     /// record on its way to the history is in one of the two, and no snapshot comes meanwhile.
     async fn refuse_elsewhere(&self, record: &SandboxRecord) -> Result<(), Error> {
         if self.history.has(record.id.as_str()).await? {
-            return Err(Error::new(
-                Code::Conflict,
+            return Err(Error::taken(
+                Unique::Id,
                 format!("there was a sandbox with the id {}", record.id),
             )
-            .hint("an id is used once; choose another")
-            .detail("field", "id"));
+            .hint("an id is used once; choose another"));
         }
         self.refuse_old_id(record.name_in_use()).await?;
         let id = record.id.as_str();
@@ -53,12 +52,11 @@ impl SandboxFile {
         let called =
             |one: &&Arc<SnapshotRecord>| one.id.as_str() == id || one.name_in_use() == Some(id);
         match snapshots.records()?.into_iter().find(called) {
-            Some(one) => Err(Error::new(
-                Code::Conflict,
+            Some(one) => Err(Error::taken(
+                Unique::Id,
                 format!("{id} is the name of the snapshot {}", one.id),
             )
             .hint("choose another id")
-            .detail("field", "id")
             .detail("current", serde_json::to_value(&**one).unwrap_or_default())),
             None => Ok(()),
         }
@@ -103,12 +101,11 @@ impl SandboxFile {
 
     async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Error> {
         match name {
-            Some(name) if self.history.has(name).await? => Err(Error::new(
-                Code::Conflict,
+            Some(name) if self.history.has(name).await? => Err(Error::taken(
+                Unique::Name,
                 format!("{name} is the id of a sandbox, so it cannot be a name"),
             )
-            .hint("choose another name")
-            .detail("field", "name")),
+            .hint("choose another name")),
             _ => Ok(()),
         }
     }
@@ -120,6 +117,11 @@ fn conflict(message: impl Into<String>, field: &str, current: &SandboxRecord) ->
     Error::new(Code::Conflict, message).detail("field", field).detail("current", current)
 }
 
+/// A record that wants to be called what another is, which is there to be read.
+fn taken(message: impl Into<String>, what: Unique, current: &SandboxRecord) -> Error {
+    Error::taken(what, message).detail("current", serde_json::to_value(current).unwrap_or_default())
+}
+
 /// Whether a record's key, id or name is another one's already. `others` are without the record itself.
 fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(), Error> {
     // The key first: a repeated request has the same name too, and must learn that it is a repeat.
@@ -128,39 +130,39 @@ fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(),
         && let Some(other) = others.iter().find(same_key)
     {
         let message = format!("the sandbox {} was made under this idempotency key", other.id);
-        return Err(conflict(message, "idempotency_key", other));
+        return Err(taken(message, Unique::IdempotencyKey, other));
     }
     let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
-            return Err(conflict(
+            return Err(taken(
                 format!("there is a sandbox with the id {}", record.id),
-                "id",
+                Unique::Id,
                 other,
             )
             .hint("an id is used once; choose another"));
         }
         if other.name_in_use() == Some(record.id.as_str()) {
-            return Err(conflict(
+            return Err(taken(
                 format!("{} is the name of the sandbox {}", record.id, other.id),
-                "id",
+                Unique::Id,
                 other,
             )
             .hint("choose another id"));
         }
         let Some(name) = name else { continue };
         if other.name_in_use() == Some(name) {
-            return Err(conflict(
+            return Err(taken(
                 format!("the name {name} is taken by the sandbox {}", other.id),
-                "name",
+                Unique::Name,
                 other,
             )
             .hint("choose another name, or destroy that sandbox first"));
         }
         if other.id.as_str() == name {
-            return Err(conflict(
+            return Err(taken(
                 format!("{name} is the id of a sandbox, so it cannot be a name"),
-                "name",
+                Unique::Name,
                 other,
             )
             .hint("choose another name"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::SnapshotId;
 use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::{Content, Document};
@@ -34,15 +34,17 @@ impl SnapshotFile {
         record: &SnapshotRecord,
         sandboxes: &Content<SandboxRecord>,
     ) -> Result<(), Error> {
-        for (field, word) in [("id", Some(record.id.as_str())), ("name", record.name_in_use())] {
+        for (what, word) in
+            [(Unique::Id, Some(record.id.as_str())), (Unique::Name, record.name_in_use())]
+        {
             let Some(word) = word else { continue };
             let there = sandboxes.entries.iter().any(|entry| entry.key().as_deref() == Some(word));
             if there || self.history.has(word).await? {
-                let message =
-                    format!("{word} is the id of a sandbox, so it cannot be a snapshot's {field}");
-                return Err(Error::new(Code::Conflict, message)
-                    .hint("choose another name")
-                    .detail("field", field));
+                let message = format!(
+                    "{word} is the id of a sandbox, so it cannot be a snapshot's {}",
+                    what.field()
+                );
+                return Err(Error::taken(what, message).hint("choose another name"));
             }
         }
         Ok(())
@@ -102,6 +104,11 @@ fn conflict(message: impl Into<String>, field: &str, current: &SnapshotRecord) -
     Error::new(Code::Conflict, message).detail("field", field).detail("current", current)
 }
 
+/// A record that wants to be called what another is, which is there to be read.
+fn taken(message: impl Into<String>, what: Unique, current: &SnapshotRecord) -> Error {
+    Error::taken(what, message).detail("current", serde_json::to_value(current).unwrap_or_default())
+}
+
 /// Whether a record's id or name is another one's already. `others` are without the record itself.
 fn refuse_taken<'a>(
     record: &SnapshotRecord,
@@ -110,16 +117,16 @@ fn refuse_taken<'a>(
     let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
-            return Err(conflict(
+            return Err(taken(
                 format!("there is a snapshot with the id {}", record.id),
-                "id",
+                Unique::Id,
                 other,
             ));
         }
         if name.is_some() && other.name_in_use() == name {
             let message =
                 format!("the name {} is taken by the snapshot {}", record.title(), other.id);
-            return Err(conflict(message, "name", other)
+            return Err(taken(message, Unique::Name, other)
                 .hint("choose another name, or delete that snapshot first"));
         }
     }

@@ -126,7 +126,7 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
     let clock = entries.iter().rev().find(|entry| entry.key == "now");
     let Some(clock) = clock.filter(|_| output.ok()) else {
         return Err(Error::new(Code::OperationFailed, "the host's facts could not be read")
-            .detail("step", "probe")
+            .step("probe")
             .detail("exit_status", output.status)
             .detail("output", clean_block(&last_lines(&output.error_text(), 20))));
     };
@@ -147,7 +147,7 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
                 Code::OperationFailed,
                 format!("the inventory is incomplete: {}", found.failed[0]),
             )
-            .detail("step", "inventory")
+            .step("inventory")
             .detail("failed", found.failed));
         }
         facts.inventory = Some(found.inventory);

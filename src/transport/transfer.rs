@@ -82,7 +82,7 @@ pub async fn send(
     } else {
         tar::send(transport, plan, source, dest, &mut progress).await
     };
-    let sent = sent.map_err(|fault| fault.detail("step", "transfer"))?;
+    let sent = sent.map_err(|fault| fault.step("transfer"))?;
     on_bytes(plan.bytes, plan.bytes);
     Ok(sent)
 }

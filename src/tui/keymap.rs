@@ -9,7 +9,7 @@ mod table;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::text::nearest;
 
 pub use key::Key;
@@ -97,9 +97,15 @@ impl Keymap {
 }
 
 fn refuse(action: Action, message: String) -> Error {
+    misbound(action.name(), message).hint("change dashboard.keys in the configuration")
+}
+
+/// Setting of an action's keys is wrong.
+fn misbound(name: &str, message: String) -> Error {
+    let setting = format!("dashboard.keys.{name}");
     Error::new(Code::InvalidConfig, message)
-        .detail("field", format!("dashboard.keys.{}", action.name()))
-        .hint("change dashboard.keys in the configuration")
+        .detail("field", setting.as_str())
+        .of_kind(Kind::Setting(setting))
 }
 
 fn unknown_key(action: Action, word: &str) -> Error {
@@ -110,9 +116,7 @@ fn unknown_key(action: Action, word: &str) -> Error {
 
 fn unknown_action(name: &str) -> Error {
     let near = nearest(name, TABLE.iter().map(|row| row.action.name()));
-    let fault =
-        Error::new(Code::InvalidConfig, format!("'{name}' is not an action of the dashboard"))
-            .detail("field", format!("dashboard.keys.{name}"));
+    let fault = misbound(name, format!("'{name}' is not an action of the dashboard"));
     match near {
         Some(near) => fault.hint(format!("did you mean '{near}'?")),
         None => fault.hint("'?' in the dashboard lists them"),

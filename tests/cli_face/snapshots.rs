@@ -283,8 +283,7 @@ async fn prune_skips_what_is_not_old_any_more() {
         (PruneItem::GONE, "skipped snap-0000000c older: somebody else deleted it meanwhile"),
     ] {
         let fake = old();
-        let refused =
-            Error { details: json!({"skipped": reason}), ..Error::new(Code::Conflict, "it stays") };
+        let refused = Error::new(Code::Conflict, "it stays").passed_over(reason);
         fake.lock().shelf.refuses = Some(refused);
         let ran = run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1 --no-color").await;
         assert_eq!(

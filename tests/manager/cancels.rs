@@ -50,7 +50,7 @@ async fn asked_more(house: &House, asked: &str, before: usize) {
 fn left(operation: &Operation) -> (OperationState, Option<CancelOutcome>, String) {
     assert!(operation.cancel_requested, "{operation:?}");
     let error = operation.error.as_ref();
-    let told = error.and_then(|error| CancelOutcome::of(&error.code, &error.details));
+    let told = error.and_then(|error| error.cancel_outcome());
     assert_eq!(told, operation.cancel_outcome.clone().filter(|_| error.is_some()), "{operation:?}");
     (
         operation.state.clone(),

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
+use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, Learnt, PatchOutcome,
     PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource,
@@ -131,14 +132,14 @@ impl Scripted {
             Act::Untouched(code) => Err(Error::new(code, "before anything").untouched()),
             Act::Altered => {
                 let fault = Error::new(Code::OperationFailed, "the archive was cut short");
-                Err(fault.detail("kind", "altered"))
+                Err(fault.of_kind(Kind::ArchiveAltered).detail("kind", "altered"))
             }
             Act::Otherwise => {
                 let fault = Error::new(
                     Code::OperationFailed,
                     "the archive did not arrive on second as it was sent",
                 );
-                Err(fault.detail("kind", ARRIVED_OTHERWISE))
+                Err(fault.of_kind(Kind::ArrivedOtherwise).detail("kind", ARRIVED_OTHERWISE))
             }
             Act::Panic => panic!("a scripted panic"),
             Act::Hang => {
@@ -269,6 +270,7 @@ impl SandboxExtension for Shared {
         let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Error::new(Code::Conflict, "an old copy")
+                .of_kind(Kind::Behind(host))
                 .detail("kind", "behind")
                 .detail("counter", host);
             return Err(fault.untouched());
@@ -355,7 +357,9 @@ impl SandboxExtension for Shared {
                 return Err(Error::new(Code::HostUnreachable, "the link broke"));
             }
             Script::NotBegun => {
-                return Err(Error::new(Code::HostUnreachable, "no route").detail("began", false));
+                return Err(Error::new(Code::HostUnreachable, "no route")
+                    .detail("began", false)
+                    .of_kind(Kind::NeverBegan));
             }
             Script::Hangs => {
                 tokio::time::sleep(Duration::from_hours(1)).await;

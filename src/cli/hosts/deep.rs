@@ -120,10 +120,7 @@ fn row(host: &HostName, step: &DeepStep) -> Line {
 /// What the program wrote that failed: part of the error, shown with --quiet too.
 fn evidence(face: &mut Face<'_>, item: &BulkItem) {
     let problem = item.error.as_ref().filter(|problem| problem.code != Code::Cancelled);
-    let failure = problem.map(|problem| problem.details["failure"].clone());
-    let Some(failure) = failure.and_then(|failure| serde_json::from_value(failure).ok()) else {
-        return;
-    };
+    let Some(failure) = problem.and_then(Error::recorded_failure) else { return };
     for line in record::failure(&failure, face.look) {
         let _ = writeln!(face.io.stderr, "{line}");
     }

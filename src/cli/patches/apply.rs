@@ -67,13 +67,11 @@ async fn failed(
         return problem.into();
     }
     if face.look.json {
-        if !problem.details.is_object() {
-            problem.details = serde_json::json!({});
-        }
-        problem.details["sandbox_id"] = left.id.as_str().into();
-        problem.details["patch_state"] = left.patch_state.as_str().into();
-        problem.details["applied_patches"] =
-            serde_json::to_value(&left.applied_patches).unwrap_or_default();
+        let applied = serde_json::to_value(&left.applied_patches).unwrap_or_default();
+        problem = problem
+            .detail("sandbox_id", left.id.as_str())
+            .detail("patch_state", left.patch_state.as_str())
+            .detail("applied_patches", applied);
     } else {
         let mut shown = record::standing_in_the_way(face.client, left).await;
         let ran = |applied: &&AppliedPatch| {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::TreeEntry;
-use crate::domain::error::Error;
+use crate::domain::error::{Error, Kind};
 use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::retention::OldRule;
@@ -216,9 +216,9 @@ impl PruneItem {
             }
             Err(error) => {
                 self.ok = false;
-                match error.details["skipped"].as_str().map(str::to_owned) {
-                    Some(reason) => self.reason = reason,
-                    None => self.error = Some(error),
+                match error.kind {
+                    Kind::PassedOver(reason) => self.reason = reason,
+                    _ => self.error = Some(error),
                 }
             }
         }

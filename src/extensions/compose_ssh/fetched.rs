@@ -76,7 +76,7 @@ pub(super) async fn render(
         fetch(transport, workspace, &asked, &mut tree).await?;
     }
     Err(Error::new(Code::OperationFailed, "the compose file includes others without an end")
-        .detail("step", "render"))
+        .step("render"))
 }
 
 async fn fetch(
@@ -97,8 +97,7 @@ async fn fetch(
         .collect();
     for part in paths.chunks(AT_ONCE) {
         let command = Command::script(FETCH_SH).arg(workspace).args(part);
-        let output =
-            transport.run(&command, LIMIT).await.map_err(|fault| fault.detail("step", "render"))?;
+        let output = transport.run(&command, LIMIT).await.map_err(|fault| fault.step("render"))?;
         let text = output.text();
         let lines: Vec<&str> = text.lines().collect();
         if !output.ok() || output.truncated || lines.len() != part.len() {

@@ -106,8 +106,8 @@ mod tests {
         let file = "# ours\n{\"services\": {\"web\": {\"image\": \"app:1\", \"environment\": {\"API_TOKEN\": \"tok-5e1f9a\"}}}}";
         let masker = Masker::of_file(file, &BTreeMap::new()).unwrap();
         let said = "sbx-1-web-1 cannot be started: exec: \"/tools/tok-5e1f9a\": no such file";
-        let fault = Error::new(Code::OperationFailed, "sandbox 1 could not be started")
-            .detail("step", "start");
+        let fault =
+            Error::new(Code::OperationFailed, "sandbox 1 could not be started").step("start");
         let failure =
             Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
         let error = without(fault.because(said).evidence(failure), &masker);

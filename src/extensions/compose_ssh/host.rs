@@ -57,7 +57,7 @@ pub(super) fn no_runtime(host: &str, findings: &[String]) -> Error {
         )
         .hint("try again; if it stays so, look at the engine there")
         .retryable(true)
-        .detail("step", "prepare")
+        .step("prepare")
         .because(findings.join("; "));
     }
     let fault = Error::new(
@@ -67,7 +67,7 @@ pub(super) fn no_runtime(host: &str, findings: &[String]) -> Error {
     .hint(format!(
         "install docker compose or podman-compose on {host}, or name one with compose_cmd"
     ))
-    .detail("step", "prepare")
+    .step("prepare")
     .detail("missing", "compose");
     if findings.is_empty() { fault } else { fault.because(findings.join("; ")) }
 }

@@ -124,6 +124,6 @@ pub(super) fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Error
             Code::OperationFailed,
             format!("what the engine of {host} says of its containers cannot be read"),
         )
-        .detail("step", "inspect")
+        .step("inspect")
     })
 }

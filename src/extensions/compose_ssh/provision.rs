@@ -169,7 +169,7 @@ async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<Host
         compose_cmd: words,
         ..ProbeRequest::new((extension.now)())
     };
-    probe::probe(transport, want).await.map_err(|fault| fault.detail("step", "inspect"))
+    probe::probe(transport, want).await.map_err(|fault| fault.step("inspect"))
 }
 
 /// The runtime that the prepare call found.
@@ -188,7 +188,7 @@ pub(super) fn host_of(request: &ProvisionRequest, runtime: &Runtime) -> ComposeH
 
 /// A compose file that is refused, with all that is wrong with it.
 pub(super) fn refused(error: &RenderError) -> Error {
-    Refusal::fault("compose_file", &source::refusals(error)).detail("step", "render")
+    Refusal::fault("compose_file", &source::refusals(error)).step("render")
 }
 
 /// Same as [`refused`], by a host that is perhaps another one than the one that was asked.
@@ -257,7 +257,7 @@ pub(super) async fn up(
         let output = transport
             .stream(&command, until.saturating_duration_since(Instant::now()), &mut on_line)
             .await
-            .map_err(|fault| too_long(fault, request).detail("step", "up"))?;
+            .map_err(|fault| too_long(fault, request).step("up"))?;
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
             break masker.output(&output);

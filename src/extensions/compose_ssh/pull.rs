@@ -157,7 +157,7 @@ async fn names_are_free(
             );
             let fault = Error::new(Code::Conflict, message)
                 .hint("give the service another name, or remove that container")
-                .detail("step", "images");
+                .step("images");
             Err(before_anything(fault))
         }
     }
@@ -193,14 +193,14 @@ fn told(pull: &Pull) -> String {
 
 fn late(fault: Error, request: &ProvisionRequest) -> Error {
     if fault.code != Code::Timeout {
-        return fault.detail("step", "images");
+        return fault.step("images");
     }
     let limit = request.profile.ready_timeout;
     Error::new(
         Code::Timeout,
         format!("the images were not there within the profile's ready_timeout of {limit}"),
     )
-    .detail("step", "images")
+    .step("images")
     .because(fault)
 }
 

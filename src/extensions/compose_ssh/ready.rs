@@ -330,7 +330,7 @@ fn not_ready(
     let exit_status =
         services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
     Error::new(code, message)
-        .detail("step", "ready")
+        .step("ready")
         .detail("services", serde_json::to_value(services).unwrap_or_default())
         .evidence(Failure { step: "ready".to_owned(), exit_status, output })
 }

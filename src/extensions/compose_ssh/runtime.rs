@@ -82,7 +82,7 @@ pub(super) async fn containers(
             Code::OperationFailed,
             format!("{engine}'s answer about sandbox {id} cannot be read"),
         )
-        .detail("step", "ask the engine")
+        .step("ask the engine")
     })
 }
 
@@ -262,7 +262,7 @@ pub(super) async fn started(
     let Some(lacking) = lacking else { return Ok(()) };
     let command = runtime.command.join(" ");
     Err(Error::new(Code::OperationFailed, format!("{command} said it was done, but {lacking}"))
-        .detail("step", "up")
+        .step("up")
         .hint("its output is in the record's failure")
         .evidence(Failure {
             step: "up".to_owned(),

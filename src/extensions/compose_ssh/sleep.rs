@@ -71,7 +71,7 @@ pub(super) async fn sleep(
     let output = transport
         .stream(&command, limit, &mut |_, _| {})
         .await
-        .map_err(|fault| fault.detail("step", "stop"))?;
+        .map_err(|fault| fault.step("stop"))?;
     let text = output.text();
     let said = Said::read(&text);
     if said.value("error") == Some("gone") {
@@ -130,7 +130,7 @@ pub(super) async fn wake(
         };
         let command = start(target, engine)?.args(level.iter().filter_map(|name| of(name)));
         let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
-        let output = output.map_err(|fault| fault.detail("step", "start"))?;
+        let output = output.map_err(|fault| fault.step("start"))?;
         if !output.ok() {
             let message = format!("the containers of sandbox {} could not be started", target.id);
             return Err(failed("start", message, &output));
@@ -141,7 +141,7 @@ pub(super) async fn wake(
     for id in dead {
         let command = start(target, engine)?.arg(id);
         let started = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
-        started.map_err(|fault| fault.detail("step", "start"))?;
+        started.map_err(|fault| fault.step("start"))?;
     }
     failpoint::reached("wake.started");
     steps.next("ready");
@@ -178,7 +178,7 @@ fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(
     .hint(format!(
         "`sandboxer recreate {id}` makes it again; `sandboxer logs {id}` may say why they ended"
     ))
-    .detail("step", "ready")
+    .step("ready")
     .detail("services", serde_json::to_value(&ready.services).unwrap_or_default()))
 }
 
@@ -201,7 +201,7 @@ fn gone(target: &Target, missing: &[String]) -> Error {
         format!("containers of sandbox {id} are not on {host} any more: {}", missing.join(", ")),
     )
     .hint(format!("`sandboxer recreate {id}` makes it again"))
-    .detail("step", "start")
+    .step("start")
     .detail("containers", missing)
 }
 

@@ -187,7 +187,7 @@ pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Res
             Code::OperationFailed,
             format!("what {name} said of its services is not whole"),
         );
-        return Err(fault.detail("step", "services"));
+        return Err(fault.step("services"));
     }
     let mut census = Census {
         machine_id: said.value("machine").unwrap_or_default().to_owned(),

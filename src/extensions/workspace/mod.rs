@@ -140,8 +140,7 @@ pub(crate) async fn step(
     name: &str,
     command: &Command,
 ) -> Result<Output, Error> {
-    let output =
-        transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.detail("step", name))?;
+    let output = transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.step(name))?;
     if output.ok() {
         return Ok(output);
     }
@@ -158,7 +157,7 @@ pub(crate) fn failed(step: &str, message: String, output: &Output) -> Error {
         }
         text.push_str(&errors);
     }
-    let mut fault = Error::new(Code::OperationFailed, message).detail("step", step);
+    let mut fault = Error::new(Code::OperationFailed, message).step(step);
     if let Some(last) = errors.lines().chain(text.lines()).rfind(|line| !line.trim().is_empty()) {
         fault = fault.because(last.trim().to_owned());
     }

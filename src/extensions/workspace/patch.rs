@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use crate::domain::error::Error;
+use crate::domain::error::{Error, Kind};
 use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
 use crate::extensions::workspace::said::Said;
@@ -61,7 +61,7 @@ pub(crate) fn refused(sentence: String) -> PatchOutcome {
 
 /// An error before anything of the script ran.
 pub(crate) fn never_began(error: Error) -> Error {
-    error.detail("began", false)
+    error.detail("began", false).of_kind(Kind::NeverBegan)
 }
 
 /// Proves host, place and engine, and that there is room for the script. Nothing of it is there yet.
@@ -129,7 +129,7 @@ pub(crate) async fn watch(
         |source: Source, line: &[u8]| began |= source == Source::Stdout && line == b"began=yes";
     let output =
         transport.stream(command, run.limit + SLACK, &mut on_line).await.map_err(|fault| {
-            let fault = fault.detail("step", "patch");
+            let fault = fault.step("patch");
             if began { fault.detail("began", true) } else { fault }
         })?;
     if let Some(ended) = read(&output.stdout) {

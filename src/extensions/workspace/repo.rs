@@ -83,7 +83,7 @@ pub(crate) async fn send(
     let sent =
         transfer::send(transport, plan, &source, &workspace(&prepared.workdir), rsync, &on_bytes)
             .await
-            .map_err(|fault| fault.detail("step", "transfer"))?;
+            .map_err(|fault| fault.step("transfer"))?;
     tracing::info!(sandbox = %request.id, root = prepared.root, method = ?sent.method, bytes = sent.bytes, "transferred");
     Ok(())
 }

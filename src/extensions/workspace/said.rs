@@ -1,7 +1,7 @@
 //! What our scripts say: `key=value` lines, whether they say it in one go or while they work for hours, and a few ways in
 //! which a host cannot do what is asked.
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::HostName;
 use crate::domain::root::{MarkedRoot, RootMark};
 use crate::domain::sandbox::Failure;
@@ -92,17 +92,20 @@ impl<'a> Said<'a> {
         let missing: Vec<&str> =
             self.0.iter().filter(|entry| entry.key == "missing").map(|entry| entry.value).collect();
         if !missing.is_empty() {
-            return Err(lacks(host, &missing).detail("step", step));
+            return Err(lacks(host, &missing).step(step));
         }
         let Some(kind) = self.value("error") else { return Ok(()) };
         let words = self.text("words").unwrap_or_default();
         let mut fault = describe(kind, host.as_str(), root);
         if kind == "behind" {
             let counter = self.value("counter").and_then(|text| text.parse::<u64>().ok());
-            fault = fault.detail("kind", kind).detail("counter", counter);
+            fault = fault
+                .detail("kind", kind)
+                .detail("counter", counter)
+                .of_kind(Kind::Behind(counter.unwrap_or(u64::MAX)));
         }
         let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
-        let fault = fault.detail("step", step);
+        let fault = fault.step(step);
         let fault = if words.is_empty() { fault } else { fault.because(words) };
         Err(fault.evidence(failure))
     }

@@ -2,10 +2,8 @@
 //! another host's under another name, and only what is neither is replaced. `copying_to` is written once nothing is there:
 //! what is there later was brought by the copy that the record names.
 
-use crate::domain::archive::{
-    ARRIVED_OTHERWISE, ArchiveLook, ArchivePlace, Arrived, SnapshotArchives,
-};
-use crate::domain::error::{Code, Error};
+use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, SnapshotArchives};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::Reporter;
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
@@ -220,7 +218,7 @@ impl SandboxManager {
             };
             let manifest = self.manifest_of(record, &from.host).await?;
             match archives.copy(&from, to, &manifest, reporter).await {
-                Err(error) if error.details["kind"] == ARRIVED_OTHERWISE => {
+                Err(error) if error.kind == Kind::ArrivedOtherwise => {
                     altered =
                         Some(self.judge_sent(record, archives, &from, error, reporter).await?);
                     passed.push(from.host);

@@ -52,14 +52,14 @@ impl Link {
         if let Some(failure) =
             state.failure.as_ref().filter(|_| self.attempts.load(Ordering::Acquire) != before)
         {
-            return Err(copy(failure));
+            return Err(failure.clone());
         }
         let made = self.make().await;
         self.attempts.fetch_add(1, Ordering::AcqRel);
         match made {
             Ok(master) => Ok(self.keep(&mut state, master)),
             Err(fault) => {
-                state.failure = Some(copy(&fault));
+                state.failure = Some(fault.clone());
                 Err(fault)
             }
         }
@@ -129,17 +129,5 @@ impl<'a> Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The same fault for somebody else who waited.
-fn copy(fault: &Error) -> Error {
-    let mut other =
-        Error::new(fault.code.clone(), fault.message.clone()).retryable(fault.retryable);
-    other.hint.clone_from(&fault.hint);
-    other.details = fault.details.clone();
-    match fault.causes.join(": ") {
-        causes if causes.is_empty() => other,
-        causes => other.because(causes),
     }
 }

@@ -142,10 +142,9 @@ impl Fields {
         well
     }
 
-    /// Puts an error beside the field that `details.field` names, which gets the focus; else it comes back.
+    /// Puts an error beside the field that it names, which gets the focus; else it comes back.
     pub fn refuse(&mut self, problem: Error) -> Option<Error> {
-        let named =
-            problem.details.get("field").and_then(serde_json::Value::as_str).map(str::to_owned);
+        let named = problem.field().map(str::to_owned);
         let at = named.and_then(|name| self.list.iter().position(|field| field.is_named(&name)));
         let Some((at, field)) = at.and_then(|at| self.list.get_mut(at).map(|field| (at, field)))
         else {

@@ -156,7 +156,7 @@ pub(super) fn planned(
         Err(problem) => {
             // A refusal that names a field belongs beside it; the focus stays where one types.
             let focus = form.fields.focus;
-            if problem.details.get("field").is_some() {
+            if problem.field().is_some() {
                 form.refuse(problem.clone());
                 form.fields.focus = focus;
                 form.error = None;

@@ -237,9 +237,7 @@ pub(super) fn rolled_out(
     if let Some((id, error)) = failures.first() {
         let text = format!("{well} of {} have them; {id}: {}", items.len(), error.message);
         // What one of them left half done, or with its patches, is not as before.
-        let undone = |error: &Error| {
-            CancelOutcome::of(&error.code, &error.details) == Some(CancelOutcome::Undone)
-        };
+        let undone = |error: &Error| error.cancel_outcome() == Some(CancelOutcome::Undone);
         let problem = match cancelled {
             false => Error::new(Code::Partial, text),
             true if well == 0 && failures.iter().all(|(_, error)| undone(error)) => {

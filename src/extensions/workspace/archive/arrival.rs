@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::Reporter;
 use crate::domain::facts::HostIdentity;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
@@ -90,10 +90,8 @@ impl<'a> Arrival<'a> {
     ) -> Result<Received<'a>, Error> {
         let transport = self.transport.as_ref();
         let command = Command::script(RECEIVE_SH).arg(&self.path).arg(self.format.file_name());
-        let output = transport
-            .feed(&command, source, IDLE)
-            .await
-            .map_err(|fault| fault.detail("step", "receive"))?;
+        let output =
+            transport.feed(&command, source, IDLE).await.map_err(|fault| fault.step("receive"))?;
         let text = output.text();
         let said = Said::read(&text);
         shelf::check(&said, "receive", transport, self.place)?;
@@ -101,9 +99,7 @@ impl<'a> Arrival<'a> {
         let words = said.text("words").unwrap_or_default();
         if said.value("tee").is_some() {
             let message = format!("the archive of snapshot {id} could not be written on {host}");
-            return Err(Error::new(Code::OperationFailed, message)
-                .because(words)
-                .detail("step", "receive"));
+            return Err(Error::new(Code::OperationFailed, message).because(words).step("receive"));
         }
         let size = said.value("size").and_then(|text| text.parse().ok());
         let Some(bytes) = size.filter(|_| said.value("received") == Some("yes")) else {
@@ -120,9 +116,7 @@ impl<'a> Arrival<'a> {
             || unpacked && said.hash("sum").is_none()
         {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
-            return Err(Error::new(Code::OperationFailed, message)
-                .because(words)
-                .detail("step", "receive"));
+            return Err(Error::new(Code::OperationFailed, message).because(words).step("receive"));
         }
         if !unpacked || said.value("sum") != self.manifest.snapshot.archive.sha256.as_deref() {
             let why = match words.as_str() {
@@ -157,7 +151,8 @@ pub(super) fn otherwise(to: &ArchivePlace, differs: &str, why: String) -> Error 
     )
     .because(why)
     .hint("nothing of it was kept there; try again")
+    .of_kind(Kind::ArrivedOtherwise)
     .detail("kind", ARRIVED_OTHERWISE)
     .detail("differs", differs)
-    .detail("step", "receive")
+    .step("receive")
 }

@@ -13,7 +13,7 @@ use tar::{EntryType, Header};
 use tokio::sync::mpsc;
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::patch::MAX_SEQUENCE;
@@ -76,7 +76,7 @@ pub(super) fn write(
         let outcome = match (read, unlike) {
             _ if more => Err(altered("size")),
             // Who stopped it knows why.
-            (Err(error), _) if !reading::was_stopped(&error) => Err(error),
+            (Err(error), _) if error.kind != Kind::NobodyReads => Err(error),
             (Ok(()), _) if left > 0 => Err(altered("truncated")),
             (_, Some((differs, why))) => Err(altered(differs).because(why)),
             (Err(error), None) => Err(error),

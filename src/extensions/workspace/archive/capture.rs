@@ -107,9 +107,9 @@ pub(crate) async fn capture(
     let output = transport
         .stream(&command, LIMIT, &mut on_line)
         .await
-        .map_err(|fault| fault.detail("step", "archive"))?;
+        .map_err(|fault| fault.step("archive"))?;
     failpoint::reached("snapshot.captured");
-    let said = heard.said().map_err(|fault| fault.detail("step", "archive"))?;
+    let said = heard.said().map_err(|fault| fault.step("archive"))?;
     refused(&said, transport, target)?;
     said.check("archive", transport, root).map_err(|error| {
         if said.value("began").is_none() { before_anything(error.of_a_part()) } else { error }
@@ -148,7 +148,7 @@ pub(crate) async fn capture(
             format!("the containers of sandbox {} were not resumed", target.id),
         )
         .because(words)
-        .detail("step", "resume"));
+        .step("resume"));
     }
     Ok(Captured { path, identity, archive })
 }
@@ -234,7 +234,7 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
         exit_status: None,
         output: words.clone(),
     };
-    let fault = fault.detail("step", step);
+    let fault = fault.step(step);
     let fault = match words.lines().next_back() {
         Some(last) => fault.because(last.to_owned()),
         None => fault,
@@ -380,10 +380,8 @@ pub(crate) async fn resume(
         .arg(target.id.as_str())
         .arg(owners.join(" "))
         .arg(called_off.map_or("", SnapshotId::as_str));
-    let output = transport
-        .run(&command, RESUME_LIMIT)
-        .await
-        .map_err(|fault| fault.detail("step", "resume"))?;
+    let output =
+        transport.run(&command, RESUME_LIMIT).await.map_err(|fault| fault.step("resume"))?;
     let text = output.text();
     let said = Said::read(&text);
     said.check("resume", transport, root)?;

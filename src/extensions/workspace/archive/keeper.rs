@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
-use crate::domain::error::Error;
+use crate::domain::error::{Error, Kind};
 use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::output::OutputSink;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
@@ -117,7 +117,7 @@ impl Keeper {
         };
         match tokio::join!(sending, receiving) {
             // To the other end it is an end that came too early.
-            (Err(error), _) if !reading::was_stopped(&error) => Err(error),
+            (Err(error), _) if error.kind != Kind::NobodyReads => Err(error),
             (_, Err(error)) => match wrong.get() {
                 // It could not be unpacked here, to be compressed anew.
                 Some(why) => Err(otherwise(to, "content", why.clone())),

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::ArchivePlace;
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::{Report, Reporter};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
@@ -29,12 +29,9 @@ const LIMIT: Duration = Duration::from_hours(12);
 /// How much of an archive's content is judged at once; bytes.
 const PIECE: usize = 64 * 1024;
 
-/// The detail of a fault that says that whoever took the bytes wanted no more.
-const STOPPED: &str = "stopped";
-
 /// Writes an archive's bytes to a sink, from beginning to end.
 ///
-/// Errors: one that [`was_stopped`] where the sink wanted no more.
+/// Errors: [`Kind::NobodyReads`] where the sink wanted no more.
 pub(super) async fn read(
     transport: &dyn Transport,
     place: &ArchivePlace,
@@ -44,19 +41,17 @@ pub(super) async fn read(
     let command = about(READ_SH, transport, place).arg(format.file_name());
     let message =
         format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
-    let fault = Error::new(Code::OperationFailed, message.clone()).detail("step", "read");
+    let fault = Error::new(Code::OperationFailed, message.clone()).step("read");
     match judged(transport, command, None, sink).await? {
         Went::Ran(Some(0)) => Ok(()),
-        Went::Ran(None) => Err(fault.because("nobody took it any more").detail(STOPPED, true)),
+        Went::Ran(None) => Err(fault
+            .because("nobody took it any more")
+            .detail("stopped", true)
+            .of_kind(Kind::NobodyReads)),
         Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}"))),
         Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "")),
         Went::Silent(output) => Err(failed("read", message, &output)),
     }
-}
-
-/// Whether a reading failed only because nobody took what was read.
-pub(super) fn was_stopped(error: &Error) -> bool {
-    error.details[STOPPED] == true
 }
 
 /// What a script's first line means where it is not what was hoped for.
@@ -112,8 +107,8 @@ pub(super) async fn verify(
     let output = transport
         .stream(&command, LIMIT, &mut on_line)
         .await
-        .map_err(|fault| fault.detail("step", "verify"))?;
-    let said = heard.said().map_err(|fault| fault.detail("step", "verify"))?;
+        .map_err(|fault| fault.step("verify"))?;
+    let said = heard.said().map_err(|fault| fault.step("verify"))?;
     shelf::check(&said, "verify", transport, place)?;
     if said.value("read") != Some("yes") {
         let message = format!(
@@ -125,7 +120,7 @@ pub(super) async fn verify(
     match verdict(&said, facts) {
         Verdict::Same => Ok(()),
         Verdict::Differs(differs, why) => {
-            Err(altered(differs, transport, place).because(why).detail("step", "verify"))
+            Err(altered(differs, transport, place).because(why).step("verify"))
         }
         Verdict::Unread(why) => {
             let message = format!(
@@ -133,7 +128,7 @@ pub(super) async fn verify(
                 place.id, place.host
             );
             let fault = Error::new(Code::OperationFailed, message).because(why);
-            Err(fault.hint("nothing is known of it now; try again").detail("step", "verify"))
+            Err(fault.hint("nothing is known of it now; try again").step("verify"))
         }
     }
 }

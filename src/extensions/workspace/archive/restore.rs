@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::{ProvisionRequest, Report, Reporter, RestoreSource};
 use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
@@ -81,9 +81,9 @@ pub(crate) async fn unpack(
     let output = transport
         .stream(&command, LIMIT, &mut on_line)
         .await
-        .map_err(|fault| fault.detail("step", "extract"))?;
+        .map_err(|fault| fault.step("extract"))?;
     failpoint::reached("restore.extracted");
-    let said = heard.said().map_err(|fault| fault.detail("step", "extract"))?;
+    let said = heard.said().map_err(|fault| fault.step("extract"))?;
     refused(&said, transport, source)?;
     said.check("extract", transport, &prepared.root)?;
     if said.value("unpacked") != Some("yes") {
@@ -126,7 +126,7 @@ fn command(
         let message = format!("snapshot {} has volumes in it, and nothing says which", place.id);
         return Err(Error::new(Code::OperationFailed, message)
             .hint("`sandboxer snapshots export` gives its content as a file that any tar opens")
-            .detail("step", "extract"));
+            .step("extract"));
     }
     let mut owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
     owners.push(request.owner.owner.as_str());
@@ -206,7 +206,12 @@ fn refused(
     };
     let failure = Failure { step: "extract".to_owned(), exit_status: None, output: words.clone() };
     let kind = if kind == Some("manifest") { Some("altered") } else { kind };
-    let fault = fault.detail("step", "extract").detail("kind", kind.unwrap_or_default());
+    let fault =
+        fault.step("extract").detail("kind", kind.unwrap_or_default()).of_kind(match kind {
+            Some("altered" | "hostile") => Kind::ArchiveAltered,
+            Some("absent") => Kind::ArchiveMissing,
+            _ => Kind::Plain,
+        });
     let fault = match words.lines().find(|line| !line.trim().is_empty()) {
         Some(first) => fault.because(first.to_owned()),
         None => fault,
@@ -246,7 +251,7 @@ fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest)
     .hint("restore it like to like (the same kind of account and engine), or without --strict")
     .detail("kind", "not_preserved")
     .detail("not_preserved", serde_json::to_value(not_preserved).unwrap_or_default())
-    .detail("step", "extract")
+    .step("extract")
 }
 
 /// The first steps of a restore, for the record's eyes too.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace};
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::root::KnownRoots;
@@ -140,7 +140,7 @@ pub(super) fn check(
         _ => return said.check(step, transport, root(transport, place)),
     };
     let words = said.text("words").unwrap_or_default();
-    let fault = fault.detail("step", step);
+    let fault = fault.step(step);
     Err(if words.is_empty() { fault } else { fault.because(words) })
 }
 
@@ -159,6 +159,7 @@ pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchiveP
         format!("the archive of snapshot {} on {host} {how}", place.id),
     )
     .hint("do not trust it; a copy on another host can be verified by itself")
+    .of_kind(Kind::ArchiveAltered)
     .detail("kind", "altered")
     .detail("differs", differs)
 }
@@ -176,6 +177,7 @@ pub(super) fn missing(transport: &dyn Transport, place: &ArchivePlace) -> Error 
         Code::NotFound,
         format!("the archive of snapshot {} is not on {}", place.id, transport.spec().name),
     )
+    .of_kind(Kind::ArchiveMissing)
     .detail("differs", "missing")
 }
 
@@ -355,10 +357,8 @@ pub(super) async fn remove(
         Removal::Part => "part",
     };
     let command = about(REMOVE_SH, transport, place).arg(how_much);
-    let output = transport
-        .run(&command, REMOVE_LIMIT)
-        .await
-        .map_err(|fault| fault.detail("step", "remove"))?;
+    let output =
+        transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.step("remove"))?;
     let text = output.text();
     let said = Said::read(&text);
     let untouched = said.value("begun").is_none();
