@@ -30,7 +30,7 @@ fn main() -> ExitCode {
             Ok(runtime) => runtime,
             Err(error) => {
                 let fault = Error::internal("the asynchronous runtime cannot start").because(error);
-                return cli::report(&fault.into(), &cli, &mut io).into();
+                return cli::report(&fault, &cli, &mut io).into();
             }
         };
     let status = runtime.block_on(run(cli, &mut io));
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 
 async fn run(cli: Cli, io: &mut Io) -> u8 {
     let (overrides, environment) = (&overrides(&cli.global), &Environment::from_process());
-    let config = LazyCell::new(|| Config::load(overrides, environment).map_err(Error::from));
+    let config = LazyCell::new(|| Config::load(overrides, environment));
     let validate =
         |path: &Path| app::validate_profile(config.as_ref().map_err(Error::clone)?, path);
     let doctor = |claim| {
@@ -124,6 +124,6 @@ async fn dashboard(
             cli::report(&problem, cli, io);
             signal.exit_status()
         }
-        Err(fault) => cli::report(&fault.into(), cli, io),
+        Err(fault) => cli::report(&fault, cli, io),
     }
 }

@@ -310,7 +310,7 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         let ended = Operation {
             state: OperationState::Cancelled,
             cancel_outcome: Some(CancelOutcome::Stopped),
-            error: Some(Box::new(problem.into())),
+            error: Some(Box::new(problem)),
             finished_at: Some(now()),
             ..running
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::stream::{BoxStream, StreamExt};
+use futures_util::stream::BoxStream;
 
 use crate::client::Client;
 use crate::domain::event::{Actor, Event, Update};
@@ -117,7 +117,7 @@ impl Client for LocalClient {
         &self,
         id: &str,
     ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error> {
-        Ok(self.manager.export_snapshot(id).await?.map(|piece| piece.map_err(Error::from)).boxed())
+        self.manager.export_snapshot(id).await
     }
 
     async fn import_snapshot(
@@ -125,7 +125,6 @@ impl Client for LocalClient {
         request: SnapshotImportRequest,
         source: BoxStream<'static, Result<Vec<u8>, Error>>,
     ) -> Result<SnapshotStarted, Error> {
-        let source = source.map(|piece| piece.map_err(Error::from)).boxed();
         Ok(self.manager.import_snapshot(&request, source).await?)
     }
 
@@ -164,7 +163,7 @@ impl Client for LocalClient {
     async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
         let (operation, record) = self.manager.finish(operation).await?;
         if let Some(error) = operation.error {
-            let mut problem = Error::from(*error);
+            let mut problem = *error;
             if let Some(record) = &record {
                 if !problem.details.is_object() {
                     problem.details = serde_json::json!({});
@@ -197,15 +196,14 @@ impl Client for LocalClient {
         request: ExecRequest,
         input: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error> {
-        let input = input.map(|input| input.map(|piece| piece.map_err(Error::from)).boxed());
-        Ok(self.manager.exec(request, input).await?.map(|piece| piece.map_err(Error::from)).boxed())
+        self.manager.exec(request, input).await
     }
 
     async fn logs(
         &self,
         request: LogsRequest,
     ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
-        Ok(self.manager.logs(request).await?.map(|line| line.map_err(Error::from)).boxed())
+        self.manager.logs(request).await
     }
 
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {

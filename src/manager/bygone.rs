@@ -32,7 +32,7 @@ impl SandboxManager {
             Ok(true) => self.jobs.publish(Update::Snapshots),
             Ok(false) => {}
             Err(fault) => {
-                tracing::warn!(%fault, "old records of failed snapshots could not be taken out")
+                tracing::warn!(%fault, "old records of failed snapshots could not be taken out");
             }
         }
     }

@@ -70,7 +70,7 @@ impl SandboxManager {
             }
             Err(fault) => (None, Some(fault)),
         };
-        let error = refused.or(unfit).or(taken).map(Error::from);
+        let error = refused.or(unfit).or(taken);
         Ok(Decision {
             ok: error.is_none(),
             error,

@@ -61,7 +61,7 @@ impl SandboxManager {
     pub async fn finish_deep_check(&self, id: &OperationId) -> Result<HostView, Error> {
         let ended = self.jobs.ended(id).await;
         let found = self.deeply_checked.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        let why = ended.and_then(|operation| operation.error).map(|error| Error::from(*error));
+        let why = ended.and_then(|operation| operation.error).map(|error| *error);
         found.ok_or_else(|| {
             why.unwrap_or_else(|| Error::internal(format!("{id} is no deep check of this process")))
         })
@@ -103,7 +103,7 @@ impl SandboxManager {
 
 /// Why a check did not come well to its end. One that was cancelled has undone everything if it could remove all of it.
 fn why_not(deep: &DeepCheck) -> Option<Error> {
-    let fault = Error::from(deep.error()?.clone());
+    let fault = deep.error()?.clone();
     let removed = |stage: &DeepStage| {
         deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none())
     };

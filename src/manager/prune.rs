@@ -328,7 +328,7 @@ impl SandboxManager {
                 error: None,
             };
             if item.ok && !request.dry_run {
-                item.ended(self.delete_while_old(&record.id, rule).await.map_err(Error::from));
+                item.ended(self.delete_while_old(&record.id, rule).await);
             }
             items.push(item);
         }
@@ -378,7 +378,7 @@ impl SandboxManager {
             match Box::pin(self.delete_while_old(&record.id, rule)).await {
                 Ok(_) => gone.push(record.title()),
                 Err(fault) => {
-                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted")
+                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted");
                 }
             }
         }

@@ -287,7 +287,7 @@ impl SandboxManager {
             Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
             Err(_) => OperationState::Failed,
         };
-        operation.error = result.err().map(|fault| Box::new(Error::from(fault)));
+        operation.error = result.err().map(Box::new);
         if let Err(fault) = ending(self.parts.operations.put(operation.clone())).await {
             tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
         }

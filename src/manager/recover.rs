@@ -263,7 +263,7 @@ impl SandboxManager {
                 was: by(&operation.kind, operation.pid, &operation.host),
                 state: None,
                 message,
-                error: cleared.err().map(Error::from),
+                error: cleared.err(),
             });
         }
         Ok(items)
@@ -295,7 +295,7 @@ impl SandboxManager {
         operation.state = OperationState::Failed;
         operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
         operation.finished_at = Some(self.now());
-        operation.error = Some(Box::new(Error::from(Error::new(Code::OperationFailed, message))));
+        operation.error = Some(Box::new(Error::new(Code::OperationFailed, message)));
         self.parts.operations.put(operation).await
     }
 }
@@ -313,7 +313,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         was: by(&working.kind, working.pid, &working.host),
         state: Some(record.state.clone()),
         message,
-        error: Some(Error::from(fault)),
+        error: Some(fault),
     }
 }
 

@@ -95,7 +95,7 @@ impl SandboxManager {
     pub(super) async fn repeated_error(&self, started: &Started) -> Result<Option<Error>, Error> {
         let Some(id) = &started.operation else { return Ok(None) };
         let operation = self.parts.operations.get(id).await?;
-        Ok(operation.and_then(|operation| operation.error).map(|error| Error::from(*error)))
+        Ok(operation.and_then(|operation| operation.error).map(|error| *error))
     }
 
     /// The operation that makes a sandbox. Whoever waits for it is told if its process died.

@@ -39,7 +39,7 @@ impl SandboxManager {
             match passed_over(&record) {
                 _ if nothing => items.push(item(&record, true, Vec::new(), None)),
                 None if record.state == State::Sleeping => {
-                    items.push(asleep(&record, owes.blocked))
+                    items.push(asleep(&record, owes.blocked));
                 }
                 None if record.state != State::Ready => items.push(not_there(&record)),
                 Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
@@ -120,7 +120,7 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn item(record: &SandboxRecord, ok: bool, applied: Vec<u64>, why: Option<Error>) -> RolloutItem {
-    let error = why.map(Error::from);
+    let error = why;
     RolloutItem { id: record.id.clone(), ok, canary: false, applied, reason: None, error }
 }
 

@@ -131,13 +131,13 @@ impl SandboxManager {
                     match outcome {
                         Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
                         Err(fault) => {
-                            tracing::debug!(%fault, "what was seen of a sandbox was not written down")
+                            tracing::debug!(%fault, "what was seen of a sandbox was not written down");
                         }
                     }
                 }
             }
             Err(fault) => {
-                tracing::debug!(%fault, "what was seen of sandboxes was not written down")
+                tracing::debug!(%fault, "what was seen of sandboxes was not written down");
             }
         }
     }

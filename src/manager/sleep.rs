@@ -125,7 +125,7 @@ impl SandboxManager {
                 match tokio::time::timeout(BACK_LIMIT, back).await {
                     Ok(Ok(())) => {}
                     Ok(Err(why)) => {
-                        tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep")
+                        tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep");
                     }
                     Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
                 }

@@ -166,7 +166,7 @@ impl SandboxManager {
             None => self.watch_elsewhere(id).await?,
         };
         if let Some(error) = operation.error {
-            return Err(Error::from(*error));
+            return Err(*error);
         }
         let snapshot = operation
             .snapshot_id

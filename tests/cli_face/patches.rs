@@ -211,7 +211,7 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         canary,
         applied: if error.is_none() { vec![1, 2] } else { vec![] },
         reason: None,
-        error: error.map(|code| Error::from(Error::new(code, format!("{text} went wrong")))),
+        error: error.map(|code| Error::new(code, format!("{text} went wrong"))),
     };
     for (errors, status) in [
         ([None, None], 0),
@@ -272,7 +272,7 @@ async fn whom_a_rollout_skips_has_not_failed() {
         canary: true,
         ok: error.is_none(),
         reason: None,
-        error: error.map(|code| Error::from(Error::new(code, "one went wrong"))),
+        error: error.map(|code| Error::new(code, "one went wrong")),
         ..skipped("b1b1b1b1", true, "")
     };
     for (items, status) in [

@@ -128,11 +128,9 @@ async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway
 async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
     let cut = || {
         let message = "sandbox a1b2c3d4: the script of patch 1 was cut off, and may be half done";
-        Error::from(
-            CancelOutcome::Stopped
-                .fault(message)
-                .hint("look at what is there with `sandboxer shell a1b2c3d4`"),
-        )
+        CancelOutcome::Stopped
+            .fault(message)
+            .hint("look at what is there with `sandboxer shell a1b2c3d4`")
     };
     let end =
         End::OnCancel(Box::new(End::Badly(cut(), Box::new(record("a1b2c3d4", State::Ready)))));

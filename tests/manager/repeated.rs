@@ -20,7 +20,7 @@ async fn told(manager: &SandboxManager, request: CreateRequest) -> Result<Sandbo
     let Started { operation, sandbox } = manager.create(request).await?;
     let Some(operation) = operation else { return Ok(sandbox) };
     let (ended, record) = manager.finish(&operation).await?;
-    ended.error.map_or(Ok(record.unwrap()), |error| Err(Error::from(*error)))
+    ended.error.map_or(Ok(record.unwrap()), |error| Err((*error)))
 }
 
 #[tokio::test]

@@ -326,9 +326,9 @@ impl FakeClient {
                         record.reason = Some(Reason::Cancelled);
                         record.message = Some("cancelled; nothing is left on the host".to_owned());
                     });
-                    return Err(CancelOutcome::Undone
-                        .fault("cancelled; nothing is left on the host")
-                        .into());
+                    return Err(
+                        CancelOutcome::Undone.fault("cancelled; nothing is left on the host")
+                    );
                 }
                 let moved = (*stage == "transfer").then_some(part * 1_600_000);
                 let _ = self.updates.send(Update::Progress(Progress {

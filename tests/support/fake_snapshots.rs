@@ -103,7 +103,7 @@ impl FakeClient {
         for part in 0..10_u64 {
             if *cancelled.borrow() {
                 self.change_snapshot(id, |record| record.state = SnapshotState::Failed);
-                return Err(CancelOutcome::Undone.fault("cancelled; nothing of it is left").into());
+                return Err(CancelOutcome::Undone.fault("cancelled; nothing of it is left"));
             }
             let _ = self.updates.send(Update::Progress(Progress {
                 operation: operation.clone(),
@@ -209,7 +209,7 @@ impl FakeClient {
         match kind {
             OperationKind::Sleep => {
                 self.change(id, EventKind::SandboxSleeping, |record| {
-                    record.state = State::Sleeping
+                    record.state = State::Sleeping;
                 });
             }
             OperationKind::Wake => {

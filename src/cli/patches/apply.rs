@@ -111,12 +111,7 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
     let ends: Vec<_> = items
         .iter()
         .filter(|item| !(called_off && !item.ok && item.error.is_none()))
-        .map(|item| {
-            BulkItem::new(
-                item.id.as_str(),
-                item.error.clone().map_or(Ok(()), |error| Err(error.into())),
-            )
-        })
+        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
     let printed = if face.look.json { face.document(&items) } else { print(face, &items) };
     if !face.look.json {

@@ -298,7 +298,7 @@ impl Course<'_> {
         let (operation, record) = self.or_call_off(&id, ended).await?;
         let record = record.unwrap_or(started.sandbox);
         let Some(error) = operation.error else { return Ok(record) };
-        let fault = Error::from(*error).detail("sandbox_id", record.id.as_str());
+        let fault = (*error).detail("sandbox_id", record.id.as_str());
         Err(match serde_json::to_value(&record.failure) {
             Ok(failure) if !failure.is_null() => fault.detail("failure", failure),
             _ => fault,

@@ -83,7 +83,7 @@ impl SandboxManager {
             DestroyRequest { id: id.to_string(), no_undo: true, ..DestroyRequest::default() };
         let Some(operation) = self.destroy(&request).await?.operation else { return Ok(()) };
         let (operation, _) = self.finish(&operation).await?;
-        operation.error.map_or(Ok(()), |error| Err(Error::from(*error)))
+        operation.error.map_or(Ok(()), |error| Err(*error))
     }
 
     async fn take_back_snapshot(&self, id: &SnapshotId) -> Result<(), Error> {

@@ -92,7 +92,7 @@ impl<'a> Steps<'a> {
             Ok(Came::Well(value, message)) => (step(DeepOutcome::Ok, message), Ok(Some(value))),
             Ok(Came::Skipped(why)) => (step(DeepOutcome::Skipped, Some(why)), Ok(None)),
             Err(fault) => {
-                let error = Some(Box::new(Error::from(fault)));
+                let error = Some(Box::new(fault));
                 (DeepStep { error, ..step(DeepOutcome::Failed, None) }, Err(Stopped))
             }
         };

@@ -196,7 +196,7 @@ impl SandboxManager {
                 Err(fault) => {
                     let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
                     self.transition(&record.id, mine, Vec::new(), move |record| {
-                        record.operation = Some(mark)
+                        record.operation = Some(mark);
                     })
                     .await?;
                     self.saw_fault_of(&record.host, &fault).await;

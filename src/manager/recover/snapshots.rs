@@ -44,7 +44,7 @@ impl SandboxManager {
                 working.pid
             );
             let fault = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
-            let error = Some(Error::from(fault));
+            let error = Some(fault);
             return Ok(Some(Recovered {
                 id: id.to_string(),
                 ok: false,

@@ -296,7 +296,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
                 .of_operation(&operation.id)
                 .filter(|job| !job.asked_here)
                 .map(|job| job.id);
-            let error = operation.error.map(|error| Error::from(*error));
+            let error = operation.error.map(|error| *error);
             let mut effects = match job {
                 Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
                 Some(job) if state != OperationState::Running => {

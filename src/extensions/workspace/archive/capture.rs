@@ -262,7 +262,7 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         match entry.key {
             "remark" => remarks.push(entry.text()),
             "missed" => {
-                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() })
+                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() });
             }
             "because" => {
                 if let Some(missed) = not_captured.last_mut() {
