@@ -168,7 +168,11 @@ fn imports_go_down_or_sideways() {
             {
                 Some(at) => drop(used.insert(at)),
                 None => {
-                    drop(writeln!(wrong, "{}:{line}: {} imports {target}", file.shown, file.module))
+                    drop(writeln!(
+                        wrong,
+                        "{}:{line}: {} imports {target}",
+                        file.shown, file.module
+                    ));
                 }
             }
         }

@@ -217,7 +217,7 @@ fn arguments_that_are_not_utf8_are_wrong_usage() {
             std::iter::once("sandboxer").chain(before.clone()).map(Into::into).chain([bad()]);
         match cli::parse(args) {
             Err(ParseOutcome::Usage { problem, .. }) => {
-                assert_eq!(problem.code, Code::Usage, "{before:?}")
+                assert_eq!(problem.code, Code::Usage, "{before:?}");
             }
             other => panic!("{before:?}: {other:?}"),
         }

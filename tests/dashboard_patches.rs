@@ -337,9 +337,8 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
         canary: false,
         applied: if ok { vec![1] } else { Vec::new() },
         reason: None,
-        error: (!ok).then(|| {
-            sandboxer::domain::error::Error::new(code, "passed over: it is sleeping").into()
-        }),
+        error: (!ok)
+            .then(|| sandboxer::domain::error::Error::new(code, "passed over: it is sleeping")),
     };
     let asleep = sandboxer::client::RolloutItem {
         ok: true,

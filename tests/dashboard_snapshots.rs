@@ -605,7 +605,7 @@ async fn a_snapshot_that_changed_behind_the_form_is_not_restored() {
     go_to(&mut drive.model, "my-env");
     drive.press("r");
     drive.client.change_snapshot(&SnapshotId::new("snap-0000000a"), |record| {
-        record.next_patch_sequence += 1
+        record.next_patch_sequence += 1;
     });
     drive.press("enter");
     drive.until("the refusal", |model| model.jobs.list().any(|job| !job.is_running())).await;

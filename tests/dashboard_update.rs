@@ -299,7 +299,7 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
     assert!(effects.contains(&Effect::Cancel(job, operation)));
     let effects = update(
         &mut model,
-        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed").into())),
+        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed"))),
     );
     assert!(effects.contains(&Effect::Quit));
     assert!(matches!(model.jobs.get(job).unwrap().state, JobState::Undone(_)));
@@ -637,7 +637,7 @@ async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
     let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
     drive.press("space space d");
     drive.client.change(&"dddddddd".into(), EventKind::SandboxFailed, |record| {
-        record.state = State::Failed
+        record.state = State::Failed;
     });
     drive.press("tab enter");
     drive.jobs_end().await;
@@ -726,16 +726,14 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         let problem = line.problem.clone();
         (model.jobs.get(job).unwrap().state.clone(), toast, problem)
     };
-    let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed").into()));
+    let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed")));
     assert!(
         matches!(state, JobState::Undone(_))
             && text.contains("undone after")
             && text.contains("nothing was removed")
     );
-    let cut: Error = CancelOutcome::Stopped
-        .fault("it was cut off")
-        .hint("`sandboxer destroy X` finishes it")
-        .into();
+    let cut: Error =
+        CancelOutcome::Stopped.fault("it was cut off").hint("`sandboxer destroy X` finishes it");
     let (state, text, problem) = ended(Err(cut));
     assert_eq!(state.word(), "stopped, may be half done");
     assert!(

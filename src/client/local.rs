@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::stream::{BoxStream, StreamExt};
+use futures_util::stream::BoxStream;
 
 use crate::client::Client;
 use crate::domain::event::{Actor, Event, Update};
@@ -117,7 +117,7 @@ impl Client for LocalClient {
         &self,
         id: &str,
     ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error> {
-        Ok(self.manager.export_snapshot(id).await?.boxed())
+        self.manager.export_snapshot(id).await
     }
 
     async fn import_snapshot(
@@ -193,14 +193,14 @@ impl Client for LocalClient {
         request: ExecRequest,
         input: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error> {
-        Ok(self.manager.exec(request, input).await?.boxed())
+        self.manager.exec(request, input).await
     }
 
     async fn logs(
         &self,
         request: LogsRequest,
     ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
-        Ok(self.manager.logs(request).await?.boxed())
+        self.manager.logs(request).await
     }
 
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {

@@ -148,7 +148,7 @@ fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>
     match counts {
         Ok(counts) => {
             view.sandboxes =
-                counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0)
+                counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
         }
         Err(fault) => {
             view.message.get_or_insert_with(|| {

@@ -123,7 +123,7 @@ impl Window {
         {
             let mut heads = Vec::new();
             self.read = newest.lines_after(self.read, |line| {
-                heads.extend(serde_json::from_slice::<Head>(line))
+                heads.extend(serde_json::from_slice::<Head>(line));
             })?;
             for head in heads {
                 self.note(head);

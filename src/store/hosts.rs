@@ -51,7 +51,7 @@ impl HostStore for HostFile {
         let mut entries = content.entries.clone();
         match found {
             Some((index, _)) => {
-                entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?)
+                entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
             }
             None => entries.push(Arc::new(Entry::new(new.clone(), None)?)),
         }

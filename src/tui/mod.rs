@@ -263,7 +263,7 @@ impl Console {
                 Next::Quit => return Ok(()),
                 Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
                 Next::Shell(request, title) => {
-                    self.hand_over(*request, &title, &mut input, ears).await?
+                    self.hand_over(*request, &title, &mut input, ears).await?;
                 }
                 Next::Write(snapshot) => self.write_patch(snapshot, &mut input, ears).await?,
             }

@@ -85,7 +85,7 @@ fn everything_is_private_whatever_the_umask_is() {
 async fn one_that_was_open_to_others_is_closed_by_the_first_write() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let set = |path: &Path, mode: u32| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     for other in [false, true] {
         let dir = tempfile::tempdir().unwrap();

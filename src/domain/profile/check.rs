@@ -95,10 +95,10 @@ impl Profile {
         match (self.ttl, self.max_ttl) {
             (_, Some(Seconds(0))) => refuse("max_ttl", "'max_ttl' must be above 0".to_owned()),
             (Some(ttl), Some(max)) if ttl > max => {
-                refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})"))
+                refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})"));
             }
             (None, Some(max)) => {
-                refuse("ttl", format!("'ttl' cannot be none where 'max_ttl' ({max}) is set"))
+                refuse("ttl", format!("'ttl' cannot be none where 'max_ttl' ({max}) is set"));
             }
             _ => {}
         }
@@ -145,7 +145,7 @@ impl Profile {
             if let Some(config) = &candidate.config {
                 let path = format!("routing.candidates[{index}].config");
                 check_config(&path, config, &mut |path, message| {
-                    found.push(FieldProblem::new(path, message))
+                    found.push(FieldProblem::new(path, message));
                 });
             }
         }
@@ -216,7 +216,7 @@ fn check_input(name: &str, spec: &InputSpec, refuse: &mut impl FnMut(&str, Strin
     }
     match (&spec.kind, spec.choices.is_empty()) {
         (InputKind::Choice, true) => {
-            refuse(&path, format!("input '{name}' of kind choice needs 'choices'"))
+            refuse(&path, format!("input '{name}' of kind choice needs 'choices'"));
         }
         (InputKind::Choice, false) => {
             let distinct: BTreeSet<_> = spec.choices.iter().collect();

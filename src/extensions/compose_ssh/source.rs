@@ -41,7 +41,7 @@ pub(super) fn note(rendering: Rendering, preview: &mut Preview) {
     match rendering.result {
         Ok(rendered) => {
             preview.services =
-                rendered.services.iter().map(|service| service.name.clone()).collect()
+                rendered.services.iter().map(|service| service.name.clone()).collect();
         }
         Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }

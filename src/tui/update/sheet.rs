@@ -148,7 +148,7 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     let Some(sheet) = top(model) else { return Vec::new() };
     match key.code {
         KeyCode::PageDown => {
-            sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1))
+            sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1));
         }
         KeyCode::PageUp => sheet.offset = sheet.offset.saturating_sub(PAGE),
         _ if !sheet.submitting && fields::text(&mut sheet.fields, key) => sheet.error = None,
