@@ -23,7 +23,7 @@ use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::vm_packer::VmPacker;
 use crate::extensions::{self, compose_ssh, vm_packer};
 use crate::manager::ledger::NoLedger;
-use crate::manager::{LazyCatalogue, Parts, SandboxManager, Settings};
+use crate::manager::{Dependencies, LazyCatalogue, SandboxManager, Settings};
 use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
 use crate::transport::pool::Pool;
@@ -65,7 +65,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(compose_ssh::ID.into(), Arc::new(compose));
     extensions.insert(vm_packer::ID.into(), Arc::new(VmPacker::new(Arc::clone(&transports))));
-    let manager = SandboxManager::new(Parts {
+    let manager = SandboxManager::new(Dependencies {
         sandboxes: stores.sandboxes,
         snapshots: stores.snapshots,
         patches: stores.patches,
@@ -80,7 +80,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         transports,
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
-        dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
+        random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
         alive: Arc::new(alive::was_there),
         settings: settings(config)?,
     });

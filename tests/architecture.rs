@@ -166,13 +166,12 @@ fn imports_go_down_or_sideways() {
                 .iter()
                 .position(|(who, what, _)| within(&file.module, who) && within(&target, what))
             {
-                Some(at) => drop(used.insert(at)),
+                Some(at) => {
+                    used.insert(at);
+                }
                 None => {
-                    drop(writeln!(
-                        wrong,
-                        "{}:{line}: {} imports {target}",
-                        file.shown, file.module
-                    ));
+                    let _ =
+                        writeln!(wrong, "{}:{line}: {} imports {target}", file.shown, file.module);
                 }
             }
         }

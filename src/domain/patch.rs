@@ -233,5 +233,30 @@ pub fn applied_ids(record: &SandboxRecord) -> BTreeSet<&PatchId> {
     has.map(|applied| &applied.id).collect()
 }
 
+/// What somebody does about a patch that stands in the way; the snapshot by its name or id.
+pub fn next_step_words(record: &SandboxRecord, snapshot: &str, sequence: u64) -> String {
+    format!(
+        "`sandboxer patches remove {snapshot} {sequence}` takes it away, `sandboxer patches apply {} --retry` runs it again",
+        record.id
+    )
+}
+
+/// A sentence for a patch of which nobody knows whether it came to its end, with what somebody does about it.
+pub fn unknown_words(record: &SandboxRecord, snapshot: &str, run: &AppliedPatch) -> String {
+    let how = next_step_words(record, snapshot, run.sequence);
+    format!("nobody knows whether patch {} ({}) came to its end; {how}", run.sequence, run.id)
+}
+
+/// A script was running when its process died: nobody knows whether it came to its end.
+pub fn settle_applying(record: &mut SandboxRecord) {
+    let cut =
+        record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
+    let Some(cut) = cut else { return };
+    record.applied_patches[cut].state = PatchState::Unknown;
+    record.patch_state = PatchState::Unknown;
+    let base = record.based_on_snapshot.as_ref().map(ToString::to_string).unwrap_or_default();
+    record.patch_error = Some(unknown_words(record, &base, &record.applied_patches[cut]));
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,303 +1,347 @@
-//! The verbs: [`SandboxManager`] over traits only. It decides what is legal, writes the record before the host is
-//! touched, runs the work as a job, and writes down what came of it.
+//! The verbs, over traits only: they decide what is legal, write the record before the host is touched, run the work as an
+//! operation, and write down what came of it. [`SandboxManager`] has one line per verb; the verbs are free functions.
 
-mod archives;
-mod attend;
-mod begin;
-mod busy;
-mod bygone;
-mod checkpoint;
-mod claim;
-mod compare;
-mod copy;
-mod course;
-mod create;
-mod damage;
-mod deep_check;
-mod doctor;
-mod establish;
-mod events;
-mod forget;
-mod host_events;
+mod deps;
 mod hosts;
-mod import;
-mod inputs;
-pub mod jobs;
-mod labels;
+mod journal;
 pub mod ledger;
-mod lifecycle;
-mod owing;
-mod patch_pass;
+mod operation;
 mod patches;
-mod placement;
-mod prune;
-mod recipe;
-mod record;
-mod recover;
-mod recreate;
-mod repeated;
-mod reporter;
-mod restore;
-mod rollout;
-mod roots;
-mod services;
-mod settling;
-mod sleep;
+mod sandboxes;
 mod snapshots;
-mod standing;
-mod survey;
-mod target;
-mod unwritten;
+mod updates;
+mod upkeep;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::Arc;
 
-use crate::domain::error::{Code, Error};
-use crate::domain::event::Actor;
-use crate::domain::extension::SandboxExtension;
+use futures_util::FutureExt as _;
+use futures_util::stream::BoxStream;
+
+use crate::domain::archive::ByteStream;
+use crate::domain::error::Error;
+use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
-use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, SnapshotId, is_hex8};
-use crate::domain::operation::{Operation, OperationState};
-use crate::domain::request::ListQuery;
-use crate::domain::sandbox::{SandboxRecord, State};
-use crate::domain::snapshot::SnapshotRecord;
-use crate::domain::text::nearest;
-use crate::domain::time::Time;
-use crate::domain::verbatim::JsonText;
-use crate::manager::jobs::Jobs;
-use crate::manager::ledger::Ledger;
-use crate::store::catalogue::Catalogue;
-use crate::store::{
-    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore,
-    SandboxStore, SnapshotStore,
+use crate::domain::lineage::{Lineage, SnapshotView};
+use crate::domain::name::OperationId;
+use crate::domain::operation::Operation;
+use crate::domain::output::{ExecOutput, Interactive, LogLine};
+use crate::domain::patch::Patch;
+use crate::domain::request::{
+    ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
+    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest,
+    Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
+    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
+    SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted, Started,
 };
-use crate::transport::Transports;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::verbatim::JsonText;
+use crate::store::catalogue::Catalogue;
 
-/// The present moment. The manager asks it; the domain is told.
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
-
-/// The catalogue, read when it is first asked for.
-pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
-
-/// 32 random bits, for ids.
-pub type Dice = Arc<dyn Fn() -> u32 + Send + Sync>;
-
-/// Whether a process of this machine is there, by its number, and was at that time: a number is used again.
-pub type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
-
-/// What the manager takes from the configuration and the environment.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The profile of a create without one.
-    pub default_profile: String,
-    /// The host behind the profile's list.
-    pub default_host: HostName,
-    /// `SANDBOXER_HOST`.
-    pub environment_host: Option<String>,
-    /// `SANDBOXER_COMPOSE_CMD`.
-    pub compose_cmd: Option<String>,
-    /// The operator's home directory, refused as a `directory` input.
-    pub home: Option<PathBuf>,
-    /// This machine's name, for who holds an operation.
-    pub machine: String,
-    /// Who acts.
-    pub actor: Actor,
-    /// The configuration file, for hints.
-    pub config_file: String,
-    /// Where this machine keeps what is needed for a moment.
-    pub temporary: PathBuf,
-}
-
-/// What the manager stands on. `app.rs` fills it in.
-pub struct Parts {
-    /// The sandboxes.
-    pub sandboxes: Arc<dyn SandboxStore>,
-    /// The snapshots.
-    pub snapshots: Arc<dyn SnapshotStore>,
-    /// The patches.
-    pub patches: Arc<dyn PatchStore>,
-    /// The operations.
-    pub operations: Arc<dyn OperationStore>,
-    /// The hosts, as they said last.
-    pub hosts: Arc<dyn HostStore>,
-    /// The event log.
-    pub events: Arc<dyn EventLog>,
-    /// Locks across processes.
-    pub locks: Arc<dyn Locks>,
-    /// Owner ids and counter.
-    pub installation: Arc<dyn Installation>,
-    /// Recipes by content.
-    pub recipes: Arc<dyn RecipeStore>,
-    /// Profiles and extension manifests.
-    pub catalogue: LazyCatalogue,
-    /// The extensions this build has.
-    pub extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>>,
-    /// The ways to hosts.
-    pub transports: Arc<dyn Transports>,
-    /// Credits.
-    pub ledger: Arc<dyn Ledger>,
-    /// The present moment.
-    pub clock: Clock,
-    /// Random bits.
-    pub dice: Dice,
-    /// Whether a process of this machine is there.
-    pub alive: Alive,
-    /// From configuration and environment.
-    pub settings: Settings,
-}
+use crate::manager::deps::{Deps, Shared};
+pub use deps::{Alive, Clock, Dependencies, LazyCatalogue, Random32, Settings};
 
 /// The core: every verb, over traits only. Cheap to clone.
 #[derive(Clone)]
 pub struct SandboxManager {
-    parts: Arc<Parts>,
-    jobs: Arc<Jobs>,
-    /// Snapshots that this process deleted, as they were.
-    deleted: Arc<Mutex<BTreeMap<SnapshotId, SnapshotRecord>>>,
-    seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
-    /// Deep checks that ended and whose findings nobody has fetched yet.
-    deeply_checked: Arc<Mutex<BTreeMap<OperationId, HostView>>>,
-    host_sights: Arc<tokio::sync::Mutex<host_events::HostSights>>,
-    log_grew: Arc<tokio::sync::Notify>,
-    following: Arc<std::sync::Once>,
+    deps: Deps,
 }
 
 impl SandboxManager {
-    /// A manager over these parts. Starts nothing.
-    pub fn new(parts: Parts) -> Self {
+    /// A manager over these dependencies. Starts nothing.
+    pub fn new(deps: Dependencies) -> Self {
         Self {
-            parts: Arc::new(parts),
-            jobs: Arc::default(),
-            deleted: Arc::default(),
-            seen_hosts: Arc::default(),
-            deeply_checked: Arc::default(),
-            host_sights: Arc::default(),
-            log_grew: Arc::default(),
-            following: Arc::new(std::sync::Once::new()),
+            deps: Shared::new(deps, |deps, host| {
+                upkeep::forget::collect_tombstones(deps, host).boxed()
+            }),
         }
     }
 
     /// Who acts.
     pub fn actor(&self) -> Actor {
-        self.parts.settings.actor.clone()
+        self.deps.actor()
     }
 
     /// Profiles and extension manifests.
     pub fn catalogue(&self) -> &Catalogue {
-        &self.parts.catalogue
+        &self.deps.catalogue
     }
 
-    fn now(&self) -> Time {
-        (self.parts.clock)()
+    /// Rolls back what runs, ends followers, closes connections.
+    pub async fn close(&self) {
+        self.deps.jobs.close().await;
+        self.deps.transports.close().await;
+    }
+
+    /// Sets and removes labels. What is as it should be already is nothing to do.
+    pub async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {
+        sandboxes::label::label(&self.deps, request).await
+    }
+
+    /// Starts a removal and returns at once. One that is destroyed already is nothing to do.
+    pub async fn destroy(&self, request: &DestroyRequest) -> Result<Started, Error> {
+        sandboxes::destroy::destroy(&self.deps, request).await
+    }
+
+    /// What a create would do; touches nothing.
+    pub async fn plan_create(&self, request: &CreateRequest) -> Result<Decision, Error> {
+        sandboxes::create::plan_create(&self.deps, request).await
+    }
+
+    /// Writes the record, starts the work, and returns at once.
+    pub async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
+        sandboxes::create::create(&self.deps, request).await
+    }
+
+    /// Starts a recreate and returns at once: the same id, recipe and inputs.
+    pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Error> {
+        sandboxes::recreate::recreate(&self.deps, request).await
+    }
+
+    /// Starts a new sandbox from a snapshot and returns at once.
+    ///
+    /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
+    pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Error> {
+        snapshots::restore::restore(&self.deps, request).await
+    }
+
+    /// Starts a snapshot and returns at once.
+    pub async fn snapshot(&self, request: &SnapshotRequest) -> Result<SnapshotStarted, Error> {
+        snapshots::create::take_snapshot(&self.deps, request).await
+    }
+
+    /// Snapshots with what hangs on them, oldest first. Undo snapshots and failed ones only with `all`.
+    pub async fn snapshots(&self, query: &SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
+        snapshots::find::list_snapshots(&self.deps, query).await
+    }
+
+    /// The snapshot that a reference means, with what hangs on it.
+    pub async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
+        snapshots::find::snapshot_view(&self.deps, reference).await
+    }
+
+    /// Where a sandbox comes from, and the snapshots taken of it.
+    pub async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
+        snapshots::find::lineage(&self.deps, id).await
+    }
+
+    /// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
+    pub async fn finish_snapshot(&self, id: &OperationId) -> Result<SnapshotRecord, Error> {
+        operation::wait::wait_for_snapshot_operation(&self.deps, id).await
+    }
+
+    /// Kept events that pass, in order.
+    pub async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
+        updates::read_events(&self.deps, query).await
+    }
+
+    /// Everything that happens from now on, in this process and in others.
+    pub async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
+        updates::subscribe(&self.deps).await
+    }
+
+    /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
+    pub async fn settle(&self) -> Result<(), Error> {
+        upkeep::flush::flush_all_pending(&self.deps).await
+    }
+
+    /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
+    /// is not configured any more and does not answer.
+    ///
+    /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
+    pub async fn delete_snapshot(
+        &self,
+        request: &SnapshotDeleteRequest,
+    ) -> Result<SnapshotStarted, Error> {
+        snapshots::delete::delete_snapshot(&self.deps, request).await
+    }
+
+    /// Deletes old snapshots on which nothing depends, or says which it would.
+    ///
+    /// Errors: `invalid_input` when neither a number nor an age says which are old.
+    pub async fn prune_snapshots(&self, request: &PruneRequest) -> Result<Vec<PruneItem>, Error> {
+        snapshots::prune::prune_snapshots(&self.deps, request).await
+    }
+
+    /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
+    ///
+    /// Errors: `invalid_input` for the host that it is on, and whatever placement says of a host.
+    pub async fn copy_snapshot(
+        &self,
+        request: &SnapshotCopyRequest,
+    ) -> Result<SnapshotStarted, Error> {
+        snapshots::replicate::copy_snapshot(&self.deps, request).await
+    }
+
+    /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
+    ///
+    /// Errors of the operation: `operation_failed` with `details.kind` = `altered`, `not_found`.
+    pub async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
+        snapshots::verify::verify_snapshot(&self.deps, id).await
+    }
+
+    /// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
+    ///
+    /// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
+    pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Error> {
+        snapshots::export::export_snapshot(&self.deps, id).await
+    }
+
+    /// Starts to take a snapshot from a file's bytes.
+    ///
+    /// Errors: `invalid_input` for what is no export, or has a recipe that asks for more than the catalogue's; `conflict`
+    /// for a name that is taken.
+    pub async fn import_snapshot(
+        &self,
+        request: &SnapshotImportRequest,
+        source: ByteStream,
+    ) -> Result<SnapshotStarted, Error> {
+        snapshots::import::import_snapshot(&self.deps, request, source).await
+    }
+
+    /// What differs between a snapshot and another one, or a sandbox as it is now.
+    ///
+    /// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
+    /// not there to be looked at.
+    pub async fn diff_snapshot(
+        &self,
+        request: &SnapshotDiffRequest,
+    ) -> Result<SnapshotDiff, Error> {
+        snapshots::diff::diff_snapshot(&self.deps, request).await
+    }
+
+    /// Starts to apply what a sandbox owes; it stays `ready`.
+    ///
+    /// Errors: `conflict` for one that is not ready, or not based on a snapshot.
+    pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Error> {
+        patches::apply::apply_patches(&self.deps, request).await
+    }
+
+    /// Adds a patch to a snapshot; runs nothing.
+    ///
+    /// Errors: `invalid_input` with the field, `conflict` for a snapshot that is not ready or an undo snapshot.
+    pub async fn add_patch(&self, request: &PatchRequest) -> Result<Patch, Error> {
+        patches::add::add_patch(&self.deps, request).await
+    }
+
+    /// Takes a patch away from a snapshot. Sandboxes that have it keep it.
+    ///
+    /// Errors: `not_found` when the snapshot has no such patch, or not any more.
+    pub async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
+        patches::remove::remove_patch(&self.deps, snapshot, patch).await
+    }
+
+    /// Which sandboxes have each patch of a snapshot, will get it, or failed.
+    pub async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
+        patches::find::patch_status(&self.deps, snapshot).await
+    }
+
+    /// Applies a snapshot's patches to all sandboxes based on it, the oldest `canary` of them first; stops at the first
+    /// failure: what runs then comes to its end, and no other is begun. One that sleeps is left to its wake. An item for
+    /// each sandbox, oldest first.
+    pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
+        patches::rollout::roll_out(&self.deps, request).await
+    }
+
+    /// Ends what dead processes began: an item for each thing that was left.
+    ///
+    /// Errors: `conflict` in a copied or restored data directory.
+    pub async fn recover(&self) -> Result<Vec<Recovered>, Error> {
+        upkeep::recover::recover(&self.deps).await
+    }
+
+    /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is
+    /// of the whole file.
+    pub async fn refresh_services(&self, host: &str) -> Result<(), Error> {
+        sandboxes::observe::refresh_services(&self.deps, host).await
+    }
+
+    /// Asks a sandbox's host for it and writes down what changed; the record as it is then. One that is worked on, or of which
+    /// nothing is to be there, is as it is recorded.
+    ///
+    /// Errors: why nobody could look, `host_changed` among them.
+    pub async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
+        sandboxes::observe::observe(&self.deps, id).await
+    }
+
+    /// All configured hosts as last seen; contacts none.
+    pub async fn hosts(&self) -> Result<Vec<HostView>, Error> {
+        hosts::check::list_hosts(&self.deps).await
+    }
+
+    /// Connects to one host, probes it, and removes what forgotten sandboxes left there.
+    pub async fn check_host(&self, name: &str) -> Result<HostView, Error> {
+        hosts::check::check_host(&self.deps, name).await
+    }
+
+    /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
+    /// check that failed, not an error.
+    ///
+    /// Errors: a claim that cannot be written.
+    pub async fn doctor(&self, claim: bool) -> Result<Vec<Check>, Error> {
+        upkeep::doctor::doctor(&self.deps, claim).await
+    }
+
+    /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the command.
+    pub async fn exec(
+        &self,
+        request: ExecRequest,
+        input: Option<ByteStream>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error> {
+        sandboxes::exec::exec(&self.deps, request, input).await
+    }
+
+    /// What a sandbox's services write. Dropping the stream ends it.
+    pub async fn logs(
+        &self,
+        request: LogsRequest,
+    ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
+        sandboxes::exec::logs(&self.deps, request).await
+    }
+
+    /// A program of this machine that opens a shell in a sandbox.
+    pub async fn shell(&self, request: &ShellRequest) -> Result<Interactive, Error> {
+        sandboxes::exec::shell(&self.deps, request).await
+    }
+
+    /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
+    pub async fn sleep(&self, request: &SleepRequest) -> Result<Started, Error> {
+        sandboxes::power::sleep(&self.deps, request).await
+    }
+
+    /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
+    pub async fn wake(&self, request: &SleepRequest) -> Result<Started, Error> {
+        sandboxes::power::wake(&self.deps, request).await
     }
 
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
     pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-        refuse_unknown_states(query)?;
-        let mut records =
-            if with_over(query) { self.parts.sandboxes.history().await? } else { Vec::new() };
-        records.extend(self.parts.sandboxes.list().await?);
-        records.retain(|record| passes(query, record));
-        records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-        Ok(records)
+        sandboxes::find::list_sandboxes(&self.deps, query).await
     }
 
-    /// As [`Self::list`], for whoever only hands the records on.
+    /// As `list`, for whoever only hands the records on.
     pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Error> {
-        if !with_over(query) {
-            refuse_unknown_states(query)?;
-            let query = query.clone();
-            return self
-                .parts
-                .sandboxes
-                .list_json(Arc::new(move |record| passes(&query, record)))
-                .await;
-        }
-        let texts: Result<_, _> =
-            self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
-        texts.map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
+        sandboxes::find::list_sandboxes_json(&self.deps, query).await
     }
 
     /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
     pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
-        if let Ok(id) = SandboxId::parse(reference)
-            && let Some(found) = self.parts.sandboxes.get(&id).await?
-        {
-            return Ok(found);
-        }
-        let live = self.parts.sandboxes.list().await?;
-        if let Some(found) = exact(&live, reference) {
-            return Ok(SandboxRecord::clone(found));
-        }
-        let history = self.parts.sandboxes.history().await?;
-        if let Some(found) = exact(&history, reference) {
-            return Ok(SandboxRecord::clone(found));
-        }
-        for records in [&live, &history] {
-            if let Some(found) = by_prefix(records, reference)? {
-                return Ok(SandboxRecord::clone(found));
-            }
-        }
-        Err(not_found(reference, &live))
+        sandboxes::find::find_sandbox(&self.deps, reference).await
     }
 
     /// Operations that run and the last day's, oldest first, with what this process knows of their progress.
     pub async fn operations(&self) -> Result<Vec<Operation>, Error> {
-        let mut operations = self.parts.operations.list().await?;
-        for operation in &mut operations {
-            if let Some(progress) = self.jobs.latest(&operation.id) {
-                operation.stage = Some(progress.stage);
-                operation.done = progress.done;
-                operation.of = progress.of;
-                operation.bytes = progress.bytes;
-            }
-        }
-        Ok(operations)
+        operation::find::list_operations(&self.deps).await
     }
 
     /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
     pub async fn operation(&self, reference: &str) -> Result<Operation, Error> {
-        let operations = self.operations().await?;
-        if let Some(exact) = operations.iter().find(|operation| operation.id.as_str() == reference)
-        {
-            return Ok(exact.clone());
-        }
-        let long = reference.strip_prefix("op-").is_some_and(|rest| rest.len() >= 4);
-        let mut matches = operations
-            .iter()
-            .filter(|operation| long && operation.id.as_str().starts_with(reference));
-        match (matches.next(), matches.next()) {
-            (Some(one), None) => Ok(one.clone()),
-            (Some(_), Some(_)) => Err(Error::new(
-                Code::Conflict,
-                format!("several operations begin with {reference}"),
-            )
-            .hint("write more of the id")),
-            _ => Err(Error::new(Code::NotFound, format!("there is no operation {reference:?}"))
-                .hint("`sandboxer operations list` shows those that run and the last day's")),
-        }
+        operation::find::find_operation(&self.deps, reference).await
     }
 
     /// Asks for an operation's end: of one of this process directly, of another's through its record.
     pub async fn cancel(&self, id: &OperationId) -> Result<(), Error> {
-        if self.jobs.cancel(id) {
-            return Ok(());
-        }
-        let operation = self.parts.operations.get(id).await?.ok_or_else(|| {
-            Error::new(Code::NotFound, format!("there is no operation {id}"))
-                .hint("the dashboard's J lists them")
-        })?;
-        match operation.sandbox_id {
-            Some(sandbox) if operation.state == OperationState::Running => {
-                self.request_cancel(&sandbox, Some(id)).await.map(|_| ())
-            }
-            // One that works on a snapshot alone looks for this by itself.
-            None if operation.state == OperationState::Running => {
-                self.parts.operations.request_cancel(id).await.map(|_| ())
-            }
-            // It has ended by itself.
-            _ => Ok(()),
-        }
+        operation::cancel::cancel_operation(&self.deps, id).await
     }
 
     /// Waits for an operation's end; the record as it is then, or what went wrong.
@@ -305,119 +349,19 @@ impl SandboxManager {
         &self,
         id: &OperationId,
     ) -> Result<(Operation, Option<SandboxRecord>), Error> {
-        let operation = match self.jobs.ended(id).await {
-            Some(operation) => operation,
-            None => self.watch_elsewhere(id).await?,
-        };
-        let record = match &operation.sandbox_id {
-            Some(sandbox) => Some(self.get(sandbox.as_str()).await?),
-            None => None,
-        };
-        Ok((operation, record))
+        operation::wait::wait_for_operation(&self.deps, id).await
     }
 
-    /// Rolls back what runs, ends followers, closes connections.
-    pub async fn close(&self) {
-        self.jobs.close().await;
-        self.parts.transports.close().await;
+    /// Starts to try everything on one host, and returns at once. A host that is down or out of bounds is a step that
+    /// failed.
+    ///
+    /// Errors: `not_found` for an unknown name, `conflict` in a copied or restored data directory.
+    pub async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
+        hosts::deep_check::deep_check(&self.deps, name).await
     }
 
-    fn extension(&self, id: &ExtensionId) -> Result<Arc<dyn SandboxExtension>, Error> {
-        self.parts.extensions.get(id.as_str()).cloned().ok_or_else(|| {
-            Error::new(Code::Unsupported, format!("this version of sandboxer has no {id}"))
-                .hint("`sandboxer extensions list` shows what is available")
-        })
+    /// Waits for a deep check's end; the host with what was found. Steps that failed are in that; it is told once.
+    pub async fn finish_deep_check(&self, id: &OperationId) -> Result<HostView, Error> {
+        hosts::deep_check::finish_deep_check(&self.deps, id).await
     }
-
-    /// What the manifest of an extension says of its version.
-    fn extension_version(&self, id: &ExtensionId) -> Option<String> {
-        let manifest =
-            self.parts.catalogue.extension(id.as_str()).and_then(|entry| entry.definition());
-        manifest.ok().map(|manifest| manifest.version.to_string())
-    }
-}
-
-/// Whether a list also shows what is over.
-fn with_over(query: &ListQuery) -> bool {
-    query.all || query.states.iter().any(State::is_over)
-}
-
-fn passes(query: &ListQuery, record: &SandboxRecord) -> bool {
-    let profile = query.profile.as_deref().map(|id| id.strip_prefix("profile.").unwrap_or(id));
-    (with_over(query) || !record.state.is_over())
-        && (query.states.is_empty() || query.states.contains(&record.state))
-        && query.host.as_deref().is_none_or(|host| record.host.same(host))
-        && profile.is_none_or(|id| record.profile.id.as_str().trim_start_matches("profile.") == id)
-        && query.labels.iter().all(|(key, value)| record.labels.get(key) == Some(value))
-}
-
-fn refuse_unknown_states(query: &ListQuery) -> Result<(), Error> {
-    match query.states.iter().find(|state| matches!(state, State::Other(_))) {
-        Some(state) => Err(unknown_state(state)),
-        None => Ok(()),
-    }
-}
-
-/// The record with exactly this id or, if there is none, this name.
-fn exact<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Option<&'a Arc<SandboxRecord>> {
-    if let Some(record) = records.iter().find(|record| record.id.as_str() == reference) {
-        return Some(record);
-    }
-    // A name may have been used again after its first bearer was destroyed, or came to nothing: the living one is meant.
-    let named = || records.iter().rev().filter(|record| record.name.as_deref() == Some(reference));
-    let living = named().find(|record| record.name_in_use().is_some());
-    living.or_else(|| named().find(|record| !record.state.is_over())).or_else(|| named().next())
-}
-
-fn by_prefix<'a>(
-    records: &'a [Arc<SandboxRecord>],
-    reference: &str,
-) -> Result<Option<&'a Arc<SandboxRecord>>, Error> {
-    if reference.len() < 4 {
-        return Ok(None);
-    }
-    let matches: Vec<&Arc<SandboxRecord>> =
-        records.iter().filter(|record| record.id.as_str().starts_with(reference)).collect();
-    match matches.as_slice() {
-        [] => Ok(None),
-        [one] => Ok(Some(one)),
-        several => {
-            let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Error::new(
-                Code::Conflict,
-                format!("several sandboxes begin with that: {}", ids.join(", ")),
-            )
-            .hint("write more of the id")
-            .detail("matches", ids))
-        }
-    }
-}
-
-fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Error {
-    let shown: String = reference.chars().take(80).collect();
-    let fault = Error::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
-    let there = live.iter().filter(|record| !record.state.is_over());
-    let known =
-        there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
-    match nearest(&shown, known) {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => fault.hint(
-            "a prefix of an id needs 4 characters or more; `sandboxer list` shows what there is",
-        ),
-        None => fault.hint("`sandboxer list --all` shows what there is and was"),
-    }
-}
-
-fn unknown_state(state: &State) -> Error {
-    let known: Vec<&str> = State::ALL.iter().map(State::as_str).collect();
-    let fault = Error::invalid_input("state", format!("there is no state {:?}", state.as_str()));
-    match nearest(state.as_str(), known.iter().copied()) {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None => fault.hint(format!("states are {}", known.join(", "))),
-    }
-}
-
-/// The id of a sandbox whose record an operation is about to write.
-fn random_id(dice: &Dice) -> SandboxId {
-    SandboxId::from_random(dice())
 }

@@ -13,7 +13,7 @@ use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, Time};
 use sandboxer::manager::ledger::NoLedger;
-use sandboxer::manager::{Parts, SandboxManager, Settings};
+use sandboxer::manager::{Dependencies, SandboxManager, Settings};
 use sandboxer::store::PatchStore;
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
@@ -42,7 +42,7 @@ pub(crate) fn manager_with(
     extensions.insert(id.clone(), Arc::new(Shared::new(script, id)));
     let available = BTreeSet::from(["ext.compose-ssh"]);
     let profiles = data.join("profiles");
-    SandboxManager::new(Parts {
+    SandboxManager::new(Dependencies {
         sandboxes: stores.sandboxes,
         snapshots: stores.snapshots,
         patches: Arc::new(Patches { kept: stores.patches, script: Arc::clone(script) }),
@@ -59,7 +59,7 @@ pub(crate) fn manager_with(
         transports: Arc::new(Ways(Pool::new(Vec::new(), data.join("ctl"), None))),
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
-        dice: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
+        random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
         alive: {
             let script = Arc::clone(script);
             Arc::new(move |_, _| *script.lives.lock().unwrap())

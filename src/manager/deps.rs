@@ -1,0 +1,176 @@
+//! Dependencies of the verbs: what the composition root gives, and what this process remembers.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex, Once};
+
+use futures_util::future::BoxFuture;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::event::Actor;
+use crate::domain::extension::SandboxExtension;
+use crate::domain::facts::HostView;
+use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::time::Time;
+use crate::manager::hosts::sight_memory::HostSights;
+use crate::manager::ledger::Ledger;
+use crate::manager::operation::jobs::Jobs;
+use crate::store::catalogue::Catalogue;
+use crate::store::{
+    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore,
+    SandboxStore, SnapshotStore,
+};
+use crate::transport::Transports;
+
+/// The present moment. The manager asks it; the domain is told.
+pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+
+/// The catalogue, read when it is first asked for.
+pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
+
+/// 32 random bits, for ids.
+pub type Random32 = Arc<dyn Fn() -> u32 + Send + Sync>;
+
+/// Whether a process of this machine is there, by its number, and was at that time: a number is used again.
+pub type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
+
+/// Settings that the manager takes from the configuration and the environment.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The profile of a create without one.
+    pub default_profile: String,
+    /// The host behind the profile's list.
+    pub default_host: HostName,
+    /// `SANDBOXER_HOST`.
+    pub environment_host: Option<String>,
+    /// `SANDBOXER_COMPOSE_CMD`.
+    pub compose_cmd: Option<String>,
+    /// The operator's home directory, refused as a `directory` input.
+    pub home: Option<PathBuf>,
+    /// This machine's name, for who holds an operation.
+    pub machine: String,
+    /// Who acts.
+    pub actor: Actor,
+    /// The configuration file, for hints.
+    pub config_file: String,
+    /// Where this machine keeps what is needed for a moment.
+    pub temporary: PathBuf,
+}
+
+/// Dependencies of the manager: stores, ways to hosts, extensions, clock. `app.rs` fills them in.
+pub struct Dependencies {
+    /// The sandboxes.
+    pub sandboxes: Arc<dyn SandboxStore>,
+    /// The snapshots.
+    pub snapshots: Arc<dyn SnapshotStore>,
+    /// The patches.
+    pub patches: Arc<dyn PatchStore>,
+    /// The operations.
+    pub operations: Arc<dyn OperationStore>,
+    /// The hosts, as they said last.
+    pub hosts: Arc<dyn HostStore>,
+    /// The event log.
+    pub events: Arc<dyn EventLog>,
+    /// Locks across processes.
+    pub locks: Arc<dyn Locks>,
+    /// Owner ids and counter.
+    pub installation: Arc<dyn Installation>,
+    /// Recipes by content.
+    pub recipes: Arc<dyn RecipeStore>,
+    /// Profiles and extension manifests.
+    pub catalogue: LazyCatalogue,
+    /// The extensions this build has.
+    pub extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>>,
+    /// The ways to hosts.
+    pub transports: Arc<dyn Transports>,
+    /// Credits.
+    pub ledger: Arc<dyn Ledger>,
+    /// The present moment.
+    pub clock: Clock,
+    /// Random bits.
+    pub random_u32: Random32,
+    /// Whether a process of this machine is there.
+    pub alive: Alive,
+    /// From configuration and environment.
+    pub settings: Settings,
+}
+
+/// What is done when an operation that went well has reached a host: the verbs' own upkeep, which operations know nothing of.
+pub(crate) type HostReached = for<'a> fn(&'a Deps, &'a HostName) -> BoxFuture<'a, ()>;
+
+/// Dependencies, with what this process remembers. Cheap to clone.
+pub(crate) type Deps = Arc<Shared>;
+
+/// Dependencies and memory of one process.
+pub(crate) struct Shared {
+    given: Dependencies,
+    /// Upkeep of a host that was just reached.
+    pub(crate) host_reached: HostReached,
+    /// Operations of this process, and whoever listens.
+    pub(crate) jobs: Arc<Jobs>,
+    /// Snapshots that this process deleted, as they were.
+    pub(crate) deleted: Mutex<BTreeMap<SnapshotId, SnapshotRecord>>,
+    /// Hosts as this process saw them last, by name.
+    pub(crate) seen_hosts: Mutex<BTreeMap<String, HostView>>,
+    /// Deep checks that ended and whose findings nobody has fetched yet.
+    pub(crate) deeply_checked: Mutex<BTreeMap<OperationId, HostView>>,
+    /// How hosts were seen, as the log told it.
+    pub(crate) host_sights: tokio::sync::Mutex<HostSights>,
+    /// Wakes the follower of the event log.
+    pub(crate) log_grew: tokio::sync::Notify,
+    /// The follower of the event log is started once.
+    pub(crate) following: Once,
+}
+
+impl Shared {
+    /// These dependencies, and an empty memory.
+    pub(crate) fn new(given: Dependencies, host_reached: HostReached) -> Deps {
+        Arc::new(Self {
+            given,
+            host_reached,
+            jobs: Arc::default(),
+            deleted: Mutex::default(),
+            seen_hosts: Mutex::default(),
+            deeply_checked: Mutex::default(),
+            host_sights: tokio::sync::Mutex::default(),
+            log_grew: tokio::sync::Notify::new(),
+            following: Once::new(),
+        })
+    }
+
+    /// The present moment.
+    pub(crate) fn now(&self) -> Time {
+        (self.clock)()
+    }
+
+    /// Who acts.
+    pub(crate) fn actor(&self) -> Actor {
+        self.settings.actor.clone()
+    }
+
+    /// The extension of this name.
+    ///
+    /// Errors: `unsupported` where this build has none.
+    pub(crate) fn extension(&self, id: &ExtensionId) -> Result<Arc<dyn SandboxExtension>, Error> {
+        self.extensions.get(id.as_str()).cloned().ok_or_else(|| {
+            Error::new(Code::Unsupported, format!("this version of sandboxer has no {id}"))
+                .hint("`sandboxer extensions list` shows what is available")
+        })
+    }
+
+    /// The version in the manifest of an extension.
+    pub(crate) fn extension_version(&self, id: &ExtensionId) -> Option<String> {
+        let manifest = self.catalogue.extension(id.as_str()).and_then(|entry| entry.definition());
+        manifest.ok().map(|manifest| manifest.version.to_string())
+    }
+}
+
+impl Deref for Shared {
+    type Target = Dependencies;
+
+    fn deref(&self) -> &Dependencies {
+        &self.given
+    }
+}

@@ -1,0 +1,169 @@
+//! Hosts as a face shows them: as configured, as last seen, and as probed now.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use crate::domain::error::{Code, Error};
+use crate::domain::event::Update;
+use crate::domain::facts::{HostState, HostView};
+use crate::domain::host::HostSpec;
+use crate::domain::host_sight::HostSight;
+use crate::domain::name::HostName;
+use crate::domain::text::nearest;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::capacity::count_by_host;
+use crate::manager::hosts::sights::{report_error_of, report_sight};
+use crate::transport::Command;
+use crate::transport::probe::{self, ProbeRequest};
+
+/// A round trip beyond which a host is shown as slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How long the smallest command may take.
+const PING_LIMIT: Duration = Duration::from_secs(10);
+
+/// All configured hosts as last seen; contacts none.
+pub(crate) async fn list_hosts(deps: &Deps) -> Result<Vec<HostView>, Error> {
+    let counts = count_by_host(deps).await;
+    let seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(deps
+        .transports
+        .hosts()
+        .iter()
+        .map(|spec| {
+            let key = spec.name.as_str().to_ascii_lowercase();
+            let mut view = seen.get(&key).cloned().unwrap_or_else(|| unseen(spec));
+            note_count(&mut view, &counts);
+            view
+        })
+        .collect())
+}
+
+/// Connects to one host, probes it, and removes what forgotten sandboxes left there.
+pub(crate) async fn check_host(deps: &Deps, name: &str) -> Result<HostView, Error> {
+    let view = probe_host(deps, name).await?;
+    if matches!(view.state, HostState::Up | HostState::Slow) {
+        (deps.host_reached)(deps, &view.name).await;
+    }
+    Ok(view)
+}
+
+/// Connects to one host and probes it.
+pub(crate) async fn probe_host(deps: &Deps, name: &str) -> Result<HostView, Error> {
+    let spec = host_spec(deps, name)?;
+    let mut view = unseen(&spec);
+    let counts = count_by_host(deps).await;
+    if spec.forbid.is_none() {
+        view.checked_at = Some(deps.now());
+        inspect_host(deps, &spec, &mut view).await;
+    }
+    note_count(&mut view, &counts);
+    remember_host(deps, view.clone());
+    Ok(view)
+}
+
+/// A host's configuration; `not_found`, with the nearest name.
+pub(crate) fn host_spec(deps: &Deps, name: &str) -> Result<HostSpec, Error> {
+    deps.transports.spec(&HostName::new(name)).ok_or_else(|| {
+        let known: Vec<String> =
+            deps.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
+        let shown: String = name.chars().take(80).collect();
+        let fault = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
+        match nearest(&shown, known.iter().map(String::as_str)) {
+            Some(near) => fault.hint(format!("did you mean {near}?")),
+            None => fault.hint(format!("hosts are configured in {}", deps.settings.config_file)),
+        }
+    })
+}
+
+async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
+    let looked = async {
+        let transport = deps.transports.open(&spec.name).await?;
+        // The shell is opened by the first command: the second one measures the way and nothing else.
+        transport.run(&Command::script(":"), PING_LIMIT).await?;
+        let started = Instant::now();
+        transport.run(&Command::script(":"), PING_LIMIT).await?;
+        let latency = started.elapsed();
+        let request = ProbeRequest {
+            inventory: true,
+            compose_cmd: compose_override(deps, spec)?,
+            ..ProbeRequest::new(deps.now())
+        };
+        let facts = probe::probe(transport.as_ref(), request).await?;
+        Ok::<_, Error>((facts, latency))
+    };
+    match looked.await {
+        Ok((facts, latency)) => {
+            let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
+            report_sight(deps, &spec.name, HostSight::Answers(machine_id), None).await;
+            view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
+            view.latency_ms = u64::try_from(latency.as_millis()).ok();
+            view.facts = Some(facts);
+        }
+        Err(fault) => {
+            report_error_of(deps, &spec.name, &fault).await;
+            view.state = HostState::Down;
+            let causes = fault.causes;
+            view.message = Some(
+                std::iter::once(fault.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
+            );
+            view.hint = fault.hint;
+        }
+    }
+}
+
+/// The compose command that the configuration or the environment names for a host, as words.
+pub(crate) fn compose_override(deps: &Deps, spec: &HostSpec) -> Result<Option<Vec<String>>, Error> {
+    probe::override_words(spec.compose_cmd.as_deref().or(deps.settings.compose_cmd.as_deref()))
+}
+
+pub(crate) fn remember_host(deps: &Deps, view: HostView) {
+    let key = view.name.as_str().to_ascii_lowercase();
+    deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, view.clone());
+    deps.jobs.publish(Update::Host(Box::new(view)));
+}
+
+/// How many sandboxes are on a host. Where that cannot be told, the rest is shown all the same, with why.
+fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>) {
+    match counts {
+        Ok(counts) => {
+            view.sandboxes =
+                counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
+        }
+        Err(fault) => {
+            view.message.get_or_insert_with(|| {
+                format!("its sandboxes cannot be counted: {}", fault.message)
+            });
+        }
+    }
+}
+
+/// A host of which nothing is known but its configuration.
+pub(crate) fn unseen_host(deps: &Deps, host: &HostName) -> HostView {
+    let spec = deps.transports.spec(host);
+    unseen(&spec.unwrap_or_else(|| HostSpec::named(host.as_str())))
+}
+
+fn unseen(spec: &HostSpec) -> HostView {
+    let forbidden =
+        spec.forbid.as_ref().map(|why| format!("forbidden by the configuration: {why}"));
+    HostView {
+        name: spec.name.clone(),
+        ssh: if spec.name.is_local() {
+            None
+        } else {
+            Some(spec.ssh.clone().unwrap_or_else(|| spec.name.to_string()))
+        },
+        state: if forbidden.is_some() { HostState::Forbidden } else { HostState::Unknown },
+        latency_ms: None,
+        checked_at: None,
+        message: forbidden,
+        hint: None,
+        sandboxes: 0,
+        max_sandboxes: spec.max_sandboxes,
+        labels: spec.labels.clone(),
+        facts: None,
+        deep: None,
+    }
+}

@@ -1,0 +1,356 @@
+//! Journal: every write of a record is compare-and-set, carries the events that it causes, and publishes them. The record is
+//! the truth: an append to the log that fails is made up for by the record's next writer.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::domain::Time;
+use crate::domain::error::{Code, Error};
+use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
+use crate::domain::patch::settle_applying;
+use crate::domain::sandbox::{Running, SandboxRecord};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::manager::deps::Deps;
+use crate::store::Change;
+
+/// Condition under which a record may be changed.
+#[derive(Debug, Clone)]
+pub(crate) enum Guard {
+    /// Whatever it is.
+    Any,
+    /// Only while it has this revision (`None`: whatever it is).
+    Revision(Option<u64>),
+    /// Only while this operation works on it. The operation holds the record's lock, so others change at most
+    /// labels, deadline and `cancel_requested` meanwhile: its own view of the revision does not matter.
+    Operation(OperationId),
+}
+
+/// Event that a write causes: its kind and particulars.
+pub(crate) type NewEvent = (EventKind, serde_json::Value);
+
+/// Record as it was seen on its host, the events of its change, and the change.
+pub(crate) type Observed =
+    (Arc<SandboxRecord>, Vec<NewEvent>, Box<dyn FnOnce(&mut SandboxRecord) + Send>);
+
+/// Record that the journal writes.
+pub(crate) trait Record: Clone + Send + Sync + 'static {
+    /// Its id.
+    type Id: Clone + fmt::Display + Send + Sync + 'static;
+
+    /// The word for it in a sentence.
+    const NOUN: &'static str;
+
+    /// Its id.
+    fn id(&self) -> &Self::Id;
+
+    /// The operation that works on it.
+    fn operation(&self) -> Option<&Running>;
+
+    /// Puts an operation on it, or takes it off.
+    fn set_operation(&mut self, operation: Option<Running>);
+
+    /// Events that are not in the log yet.
+    fn pending(&mut self) -> &mut Vec<PendingEvent>;
+
+    /// Reads it from its store.
+    fn read(deps: &Deps, id: &Self::Id)
+    -> impl Future<Output = Result<Option<Self>, Error>> + Send;
+
+    /// Writes it to its store.
+    fn store<'a>(
+        deps: &'a Deps,
+        id: &'a Self::Id,
+        expected: Option<u64>,
+        change: Change<'a, Self>,
+    ) -> impl Future<Output = Result<Self, Error>> + Send + 'a;
+
+    /// An event of its next revision.
+    fn event(&self, event: NewEvent, actor: &Actor, now: Time) -> PendingEvent;
+
+    /// Applies a change, with what that means for the rest of the record.
+    fn apply(
+        &mut self,
+        now: Time,
+        change: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let _ = now;
+        change(self)
+    }
+
+    /// Tells listeners that it was written, where no event does.
+    fn announce(deps: &Deps) {
+        let _ = deps;
+    }
+}
+
+impl Record for SandboxRecord {
+    type Id = SandboxId;
+
+    const NOUN: &'static str = "sandbox";
+
+    fn id(&self) -> &SandboxId {
+        &self.id
+    }
+
+    fn operation(&self) -> Option<&Running> {
+        self.operation.as_ref()
+    }
+
+    fn set_operation(&mut self, operation: Option<Running>) {
+        self.operation = operation;
+    }
+
+    fn pending(&mut self) -> &mut Vec<PendingEvent> {
+        &mut self.pending
+    }
+
+    async fn read(deps: &Deps, id: &SandboxId) -> Result<Option<Self>, Error> {
+        deps.sandboxes.get(id).await
+    }
+
+    async fn store(
+        deps: &Deps,
+        id: &SandboxId,
+        expected: Option<u64>,
+        change: Change<'_, Self>,
+    ) -> Result<Self, Error> {
+        deps.sandboxes.update(id, expected, change).await
+    }
+
+    fn event(&self, (kind, data): NewEvent, actor: &Actor, now: Time) -> PendingEvent {
+        PendingEvent {
+            id: derived_event_id(self.id.as_str(), self.revision + 1, &kind),
+            time: now,
+            // That a host has nothing of it any more is nobody's doing.
+            actor: if kind == EventKind::SandboxLost { Actor::observer() } else { actor.clone() },
+            kind,
+            sandbox_id: Some(self.id.clone()),
+            data,
+        }
+    }
+
+    fn apply(
+        &mut self,
+        now: Time,
+        change: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (before, since) = (self.state.clone(), self.since);
+        let worker = self.operation.as_ref().map(|running| running.id.clone());
+        change(self)?;
+        // Whoever puts a record back says since when it was so.
+        if self.state != before && self.since == since {
+            self.since = now;
+        }
+        // A script is its operation's: nobody else sees its end.
+        if self.operation.as_ref().map(|running| &running.id) != worker.as_ref() {
+            settle_applying(self);
+        }
+        Ok(())
+    }
+}
+
+impl Record for SnapshotRecord {
+    type Id = SnapshotId;
+
+    const NOUN: &'static str = "snapshot";
+
+    fn id(&self) -> &SnapshotId {
+        &self.id
+    }
+
+    fn operation(&self) -> Option<&Running> {
+        self.operation.as_ref()
+    }
+
+    fn set_operation(&mut self, operation: Option<Running>) {
+        self.operation = operation;
+    }
+
+    fn pending(&mut self) -> &mut Vec<PendingEvent> {
+        &mut self.pending
+    }
+
+    async fn read(deps: &Deps, id: &SnapshotId) -> Result<Option<Self>, Error> {
+        deps.snapshots.get(id).await
+    }
+
+    async fn store(
+        deps: &Deps,
+        id: &SnapshotId,
+        expected: Option<u64>,
+        change: Change<'_, Self>,
+    ) -> Result<Self, Error> {
+        deps.snapshots.update(id, expected, change).await
+    }
+
+    /// The event says which snapshot it is about, and the revision that caused it: an id that comes back with an import goes
+    /// on behind it, since an event's id derives from both.
+    fn event(&self, (kind, mut data): NewEvent, actor: &Actor, now: Time) -> PendingEvent {
+        let revision = self.revision + 1;
+        if let Some(map) = data.as_object_mut() {
+            map.insert("revision".to_owned(), revision.into());
+            map.insert("snapshot_id".to_owned(), self.id.as_str().into());
+            map.insert("snapshot_name".to_owned(), self.name.as_deref().into());
+        }
+        PendingEvent {
+            id: derived_event_id(self.id.as_str(), revision, &kind),
+            time: now,
+            kind,
+            sandbox_id: Some(self.sandbox_id.clone()),
+            actor: actor.clone(),
+            data,
+        }
+    }
+
+    fn announce(deps: &Deps) {
+        deps.jobs.publish(Update::Snapshots);
+    }
+}
+
+/// Changes a record if it is as `guard` says, with the events that this causes, and publishes them.
+///
+/// Errors: `conflict` for another revision or another operation; whatever `change` refuses.
+pub(crate) async fn update<R: Record>(
+    deps: &Deps,
+    id: &R::Id,
+    guard: Guard,
+    events: Vec<NewEvent>,
+    change: impl FnOnce(&mut R) -> Result<(), Error> + Send,
+) -> Result<R, Error> {
+    let flushed = flush::<R>(deps, id).await?;
+    let (expected, mine) = match guard {
+        Guard::Any => (None, None),
+        Guard::Revision(revision) => (revision, None),
+        Guard::Operation(operation) => (None, Some(operation)),
+    };
+    let write = with_events(deps, &flushed, deps.actor(), events, change);
+    let change = Box::new(move |record: &mut R| {
+        if let Some(operation) = mine
+            && record.operation().is_none_or(|running| running.id != operation)
+        {
+            let message = format!("another operation has taken {} {} over", R::NOUN, record.id());
+            return Err(Error::new(Code::Conflict, message));
+        }
+        write(record)
+    });
+    let mut record = R::store(deps, id, expected, change).await?;
+    publish_pending(deps, record.pending()).await;
+    R::announce(deps);
+    Ok(record)
+}
+
+/// Frees a snapshot of its operation, with a change of its record.
+pub(crate) async fn free_snapshot(
+    deps: &Deps,
+    id: &SnapshotId,
+    change: impl FnOnce(&mut SnapshotRecord) + Send,
+) -> Result<SnapshotRecord, Error> {
+    update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
+        record.operation = None;
+        change(record);
+        Ok(())
+    })
+    .await
+}
+
+/// Changes a snapshot's record, without events, where the change also looks at all the others, in the order in which they
+/// came.
+pub(crate) async fn update_among(
+    deps: &Deps,
+    id: &SnapshotId,
+    expected: Option<u64>,
+    change: impl FnOnce(&mut SnapshotRecord, &[&SnapshotRecord]) -> Result<(), Error> + Send,
+) -> Result<SnapshotRecord, Error> {
+    let flushed = flush::<SnapshotRecord>(deps, id).await?;
+    let change = move |record: &mut SnapshotRecord, all: &[&SnapshotRecord]| {
+        change(record, all)?;
+        record.pending.retain(|event| !flushed.contains(&event.id));
+        Ok(())
+    };
+    let record = deps.snapshots.update_among(id, expected, Box::new(change)).await?;
+    publish_pending(deps, &record.pending).await;
+    SnapshotRecord::announce(deps);
+    Ok(record)
+}
+
+/// Changes records on which nobody works, each as its host was seen to have it, in one write; those that somebody changed
+/// meanwhile stay as they are. What became of each.
+pub(crate) async fn update_observed(
+    deps: &Deps,
+    observed: Vec<Observed>,
+) -> Result<Vec<Result<SandboxRecord, Error>>, Error> {
+    let pending = observed.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
+    let flushed = flush_pending(deps, pending).await;
+    let changes = observed.into_iter().map(|(record, events, change)| {
+        let change = |record: &mut SandboxRecord| {
+            change(record);
+            Ok(())
+        };
+        let change = with_events(deps, &flushed, Actor::observer(), events, change);
+        (record.id.clone(), Some(record.revision), Box::new(change) as Change<'_, SandboxRecord>)
+    });
+    let outcomes = deps.sandboxes.update_many(changes.collect()).await?;
+    let pending: Vec<_> =
+        outcomes.iter().flatten().flat_map(|record| record.pending.iter().cloned()).collect();
+    publish_pending(deps, &pending).await;
+    Ok(outcomes)
+}
+
+/// A change of a record with the events that it causes; `flushed` are in the log.
+fn with_events<'a, R, F>(
+    deps: &Deps,
+    flushed: &'a [EventId],
+    actor: Actor,
+    events: Vec<NewEvent>,
+    change: F,
+) -> impl FnOnce(&mut R) -> Result<(), Error> + Send + use<'a, R, F>
+where
+    R: Record,
+    F: FnOnce(&mut R) -> Result<(), Error> + Send,
+{
+    let now = deps.now();
+    move |record| {
+        record.apply(now, change)?;
+        record.pending().retain(|event| !flushed.contains(&event.id));
+        let caused: Vec<_> =
+            events.into_iter().map(|event| record.event(event, &actor, now)).collect();
+        record.pending().extend(caused);
+        Ok(())
+    }
+}
+
+/// Appends what earlier writers of this record left pending; the ids that are in the log now.
+async fn flush<R: Record>(deps: &Deps, id: &R::Id) -> Result<Vec<EventId>, Error> {
+    let Some(mut record) = R::read(deps, id).await? else { return Ok(Vec::new()) };
+    Ok(flush_pending(deps, std::mem::take(record.pending())).await)
+}
+
+/// Appends what earlier writers left pending on a record; the ids that are in the log now.
+pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Vec<EventId> {
+    match append(deps, &pending).await {
+        Ok(()) => pending.into_iter().map(|event| event.id).collect(),
+        // The record is the truth: a log that cannot be written holds up no operation.
+        Err(error) => {
+            tracing::warn!(fault = %error, "events stay pending on a record");
+            Vec::new()
+        }
+    }
+}
+
+/// Appends what is pending on a record that goes: nobody could do it afterwards.
+pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), Error> {
+    if !pending.is_empty() {
+        deps.events.append(pending.to_vec()).await?;
+        deps.log_grew.notify_one();
+    }
+    Ok(())
+}
+
+/// Appends the events of a write that just happened. The write stands whether or not this works.
+pub(crate) async fn publish_pending(deps: &Deps, pending: &[PendingEvent]) {
+    if let Err(error) = append(deps, pending).await {
+        tracing::warn!(fault = %error, "events stay pending on a record");
+    }
+}

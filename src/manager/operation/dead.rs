@@ -1,0 +1,81 @@
+//! Operations whose process died: who they were, their end, and what may begin over them.
+
+use crate::domain::error::{Code, Error};
+use crate::domain::name::OperationId;
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::sandbox::{Running, SandboxRecord, State};
+use crate::manager::deps::Deps;
+
+/// Ends the dead operation over which another one began. Who cannot write that down leaves it to `recover`.
+pub(crate) async fn end_predecessor(deps: &Deps, dead: Option<&Running>) {
+    let Some(dead) = dead else { return };
+    if let Err(fault) = end_dead_operation(deps, &dead.id).await {
+        tracing::warn!(operation = %dead.id, %fault, "its end could not be written");
+    }
+}
+
+/// Refuses to begin where a dead operation may have left what only `recover` brings in order: containers that are paused,
+/// or neither awake nor asleep.
+///
+/// Errors: `conflict`, with the dead operation.
+pub(crate) fn check_can_start(kind: &OperationKind, record: &SandboxRecord) -> Result<(), Error> {
+    use OperationKind::{Patch, Recreate, Sleep, Wake};
+    let Some(dead) = &record.operation else { return Ok(()) };
+    let hides_nothing = match &dead.kind {
+        // Nobody knows whether its script ran, which is on the record from here on.
+        Patch => true,
+        // It removes nothing before the record says so.
+        Recreate => record.state != State::Provisioning,
+        // A sleep or a wake does all of it, whatever was done already.
+        Sleep | Wake => matches!(kind, Sleep | Wake),
+        _ => false,
+    };
+    if hides_nothing {
+        return Ok(());
+    }
+    let (id, dead_was) = (&record.id, by(&dead.kind, dead.pid, &dead.host));
+    Err(Error::new(
+        Code::Conflict,
+        format!("sandbox {id} is not in order: {dead_was} died over it"),
+    )
+    .hint("`sandboxer recover` brings it in order; then try again")
+    .detail("operation", dead.id.as_str())
+    .detail("state", record.state.as_str()))
+}
+
+/// Whether somebody may still work on an operation.
+pub(crate) async fn is_alive(deps: &Deps, operation: &Operation) -> Result<bool, Error> {
+    if operation.host == deps.settings.machine && (deps.alive)(operation.pid, operation.started_at)
+    {
+        return Ok(true);
+    }
+    match (&operation.sandbox_id, &operation.snapshot_id) {
+        (Some(sandbox), _) => Ok(deps.locks.try_lock(sandbox).await?.is_none()),
+        (None, Some(snapshot)) => Ok(deps.locks.try_lock_snapshot(snapshot).await?.is_none()),
+        (None, None) => Ok(false),
+    }
+}
+
+/// Writes an operation's end for the process that died over it.
+pub(crate) async fn end_dead_operation(deps: &Deps, id: &OperationId) -> Result<(), Error> {
+    let Some(mut operation) = deps.operations.get(id).await? else { return Ok(()) };
+    if operation.state != OperationState::Running {
+        return Ok(());
+    }
+    let message = format!("the process {} on {} died", operation.pid, operation.host);
+    operation.state = OperationState::Failed;
+    operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
+    operation.finished_at = Some(deps.now());
+    operation.error = Some(Box::new(Error::new(Code::OperationFailed, message)));
+    deps.operations.put(operation).await
+}
+
+pub(crate) fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
+    format!("{kind} by process {pid} on {host}")
+}
+
+/// Whether the very process that ran an operation lives on this machine. It would hold the lock, if this were the
+/// data directory that it works on: this one is a copy.
+pub(crate) fn runs_here(deps: &Deps, operation: &Running) -> bool {
+    operation.host == deps.settings.machine && (deps.alive)(operation.pid, operation.started_at)
+}

@@ -1,0 +1,394 @@
+//! Operations: how one begins, changes what it works on, hears a cancel, runs as a job, and ends.
+//!
+//! A verb takes a lock ([`locks`]), starts an [`Op`] on the record, and runs its work, which changes the record through
+//! [`Op::update`] alone. However the work ends (well, with an error, cancelled, by a panic), the operation has one end.
+
+pub(super) mod cancel;
+pub(super) mod dead;
+pub(super) mod find;
+pub(super) mod jobs;
+pub(super) mod locks;
+pub(super) mod progress;
+pub(super) mod record;
+pub(super) mod subject;
+pub(super) mod wait;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::host_sight::HostSight;
+use crate::domain::name::{HostName, OperationId};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::sandbox::{Running, SandboxRecord};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::time::took_ms;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::sights::report_sight;
+use crate::manager::journal::{Guard, NewEvent};
+use crate::manager::operation::dead::{check_can_start, end_predecessor};
+use crate::manager::operation::locks::lock_snapshot;
+use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::operation::record::{new_operation, running};
+use crate::manager::operation::subject::Subject;
+use crate::store::{Held, ending};
+
+/// How often an operation looks whether another process asked for its end.
+const CANCEL_LOOK: Duration = Duration::from_millis(250);
+
+/// An operation of this process, and what it works on.
+pub(crate) struct Op<S> {
+    /// Dependencies of its work.
+    pub(crate) deps: Deps,
+    /// Its own record, as it was written when it began.
+    pub(crate) operation: Operation,
+    /// What it works on, as that was when the operation began.
+    pub(crate) subject: S,
+    /// Progress of its steps.
+    pub(crate) progress: ProgressReporter,
+    cancel: CancellationToken,
+    lock: Option<Box<dyn Held>>,
+}
+
+impl<S> Op<S> {
+    fn new(deps: &Deps, operation: Operation, subject: S, lock: Option<Box<dyn Held>>) -> Self {
+        Self {
+            deps: deps.clone(),
+            progress: ProgressReporter::new(&deps.jobs, &operation),
+            operation,
+            subject,
+            cancel: CancellationToken::new(),
+            lock,
+        }
+    }
+
+    /// Writes an operation down that has not taken what it works on yet.
+    pub(crate) async fn queue(
+        deps: &Deps,
+        operation: Operation,
+        subject: S,
+        lock: Option<Box<dyn Held>>,
+    ) -> Result<Self, Error> {
+        let put = deps.operations.put(operation.clone());
+        if ends_something(&operation.kind) {
+            ending(put).await?
+        } else {
+            put.await?
+        }
+        Ok(Self::new(deps, operation, subject, lock))
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> &OperationId {
+        &self.operation.id
+    }
+
+    /// The condition under which it changes records that it is on.
+    pub(crate) fn guard(&self) -> Guard {
+        Guard::Operation(self.operation.id.clone())
+    }
+
+    /// The operation as records that it works on show it.
+    pub(crate) fn mark(&self) -> Running {
+        running(&self.operation)
+    }
+
+    /// The milliseconds since it began.
+    pub(crate) fn took_ms(&self) -> u64 {
+        took_ms(self.deps.now().since(self.operation.started_at))
+    }
+
+    /// The token that is cancelled when this process is asked for its end.
+    pub(crate) fn cancel_token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Whether this process was asked for its end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Returns when another process asked for its end.
+    pub(crate) async fn cancel_requested(&self) {
+        let mut seen = None;
+        loop {
+            tokio::time::sleep(CANCEL_LOOK).await;
+            let version = self.deps.operations.version().await.ok();
+            if version.is_some() && version == seen {
+                continue;
+            }
+            seen = version;
+            if self.is_cancel_written().await.unwrap_or(false) {
+                return;
+            }
+        }
+    }
+
+    /// Whether another process asked for its end by now.
+    pub(crate) async fn is_cancel_written(&self) -> Result<bool, Error> {
+        let written = self.deps.operations.get(&self.operation.id).await?;
+        Ok(written.is_some_and(|written| {
+            written.state == OperationState::Running && written.cancel_requested
+        }))
+    }
+
+    /// Runs extension work until it ends or somebody, here or in another process, cancels the operation: that ends with what
+    /// `cancelled` says. The work is dropped then: the extension's contract says that this is safe.
+    pub(crate) async fn or<T, E>(
+        &self,
+        cancelled: impl Fn() -> E,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(cancelled()),
+            result = work => result,
+            () = self.cancel_requested() => Err(cancelled()),
+        }
+    }
+
+    /// Puts the operation on another record that it works on, and ends the dead one that was there.
+    pub(crate) async fn attach_to<T: Subject>(
+        &self,
+        before: &T,
+        guard: Guard,
+        change: impl FnOnce(&mut T) -> Result<(), Error> + Send,
+    ) -> Result<T, Error> {
+        let mark = self.mark();
+        let attached = T::write(&self.deps, before.id(), guard, Vec::new(), |record| {
+            change(record)?;
+            record.set_operation(Some(mark));
+            Ok(())
+        });
+        let attached = attached.await?;
+        end_predecessor(&self.deps, before.operation()).await;
+        Ok(attached)
+    }
+
+    /// As [`Op::update`], of another record that it is on.
+    pub(crate) async fn update_on<T: Subject>(
+        &self,
+        id: &T::Id,
+        events: Vec<NewEvent>,
+        change: impl FnOnce(&mut T) + Send,
+    ) -> Result<T, Error> {
+        let change = |record: &mut T| {
+            change(record);
+            Ok(())
+        };
+        T::write(&self.deps, id, self.guard(), events, change).await
+    }
+
+    /// Holds another lock until its end.
+    pub(crate) fn hold(&mut self, lock: Box<dyn Held>) {
+        self.lock = Some(match self.lock.take() {
+            Some(held) => Box::new((held, lock)),
+            None => lock,
+        });
+    }
+
+    /// Ends an operation that never ran, and says why.
+    pub(crate) async fn give_up(self, error: Error) -> Error {
+        end(&self.deps, self.operation, Err(error.clone())).await;
+        error
+    }
+}
+
+impl<S: Subject> Op<S> {
+    /// Starts an operation on a record whose lock is held, over a dead one too: writes it down, and on the record with what
+    /// `change` makes of that.
+    ///
+    /// Errors: whatever `change` refuses, and `conflict` where the record is not as `guard` says; then it never was.
+    pub(crate) async fn start(
+        deps: &Deps,
+        operation: Operation,
+        (before, lock): (S, Box<dyn Held>),
+        guard: Guard,
+        change: impl FnOnce(&mut S) -> Result<(), Error> + Send,
+    ) -> Result<Self, Error> {
+        deps.operations.put(operation.clone()).await?;
+        let mut op = Self::new(deps, operation, before, Some(lock));
+        match op.attach(guard, change).await {
+            Ok(attached) => {
+                op.subject = attached;
+                Ok(op)
+            }
+            Err(error) => Err(op.give_up(error).await),
+        }
+    }
+
+    /// Starts the operation that makes a record: writes it down first, then the record that names it, so that whoever reads the
+    /// record can wait for its end.
+    ///
+    /// Errors: whatever the store refuses; then it never was.
+    pub(crate) async fn start_new<Inserted: Future<Output = Result<S, Error>>>(
+        deps: &Deps,
+        operation: Operation,
+        (mut draft, lock): (S, Box<dyn Held>),
+        insert: impl FnOnce(S) -> Inserted,
+    ) -> Result<Self, Error> {
+        deps.operations.put(operation.clone()).await?;
+        draft.set_operation(Some(running(&operation)));
+        let mut op = Self::new(deps, operation, draft.clone(), Some(lock));
+        match insert(draft).await {
+            Ok(inserted) => {
+                op.subject = inserted;
+                Ok(op)
+            }
+            Err(error) => Err(op.give_up(error).await),
+        }
+    }
+
+    /// Puts the operation on the record that it works on, and ends the dead one that was there.
+    pub(crate) async fn attach(
+        &self,
+        guard: Guard,
+        change: impl FnOnce(&mut S) -> Result<(), Error> + Send,
+    ) -> Result<S, Error> {
+        self.attach_to(&self.subject, guard, change).await
+    }
+
+    /// Changes the record that it works on, with the events that this causes. A change that takes the operation off the record
+    /// frees it.
+    ///
+    /// Errors: `conflict` where another operation has taken it over.
+    pub(crate) async fn update(
+        &self,
+        events: Vec<NewEvent>,
+        change: impl FnOnce(&mut S) + Send,
+    ) -> Result<S, Error> {
+        self.update_on(self.subject.id(), events, change).await
+    }
+
+    /// As [`Self::or`]. How a cancel leaves things is the caller's to say.
+    pub(crate) async fn or_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let cancelled = || {
+            let message = self.subject.cancelled_message(&self.operation.kind);
+            Error::new(Code::Cancelled, message)
+        };
+        self.or(cancelled, work).await
+    }
+
+    /// Runs the work as a job; the lock is freed when it has ended. After work that went well on `reached`, what waits for
+    /// that host is done.
+    pub(crate) fn run<W, F>(self, reached: Option<HostName>, work: W) -> OperationId
+    where
+        W: FnOnce(Arc<Self>) -> F,
+        F: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let (deps, operation) = (self.deps.clone(), self.operation.clone());
+        let panicked = async move |error| S::fail_after_panic(&deps, &operation, &error).await;
+        self.run_or(reached, work, panicked)
+    }
+}
+
+impl<S: Send + Sync + 'static> Op<S> {
+    /// As [`Self::run`], with what a panic of the work leaves to be done.
+    pub(crate) fn run_or<W, F, P, Q>(
+        mut self,
+        reached: Option<HostName>,
+        work: W,
+        panicked: P,
+    ) -> OperationId
+    where
+        W: FnOnce(Arc<Self>) -> F,
+        F: Future<Output = Result<(), Error>> + Send + 'static,
+        P: FnOnce(Error) -> Q + Send + 'static,
+        Q: Future<Output = ()> + Send + 'static,
+    {
+        let (deps, operation) = (self.deps.clone(), self.operation.clone());
+        let (id, cancel) = (operation.id.clone(), self.cancel.clone());
+        let fallback = (deps.clone(), operation.clone());
+        let lock = self.lock.take();
+        let work = work(Arc::new(self));
+        let jobs = Arc::clone(&deps.jobs);
+        let body = async move {
+            let ends = ends_something(&operation.kind);
+            // A pass over patches that has nothing to run reaches no host.
+            let is_seen = operation.kind != OperationKind::Patch;
+            let result = if ends { ending(work).await } else { work.await };
+            let well = result.is_ok();
+            let ended = end(&deps, operation, result).await;
+            drop(lock);
+            if let Some(host) = reached.filter(|_| well) {
+                if is_seen {
+                    report_sight(&deps, &host, HostSight::Answers(None), None).await;
+                }
+                (deps.host_reached)(&deps, &host).await;
+            }
+            ended
+        };
+        let (deps, operation) = fallback;
+        let panicked = async move |error: Error| {
+            ending(panicked(error.clone())).await;
+            end(&deps, operation, Err(error)).await
+        };
+        jobs.start(&id, cancel, body, panicked);
+        id
+    }
+}
+
+/// Starts an operation on a sandbox whose lock is held; over a dead one only where that hides nothing of what it left.
+pub(crate) async fn start(
+    deps: &Deps,
+    kind: OperationKind,
+    (record, lock): (SandboxRecord, Box<dyn Held>),
+) -> Result<Op<SandboxRecord>, Error> {
+    check_can_start(&kind, &record)?;
+    let operation = new_operation(deps, kind, Some(&record.id), None);
+    let guard = Guard::Revision(Some(record.revision));
+    Op::start(deps, operation, (record, lock), guard, |_| Ok(())).await
+}
+
+/// Takes the lock of a snapshot and starts an operation on it, with what `change` makes of the record, or refuses.
+pub(crate) async fn start_on_snapshot(
+    deps: &Deps,
+    kind: OperationKind,
+    record: SnapshotRecord,
+    change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error> + Send,
+) -> Result<Op<SnapshotRecord>, Error> {
+    let lock = lock_snapshot(deps, &record.id).await?;
+    let operation = new_operation(deps, kind, None, Some(&record.id));
+    Op::start(deps, operation, (record, lock), Guard::Any, change).await
+}
+
+/// Ends an operation with what came of it, and writes that down.
+async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -> Operation {
+    operation.finished_at = Some(deps.now());
+    // Another process may have asked for the end meanwhile, which only the written one says.
+    let written = deps.operations.get(&operation.id).await.ok().flatten();
+    operation.cancel_requested |= written.is_some_and(|written| written.cancel_requested)
+        || deps.jobs.is_cancelled(&operation.id);
+    operation.cancel_outcome = operation.cancel_requested.then(|| cancel_outcome(&result));
+    operation.state = match &result {
+        Ok(()) => OperationState::Succeeded,
+        Err(error) if error.code == Code::Cancelled => OperationState::Cancelled,
+        Err(_) => OperationState::Failed,
+    };
+    operation.error = result.err().map(Box::new);
+    if let Err(error) = ending(deps.operations.put(operation.clone())).await {
+        tracing::warn!(operation = %operation.id, fault = %error, "the operation's end could not be written");
+    }
+    operation
+}
+
+/// Whether an operation ends something, so that a full disk must not stop it.
+fn ends_something(kind: &OperationKind) -> bool {
+    matches!(kind, OperationKind::Destroy | OperationKind::Delete | OperationKind::Recover)
+}
+
+/// How an operation was left whose end somebody asked for.
+fn cancel_outcome(result: &Result<(), Error>) -> CancelOutcome {
+    match result {
+        // A panic, say: nobody knows how far it came.
+        Err(error) if error.code == Code::Internal => CancelOutcome::Stopped,
+        Err(error) => error.cancel_outcome().unwrap_or(CancelOutcome::Done),
+        Ok(()) => CancelOutcome::Done,
+    }
+}

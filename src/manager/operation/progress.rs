@@ -1,0 +1,241 @@
+//! Progress of an operation: where it is among its steps, what its extension learnt of the host, and the last lines as
+//! evidence.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::domain::error::Error;
+use crate::domain::event::{Progress, Update};
+use crate::domain::extension::{Learnt, Report, Reporter};
+use crate::domain::name::{OperationId, SandboxId, SnapshotId};
+use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::root::MarkedRoot;
+use crate::domain::sandbox::Failure;
+use crate::manager::operation::jobs::Jobs;
+
+/// Reporter of one operation: passes an extension's reports on as its progress, and keeps what they told.
+pub(crate) struct ProgressReporter {
+    jobs: Arc<Jobs>,
+    operation: OperationId,
+    kind: OperationKind,
+    sandbox: Option<SandboxId>,
+    snapshot: Option<SnapshotId>,
+    steps: Mutex<Steps>,
+    learnt: Mutex<Option<Learnt>>,
+    began: Notify,
+    /// Roots whose marks nobody has written down yet.
+    roots: Mutex<VecDeque<MarkedRoot>>,
+    root_found: Notify,
+    /// The last lines of the step, as evidence for a step that is cut off.
+    lines: Mutex<VecDeque<String>>,
+}
+
+/// Lines of a step that are kept as evidence.
+pub(crate) const EVIDENCE_LINES: usize = 200;
+
+impl ProgressReporter {
+    pub(crate) fn new(jobs: &Arc<Jobs>, operation: &Operation) -> Self {
+        Self {
+            jobs: Arc::clone(jobs),
+            operation: operation.id.clone(),
+            kind: operation.kind.clone(),
+            sandbox: operation.sandbox_id.clone(),
+            snapshot: operation.snapshot_id.clone(),
+            steps: Mutex::default(),
+            learnt: Mutex::default(),
+            began: Notify::new(),
+            roots: Mutex::default(),
+            root_found: Notify::new(),
+            lines: Mutex::default(),
+        }
+    }
+
+    /// What the extension learnt of the host so far.
+    pub(crate) fn take_learnt(&self) -> Option<Learnt> {
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns when the extension began to remove something.
+    pub(crate) async fn begun(&self) {
+        self.began.notified().await;
+    }
+
+    /// A root whose mark was not known, if there is one.
+    pub(crate) fn take_root(&self) -> Option<MarkedRoot> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// The next root whose mark was not known, when there is one.
+    pub(crate) async fn next_root(&self) -> MarkedRoot {
+        loop {
+            match self.take_root() {
+                Some(root) => return root,
+                None => self.root_found.notified().await,
+            }
+        }
+    }
+
+    /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
+    pub(crate) fn announce(&self, total: u32, after: u32) {
+        self.steps().announce(total, after);
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The step that was reported last; empty before the first.
+    pub(crate) fn stage(&self) -> &'static str {
+        self.steps().stage
+    }
+
+    /// The last lines that the step's program wrote.
+    pub(crate) fn evidence(&self) -> String {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
+    pub(crate) fn failure_of(&self, fault: &Error) -> Failure {
+        Failure {
+            step: match fault.step.as_deref().unwrap_or(self.stage()) {
+                "" => "prepare".to_owned(),
+                step => step.to_owned(),
+            },
+            exit_status: None,
+            output: std::iter::once(self.evidence())
+                .chain(std::iter::once(fault.message.clone()))
+                .chain(fault.causes.clone())
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
+    }
+
+    /// Keeps a report's line; a new step begins anew.
+    fn keep_line(&self, report: &Report) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stage() != report.stage {
+            lines.clear();
+        }
+        if let Some(line) = &report.message {
+            if lines.len() == EVIDENCE_LINES {
+                lines.pop_front();
+            }
+            lines.push_back(line.clone());
+        }
+    }
+}
+
+impl Reporter for ProgressReporter {
+    fn report(&self, report: Report) {
+        self.keep_line(&report);
+        let (step, steps) = self.steps().place(&report);
+        self.jobs.publish(Update::Progress(Progress {
+            operation: self.operation.clone(),
+            kind: self.kind.clone(),
+            sandbox_id: self.sandbox.clone(),
+            snapshot_id: self.snapshot.clone(),
+            stage: report.stage.to_owned(),
+            step,
+            steps,
+            done: report.done,
+            of: report.of,
+            bytes: report.bytes,
+            message: report.message,
+        }));
+    }
+
+    fn began(&self) {
+        self.began.notify_one();
+    }
+
+    fn learnt(&self, learnt: &Learnt) {
+        *self.learnt.lock().unwrap_or_else(PoisonError::into_inner) = Some(learnt.clone());
+    }
+
+    fn found_root(&self, root: &MarkedRoot) {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).push_back(root.clone());
+        self.root_found.notify_one();
+    }
+}
+
+/// The step that an operation is at, and how many there are.
+#[derive(Debug, Default)]
+struct Steps {
+    /// The step that was told of last; empty before the first.
+    stage: &'static str,
+    step: u32,
+    steps: u32,
+    /// The steps before the part that counts its own.
+    before: u32,
+    /// The steps that come after such a part.
+    after: u32,
+}
+
+impl Steps {
+    /// There are so many steps in all, as far as that is known (0: it is not), and `after` of them follow the extension's own.
+    /// The number that was told only grows, by what comes unexpectedly.
+    fn announce(&mut self, total: u32, after: u32) {
+        self.steps = self.steps.max(total);
+        self.after = after;
+    }
+
+    /// Numbers a step. One that does not know its place (`steps` is 0) follows the one before it; the numbers of a part that
+    /// counts its own begin behind what came before that.
+    fn place(&mut self, report: &Report) -> (u32, u32) {
+        let new = report.stage != self.stage;
+        match report.steps {
+            0 => self.step += u32::from(new),
+            count => {
+                if new && report.step == 1 {
+                    self.before = self.step;
+                }
+                self.step = self.before + report.step;
+                self.steps = self.steps.max(self.before + count + self.after);
+            }
+        }
+        self.stage = report.stage;
+        self.steps = self.steps.max(self.step);
+        (self.step, self.steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(steps: &mut Steps, reports: &[(&'static str, u32, u32)]) -> Vec<String> {
+        let place = |&(stage, step, count): &(&'static str, u32, u32)| {
+            let (step, count) =
+                steps.place(&Report { stage, step, steps: count, ..Report::default() });
+            format!("{step}/{count}")
+        };
+        reports.iter().map(place).collect()
+    }
+
+    #[test]
+    fn the_first_number_holds_to_the_last_step() {
+        let mut steps = Steps::default();
+        steps.announce(2 + 5 + 1, 1);
+        let copy = [("prepare", 0, 0), ("copy", 0, 0), ("copy", 0, 0)];
+        assert_eq!(told(&mut steps, &copy), ["1/8", "2/8", "2/8"]);
+        let restore =
+            [("prepare", 1, 5), ("extract", 2, 5), ("render", 3, 5), ("up", 4, 5), ("up", 4, 5)];
+        assert_eq!(told(&mut steps, &restore), ["3/8", "4/8", "5/8", "6/8", "6/8"]);
+        assert_eq!(told(&mut steps, &[("ready", 0, 0), ("patch", 0, 0)]), ["7/8", "8/8"]);
+        // What nobody expected.
+        assert_eq!(told(&mut steps, &[("rollback", 0, 0)]), ["9/9"]);
+    }
+
+    #[test]
+    fn a_part_that_alone_knows_its_number_is_told_with_what_follows_it() {
+        let mut steps = Steps::default();
+        steps.announce(0, 1);
+        let capture =
+            [("prepare", 1, 4), ("pause", 2, 4), ("archive", 3, 4), ("seal", 4, 4), ("keep", 0, 0)];
+        assert_eq!(told(&mut steps, &capture), ["1/5", "2/5", "3/5", "4/5", "5/5"]);
+    }
+}

@@ -1,0 +1,47 @@
+//! Record of an operation of this process, and the mark that it puts on what it works on.
+
+use crate::domain::name::{OperationId, SandboxId, SnapshotId};
+use crate::domain::operation::{Operation, OperationKind, OperationState};
+use crate::domain::sandbox::Running;
+use crate::manager::deps::Deps;
+
+/// A new operation of this process.
+pub(crate) fn new_operation(
+    deps: &Deps,
+    kind: OperationKind,
+    sandbox: Option<&SandboxId>,
+    snapshot: Option<&SnapshotId>,
+) -> Operation {
+    Operation {
+        id: OperationId::from_random((deps.random_u32)()),
+        kind,
+        sandbox_id: sandbox.cloned(),
+        snapshot_id: snapshot.cloned(),
+        state: OperationState::Running,
+        stage: None,
+        done: None,
+        of: None,
+        bytes: None,
+        started_at: deps.now(),
+        finished_at: None,
+        pid: std::process::id(),
+        host: deps.settings.machine.clone(),
+        actor: deps.actor(),
+        cancel_requested: false,
+        cancel_outcome: None,
+        error: None,
+    }
+}
+
+/// The operation as a record that it works on shows it.
+pub(crate) fn running(operation: &Operation) -> Running {
+    Running {
+        id: operation.id.clone(),
+        kind: operation.kind.clone(),
+        started_at: operation.started_at,
+        pid: operation.pid,
+        host: operation.host.clone(),
+        actor: operation.actor.clone(),
+        cancel_requested: false,
+    }
+}

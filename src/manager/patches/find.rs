@@ -1,0 +1,55 @@
+//! Patches of a snapshot, and which of its sandboxes has which.
+
+use crate::domain::error::Error;
+use crate::domain::name::SnapshotId;
+use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
+use crate::domain::request::{PatchStanding, PatchStatus};
+use crate::domain::sandbox::SandboxRecord;
+use crate::manager::deps::Deps;
+use crate::manager::snapshots::find::get_snapshot_at_revision;
+
+/// Which sandboxes have each patch of a snapshot, will get it, or failed.
+pub(crate) async fn patch_status(deps: &Deps, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
+    let snapshot = get_snapshot_at_revision(deps, snapshot, None).await?;
+    let patches = patches_of(deps, &snapshot.id).await?;
+    let sandboxes = based_on(deps, &snapshot.id).await?;
+    let standings =
+        |patch: &Patch| sandboxes.iter().map(|record| standing(record, &patches, patch)).collect();
+    Ok(patches
+        .iter()
+        .map(|patch| PatchStatus { sandboxes: standings(patch), patch: patch.clone() })
+        .collect())
+}
+
+/// A snapshot's patches, in their order.
+pub(crate) async fn patches_of(deps: &Deps, snapshot: &SnapshotId) -> Result<Vec<Patch>, Error> {
+    let mut patches = deps.patches.list().await?;
+    patches.retain(|patch| patch.snapshot_id == *snapshot);
+    patches.sort_by_key(|patch| patch.sequence);
+    Ok(patches)
+}
+
+/// The sandboxes that are based on a snapshot and are not over, oldest first.
+pub(crate) async fn based_on(
+    deps: &Deps,
+    snapshot: &SnapshotId,
+) -> Result<Vec<SandboxRecord>, Error> {
+    let records = deps.sandboxes.list().await?;
+    let based = records
+        .iter()
+        .filter(|r| r.based_on_snapshot.as_ref() == Some(snapshot) && !r.state.is_over());
+    Ok(based.map(|record| SandboxRecord::clone(record)).collect())
+}
+
+fn standing(record: &SandboxRecord, patches: &[Patch], patch: &Patch) -> PatchStanding {
+    let run: Option<&AppliedPatch> =
+        record.applied_patches.iter().find(|applied| applied.id == patch.id);
+    PatchStanding {
+        id: record.id.clone(),
+        name: record.name.clone(),
+        host: record.host.clone(),
+        state: run.map_or(PatchState::Pending, |run| run.state.clone()),
+        blocked: run.is_none() && owed(record, patches, false).blocked.is_some(),
+        run: run.cloned(),
+    }
+}

@@ -1,0 +1,406 @@
+//! Create: refuse what can be refused, write ahead, then let a job establish the sandbox (semantics 2).
+
+use crate::manager::journal::Record as _;
+use crate::manager::operation::subject::Subject as _;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::error::{Error, Kind, Unique};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
+use crate::domain::name::{HostName, SandboxId, check_label, check_name};
+use crate::domain::operation::OperationKind;
+use crate::domain::patch::{PatchState, settled_state};
+use crate::domain::profile::{Profile, Seconds};
+use crate::domain::request::{CreateRequest, Decision, Started};
+use crate::domain::root::KnownRoots;
+use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::failpoint;
+use crate::manager::deps::{Deps, Random32};
+use crate::manager::hosts::capacity::{fullness, host_full};
+use crate::manager::journal::publish_pending;
+use crate::manager::operation::Op;
+use crate::manager::operation::locks::sandbox_busy;
+use crate::manager::operation::record::new_operation;
+use crate::manager::patches::find::patches_of;
+use crate::manager::sandboxes::establish::{Establishment, run_establishment};
+use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, request_hash};
+use crate::manager::sandboxes::inputs::resolve_directories;
+use crate::manager::sandboxes::place::{Placed, choose_host};
+use crate::manager::upkeep::flush::archive_old;
+
+/// Tries to find a random id that nothing has.
+const ID_TRIES: u32 = 16;
+
+/// A create whose request was checked as far as that needs no host.
+pub(crate) struct Resolved {
+    pub(crate) profile: Profile,
+    pub(crate) hash: String,
+    pub(crate) inputs: BTreeMap<String, String>,
+    pub(crate) id: Option<SandboxId>,
+    pub(crate) ttl_s: Option<u64>,
+}
+
+/// What is written down before the first remote command.
+pub(crate) struct Ahead<'a> {
+    pub(crate) request: &'a CreateRequest,
+    pub(crate) resolved: &'a Resolved,
+    pub(crate) route: Route,
+    pub(crate) quote: Option<MeterQuote>,
+    pub(crate) request_hash: Option<String>,
+    /// The snapshot that it is made from.
+    pub(crate) base: Option<&'a SnapshotRecord>,
+}
+
+/// What a create would do; touches nothing.
+pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<Decision, Error> {
+    let resolved = resolve_request(deps, request).await?;
+    let extension = deps.extension(&resolved.profile.extension)?;
+    let mut draft = draft_provision(deps, &resolved, request, HostName::new(HostName::LOCAL));
+    let mut preview = extension.preview(&draft).await?;
+    // In the order in which a create comes to them: what is wrong whatever the host is, then the host, then what is wrong
+    // there.
+    let refused = preview.check().err();
+    let taken = check_taken(deps, request).await.err();
+    let quote = quote_price(deps, &resolved).await?;
+    let Placed { verdicts, on } =
+        choose_host(deps, &resolved.profile, request.host.as_deref(), true).await?;
+    let (route, unfit) = match on {
+        Ok((route, compose)) => {
+            draft.host = route.host.clone();
+            draft.compose_host = compose;
+            let asked = extension.preview_on_host(&mut draft, &mut preview).await;
+            (Some(route), asked.and_then(|()| preview.check()).err())
+        }
+        Err(fault) => (None, Some(fault)),
+    };
+    let error = refused.or(unfit).or(taken);
+    Ok(Decision {
+        ok: error.is_none(),
+        error,
+        profile: resolved.profile.id.to_string(),
+        version: resolved.profile.version.to_string(),
+        extension: resolved.profile.extension.to_string(),
+        inputs: resolved.inputs,
+        route,
+        verdicts,
+        quote_usd: quote.map(|quote| quote.usd),
+        ttl_s: resolved.ttl_s,
+        preview,
+    })
+}
+
+/// Writes the record, starts the work, and returns at once.
+pub(crate) async fn create(deps: &Deps, request: CreateRequest) -> Result<Started, Error> {
+    create_marked(deps, request, None).await
+}
+
+/// As [`create`], with a label of sandboxer's own, which nobody else can give.
+pub(crate) async fn create_marked(
+    deps: &Deps,
+    mut request: CreateRequest,
+    mark: Option<(&str, String)>,
+) -> Result<Started, Error> {
+    let hash = request_hash(deps, &request);
+    if let Some(found) = find_repeated(deps, &request, &hash).await? {
+        return Ok(found);
+    }
+    let resolved = resolve_request(deps, &request).await?;
+    let extension = deps.extension(&resolved.profile.extension)?;
+    let mut draft = draft_provision(deps, &resolved, &request, HostName::new(HostName::LOCAL));
+    let mut preview = extension.preview(&draft).await?;
+    preview.check()?;
+    let quote = quote_price(deps, &resolved).await?;
+    let (route, compose) =
+        choose_host(deps, &resolved.profile, request.host.as_deref(), false).await?.on?;
+    draft.host = route.host.clone();
+    draft.compose_host = compose;
+    extension.preview_on_host(&mut draft, &mut preview).await?;
+    preview.check()?;
+    // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
+    if let Err(fault) = archive_old(deps).await {
+        tracing::warn!(%fault, "the history could not be written");
+    }
+    deps.recipes.put(&resolved.profile).await?;
+    request.labels.extend(mark.map(|(key, value)| (key.to_owned(), value)));
+    let ahead = Ahead {
+        request: &request,
+        resolved: &resolved,
+        route,
+        quote,
+        request_hash: Some(hash.clone()),
+        base: None,
+    };
+    let written = match write_ahead(deps, ahead).await {
+        // The same request came in twice at once: the other one was first.
+        Err(fault) if fault.kind == Kind::Taken(Unique::IdempotencyKey) => {
+            return find_repeated(deps, &request, &hash).await?.ok_or(fault);
+        }
+        written => written?,
+    };
+    let op = written;
+    failpoint::reached("create.requested");
+    let record = op.subject.clone();
+    let work = Establishment {
+        provision: ProvisionRequest {
+            host: record.host.clone(),
+            id: record.id.clone(),
+            created_at: record.created_at,
+            ..draft
+        },
+        ready_timeout: resolved.profile.ready_timeout.duration(),
+        ttl_s: resolved.ttl_s,
+        keep_failed: request.keep_failed,
+        recreate: false,
+        from: None,
+    };
+    let operation = run_establishment(op, work);
+    Ok(Started { operation: Some(operation), sandbox: record })
+}
+
+/// Whether the id, name or key that a plan asks for is used already. A create is told by the store.
+async fn check_taken(deps: &Deps, request: &CreateRequest) -> Result<(), Error> {
+    if let Some(first) = find_repeated(deps, request, &request_hash(deps, request)).await? {
+        return repeated_error(deps, &first).await?.map_or(Ok(()), Err);
+    }
+    let used = |what: Unique, word: &str| {
+        Err(Error::taken(what, format!("the {} {word} is taken", what.field())))
+    };
+    let mut records = deps.sandboxes.list().await?;
+    let mut names: BTreeSet<String> =
+        records.iter().filter_map(|record| record.name_in_use().map(str::to_owned)).collect();
+    records.extend(deps.sandboxes.history().await?);
+    let is_id = |word: &str| records.iter().any(|record| record.id.as_str() == word);
+    if let Some(name) = request.name.as_ref().filter(|name| names.contains(*name) || is_id(name)) {
+        return used(Unique::Name, name);
+    }
+    for snapshot in deps.snapshots.list().await? {
+        names.extend(snapshot.name_in_use().map(str::to_owned));
+        names.insert(snapshot.id.to_string());
+    }
+    let id = request.id.as_ref().or_else(|| request.inputs.get("sandbox_id"));
+    match id.filter(|id| names.contains(*id) || is_id(id)) {
+        Some(id) => used(Unique::Id, id),
+        None => Ok(()),
+    }
+}
+
+async fn resolve_request(deps: &Deps, request: &CreateRequest) -> Result<Resolved, Error> {
+    let id = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
+    let entry = deps.catalogue.profile(id).map_err(|fault| match request.profile {
+        Some(_) => fault,
+        None => fault.hint(format!("it is the default_profile of {}", deps.settings.config_file)),
+    })?;
+    let profile = entry.definition()?.clone();
+    entry.ensure_available()?;
+    let mut given = request.inputs.clone();
+    let input_id = given.remove("sandbox_id");
+    let mut inputs = profile.check_inputs(&given).map_err(|problems| {
+        let list: Vec<serde_json::Value> = problems
+            .iter()
+            .map(|p| serde_json::json!({"field": p.field, "message": p.message}))
+            .collect();
+        let first = problems.into_iter().next();
+        let (field, message) = first.map_or_else(Default::default, |p| (p.field, p.message));
+        Error::invalid_input(&field, message)
+            .hint(format!("`sandboxer profiles show {}` lists its inputs", profile.id))
+            .detail("problems", list)
+    })?;
+    resolve_directories(deps, &profile, &mut inputs).await?;
+    let id = match (request.id.as_deref(), input_id.as_deref()) {
+        (Some(a), Some(b)) if a != b => {
+            return Err(Error::invalid_input(
+                "id",
+                "--id and the input sandbox_id name different ids",
+            ));
+        }
+        (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
+        (None, None) => None,
+    };
+    if let Some(name) = &request.name {
+        check_name(name)?;
+    }
+    for (key, value) in &request.labels {
+        check_label(key, value)?;
+    }
+    if request
+        .idempotency_key
+        .as_ref()
+        .is_some_and(|key| key.is_empty() || key.len() > 255 || key.contains(char::is_control))
+    {
+        return Err(Error::invalid_input(
+            "idempotency_key",
+            "an idempotency key is 1 to 255 bytes without control characters",
+        ));
+    }
+    let ttl_s = profile.parse_ttl(request.ttl.as_deref())?.map(Seconds::get);
+    Ok(Resolved { hash: profile.hash(), profile, inputs, id, ttl_s })
+}
+
+/// The request to the extension, but for what only the written record knows.
+pub(crate) fn draft_provision(
+    deps: &Deps,
+    resolved: &Resolved,
+    request: &CreateRequest,
+    host: HostName,
+) -> ProvisionRequest {
+    ProvisionRequest {
+        id: resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0)),
+        owner: OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 },
+        host,
+        profile: resolved.profile.clone(),
+        inputs: resolved.inputs.clone(),
+        created_at: deps.now(),
+        expires_at: None,
+        allow_large: request.yes,
+        compose_host: None,
+        roots: KnownRoots::default(),
+    }
+}
+
+pub(crate) async fn quote_price(
+    deps: &Deps,
+    resolved: &Resolved,
+) -> Result<Option<MeterQuote>, Error> {
+    let extension = deps.extension(&resolved.profile.extension)?;
+    let seconds = resolved.ttl_s.unwrap_or(3600);
+    extension
+        .estimate_cost(&resolved.profile, &resolved.inputs, std::time::Duration::from_secs(seconds))
+        .await
+}
+
+/// Writes the record before the first remote command, under the sandbox's lock.
+pub(crate) async fn write_ahead(deps: &Deps, ahead: Ahead<'_>) -> Result<Op<SandboxRecord>, Error> {
+    let Ahead { request, resolved, route, quote, request_hash, base } = ahead;
+    let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
+    let owners = deps.installation.owners().await?;
+    let owner = owners
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::internal("this installation has no owner id"))?;
+    let patches = match base {
+        Some(base) => patches_of(deps, &base.id).await?,
+        None => Vec::new(),
+    };
+    for _ in 0..ID_TRIES {
+        let id = resolved.id.clone().unwrap_or_else(|| random_id(&deps.random_u32));
+        let Some(lock) = deps.locks.try_lock(&id).await? else {
+            if resolved.id.is_some() {
+                return Err(sandbox_busy(deps, &id).await);
+            }
+            continue;
+        };
+        let base_id = base.map(|base| &base.id);
+        let operation = new_operation(deps, kind.clone(), Some(&id), base_id);
+        let mut record = new_record(deps, &id, request, resolved, &route, owner.clone());
+        record.quote_usd = quote.as_ref().map(|quote| quote.usd);
+        record.request_hash.clone_from(&request_hash);
+        record.based_on_snapshot = base_id.cloned();
+        record.patch_state = settled_state(&record, &patches);
+        let requested = serde_json::json!({
+            "profile": resolved.profile.id,
+            "host": route.host,
+            "name": request.name,
+            "snapshot_id": operation.snapshot_id,
+        });
+        let requested = (EventKind::SandboxRequested, requested);
+        let requested = record.event(requested, &deps.actor(), record.created_at);
+        record.pending.push(requested);
+        let spec = deps.transports.spec(&record.host);
+        // Others may have been placed there since the host was chosen.
+        let admit = |live: &[&SandboxRecord]| {
+            let full =
+                spec.as_ref().and_then(|spec| Some((spec, fullness(spec, live.iter().copied())?)));
+            full.map_or(Ok(()), |(spec, full)| Err(host_full(spec, &full)))
+        };
+        let insert = async |record| deps.sandboxes.insert_if(record, &admit).await;
+        match Op::start_new(deps, operation, (record, lock), insert).await {
+            Ok(op) => {
+                publish_pending(deps, &op.subject.pending).await;
+                if let Err(error) = deps.ledger.hold(&id, quote.as_ref()).await {
+                    // The record must not stay as if somebody worked on it.
+                    SandboxRecord::fail_after_panic(deps, &op.operation, &error).await;
+                    return Err(op.give_up(error).await);
+                }
+                return Ok(op);
+            }
+            Err(error) => {
+                if resolved.id.is_some() || error.kind != Kind::Taken(Unique::Id) {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Err(Error::internal("no free sandbox id was found"))
+}
+
+fn new_record(
+    deps: &Deps,
+    id: &SandboxId,
+    request: &CreateRequest,
+    resolved: &Resolved,
+    route: &Route,
+    owner: crate::domain::name::OwnerId,
+) -> SandboxRecord {
+    let now = deps.now();
+    let wait = resolved.profile.ready_timeout.get();
+    SandboxRecord {
+        id: id.clone(),
+        name: request.name.clone(),
+        labels: request.labels.clone(),
+        profile: ProfileRef {
+            id: resolved.profile.id.clone(),
+            version: resolved.profile.version.to_string(),
+            hash: resolved.hash.clone(),
+        },
+        extension: resolved.profile.extension.clone(),
+        host: route.host.clone(),
+        host_identity: None,
+        workdir: None,
+        state: State::Requested,
+        reason: None,
+        message: None,
+        since: now,
+        observed_at: None,
+        revision: 0,
+        operation: None,
+        inputs: resolved.inputs.clone(),
+        handle: None,
+        reachability: None,
+        services: Vec::new(),
+        created_at: now,
+        ready_at: None,
+        expires_at: resolved.ttl_s.map(|ttl| now.plus_seconds(wait.saturating_add(ttl))),
+        max_expires_at: None,
+        ttl_s: resolved.ttl_s,
+        based_on_snapshot: None,
+        applied_patches: Vec::new(),
+        last_patch_sequence: 0,
+        patch_state: PatchState::None,
+        patch_error: None,
+        undo_of: None,
+        quote_usd: None,
+        hold_usd: None,
+        cost_usd: None,
+        route: Some(route.clone()),
+        attempts: route.verdicts.clone(),
+        rewrites: Vec::new(),
+        failure: None,
+        teardown: Vec::new(),
+        leftovers: Vec::new(),
+        not_preserved: BTreeMap::new(),
+        telemetry: None,
+        certificate: None,
+        actor: deps.actor(),
+        owner,
+        idempotency_key: request.idempotency_key.clone(),
+        request_hash: None,
+        kept_failed: false,
+        pending: Vec::new(),
+    }
+}
+
+/// The id of a sandbox whose record an operation is about to write.
+fn random_id(dice: &Random32) -> SandboxId {
+    SandboxId::from_random(dice())
+}

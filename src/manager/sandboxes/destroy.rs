@@ -1,0 +1,58 @@
+//! Destroy (semantics 1 and 3).
+
+use crate::domain::error::{Code, Error};
+use crate::domain::operation::OperationKind;
+use crate::domain::request::{DestroyRequest, Started};
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::manager::deps::Deps;
+use crate::manager::operation::Op;
+use crate::manager::operation::record::new_operation;
+use crate::manager::sandboxes::find::{find_sandbox, get_at_revision};
+use crate::manager::sandboxes::remove::{destroy_locked, take_over_lock};
+use crate::manager::upkeep::forget::forget_sandbox;
+use crate::manager::upkeep::ownership::ensure_own;
+
+/// Starts a removal and returns at once. One that is destroyed already is nothing to do.
+pub(crate) async fn destroy(deps: &Deps, request: &DestroyRequest) -> Result<Started, Error> {
+    let record = get_at_revision(deps, &request.id, request.revision).await?;
+    if record.state == State::Destroyed || request.forget && record.state == State::Forgotten {
+        return Ok(Started { operation: None, sandbox: record });
+    }
+    check_protection(&record, request.force_protected)?;
+    let (forget, forced) = (request.forget, request.force_protected);
+    if !forget {
+        ensure_own(deps).await?;
+    }
+    let operation = new_operation(deps, OperationKind::Destroy, Some(&record.id), None);
+    let op = Op::queue(deps, operation, record.clone(), None).await?;
+    let operation = op.run(None, move |op| async move {
+        if forget { forget_sandbox(&op).await } else { destroy_waiting(&op, forced).await }
+    });
+    Ok(Started { operation: Some(operation), sandbox: record })
+}
+
+async fn destroy_waiting(op: &Op<SandboxRecord>, forced: bool) -> Result<(), Error> {
+    let deps = &op.deps;
+    let lock = take_over_lock(op, false).await?;
+    let before = find_sandbox(deps, op.subject.id.as_str()).await?;
+    if before.state == State::Destroyed {
+        return Ok(());
+    }
+    // Somebody may have protected it while the lock was waited for.
+    check_protection(&before, forced)?;
+    destroy_locked(op, &before, Reason::User).await?;
+    drop(lock);
+    (deps.host_reached)(deps, &before.host).await;
+    Ok(())
+}
+
+pub(crate) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Error> {
+    if record.is_protected() && !forced {
+        return Err(Error::new(
+            Code::Conflict,
+            format!("sandbox {} is labelled protect=true", record.id),
+        )
+        .hint("--force-protected does it all the same"));
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Sandboxes: listing them, and the one that a reference means.
+
+use std::sync::Arc;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::name::{SandboxId, is_hex8};
+use crate::domain::request::ListQuery;
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::text::nearest;
+use crate::domain::verbatim::JsonText;
+use crate::manager::deps::Deps;
+
+pub(crate) async fn get_at_revision(
+    deps: &Deps,
+    id: &str,
+    revision: Option<u64>,
+) -> Result<SandboxRecord, Error> {
+    let record = find_sandbox(deps, id).await?;
+    if record.id.as_str() != id {
+        return Err(Error::new(Code::NotFound, format!("there is no sandbox with the id {id}")));
+    }
+    match revision {
+        Some(seen) if seen != record.revision => {
+            Err(Error::new(Code::Conflict, format!("sandbox {id} changed since it was looked at"))
+                .hint("look again, then decide")
+                .detail("expected", seen)
+                .detail("current", serde_json::to_value(&record).unwrap_or_default()))
+        }
+        _ => Ok(record),
+    }
+}
+
+/// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
+pub(crate) async fn list_sandboxes(
+    deps: &Deps,
+    query: &ListQuery,
+) -> Result<Vec<Arc<SandboxRecord>>, Error> {
+    refuse_unknown_states(query)?;
+    let mut records = if with_over(query) { deps.sandboxes.history().await? } else { Vec::new() };
+    records.extend(deps.sandboxes.list().await?);
+    records.retain(|record| passes(query, record));
+    records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    Ok(records)
+}
+
+/// As [`list_sandboxes`], for whoever only hands the records on.
+pub(crate) async fn list_sandboxes_json(
+    deps: &Deps,
+    query: &ListQuery,
+) -> Result<Vec<JsonText>, Error> {
+    if !with_over(query) {
+        refuse_unknown_states(query)?;
+        let query = query.clone();
+        return deps.sandboxes.list_json(Arc::new(move |record| passes(&query, record))).await;
+    }
+    let texts: Result<_, _> =
+        list_sandboxes(deps, query).await?.iter().map(|record| JsonText::of(&**record)).collect();
+    texts.map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
+}
+
+/// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
+pub(crate) async fn find_sandbox(deps: &Deps, reference: &str) -> Result<SandboxRecord, Error> {
+    if let Ok(id) = SandboxId::parse(reference)
+        && let Some(found) = deps.sandboxes.get(&id).await?
+    {
+        return Ok(found);
+    }
+    let live = deps.sandboxes.list().await?;
+    if let Some(found) = exact(&live, reference) {
+        return Ok(SandboxRecord::clone(found));
+    }
+    let history = deps.sandboxes.history().await?;
+    if let Some(found) = exact(&history, reference) {
+        return Ok(SandboxRecord::clone(found));
+    }
+    for records in [&live, &history] {
+        if let Some(found) = by_prefix(records, reference)? {
+            return Ok(SandboxRecord::clone(found));
+        }
+    }
+    Err(not_found(reference, &live))
+}
+
+/// Whether a list also shows what is over.
+fn with_over(query: &ListQuery) -> bool {
+    query.all || query.states.iter().any(State::is_over)
+}
+
+fn passes(query: &ListQuery, record: &SandboxRecord) -> bool {
+    let profile = query.profile.as_deref().map(|id| id.strip_prefix("profile.").unwrap_or(id));
+    (with_over(query) || !record.state.is_over())
+        && (query.states.is_empty() || query.states.contains(&record.state))
+        && query.host.as_deref().is_none_or(|host| record.host.same(host))
+        && profile.is_none_or(|id| record.profile.id.as_str().trim_start_matches("profile.") == id)
+        && query.labels.iter().all(|(key, value)| record.labels.get(key) == Some(value))
+}
+
+fn refuse_unknown_states(query: &ListQuery) -> Result<(), Error> {
+    match query.states.iter().find(|state| matches!(state, State::Other(_))) {
+        Some(state) => Err(unknown_state(state)),
+        None => Ok(()),
+    }
+}
+
+/// The record with exactly this id or, if there is none, this name.
+pub(crate) fn exact<'a>(
+    records: &'a [Arc<SandboxRecord>],
+    reference: &str,
+) -> Option<&'a Arc<SandboxRecord>> {
+    if let Some(record) = records.iter().find(|record| record.id.as_str() == reference) {
+        return Some(record);
+    }
+    // A name may have been used again after its first bearer was destroyed, or came to nothing: the living one is meant.
+    let named = || records.iter().rev().filter(|record| record.name.as_deref() == Some(reference));
+    let living = named().find(|record| record.name_in_use().is_some());
+    living.or_else(|| named().find(|record| !record.state.is_over())).or_else(|| named().next())
+}
+
+fn by_prefix<'a>(
+    records: &'a [Arc<SandboxRecord>],
+    reference: &str,
+) -> Result<Option<&'a Arc<SandboxRecord>>, Error> {
+    if reference.len() < 4 {
+        return Ok(None);
+    }
+    let matches: Vec<&Arc<SandboxRecord>> =
+        records.iter().filter(|record| record.id.as_str().starts_with(reference)).collect();
+    match matches.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
+            Err(Error::new(
+                Code::Conflict,
+                format!("several sandboxes begin with that: {}", ids.join(", ")),
+            )
+            .hint("write more of the id")
+            .detail("matches", ids))
+        }
+    }
+}
+
+fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Error {
+    let shown: String = reference.chars().take(80).collect();
+    let fault = Error::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
+    let there = live.iter().filter(|record| !record.state.is_over());
+    let known =
+        there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
+    match nearest(&shown, known) {
+        Some(near) => fault.hint(format!("did you mean {near}?")),
+        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => fault.hint(
+            "a prefix of an id needs 4 characters or more; `sandboxer list` shows what there is",
+        ),
+        None => fault.hint("`sandboxer list --all` shows what there is and was"),
+    }
+}
+
+fn unknown_state(state: &State) -> Error {
+    let known: Vec<&str> = State::ALL.iter().map(State::as_str).collect();
+    let fault = Error::invalid_input("state", format!("there is no state {:?}", state.as_str()));
+    match nearest(state.as_str(), known.iter().copied()) {
+        Some(near) => fault.hint(format!("did you mean {near}?")),
+        None => fault.hint(format!("states are {}", known.join(", "))),
+    }
+}

@@ -1,0 +1,20 @@
+//! Verbs on sandboxes.
+
+pub(super) mod create;
+pub(super) mod destroy;
+pub(super) mod establish;
+pub(super) mod exec;
+pub(super) mod find;
+pub(super) mod idempotency;
+pub(super) mod inputs;
+pub(super) mod inspect;
+pub(super) mod label;
+pub(super) mod observe;
+pub(super) mod place;
+pub(super) mod power;
+pub(super) mod recreate;
+pub(super) mod remove;
+pub(super) mod resolve;
+pub(super) mod settle;
+pub(super) mod teardown;
+pub(super) mod unwritten;

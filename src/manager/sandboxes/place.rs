@@ -1,0 +1,300 @@
+//! Which host takes a sandbox, and why each other one does not.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::domain::compose_host::ComposeHost;
+use crate::domain::error::{Code, Error};
+use crate::domain::name::{ExtensionId, HostName};
+use crate::domain::profile::{Allowance, Profile, Strategy};
+use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
+use crate::manager::deps::Deps;
+use crate::manager::hosts::capacity::{fullness, host_full};
+use crate::transport::probe::{self, ProbeRequest};
+
+/// Who named the candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// `--host` or the form's field.
+    Request,
+    /// `SANDBOXER_HOST`.
+    Environment,
+    /// The profile's list.
+    Profile,
+    /// `default_host`.
+    Default,
+    /// `default_host`, in the place of a profile's list of which nothing is configured.
+    Instead,
+}
+
+/// What was found out about one candidate.
+struct Finding {
+    verdict: Verdict,
+    fault: Option<Error>,
+    /// Load per processor, where it was asked for.
+    load: Option<f64>,
+    /// Host as a stack meets it, where there is a stack.
+    compose: Option<ComposeHost>,
+}
+
+/// Which host takes a sandbox.
+pub(crate) struct Placed {
+    /// Verdict on each candidate that was asked.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The host and what a stack meets there, or why there is none.
+    pub(crate) on: Result<(Route, Option<ComposeHost>), Error>,
+}
+
+/// Each candidate's verdict, and the host that takes the sandbox if one can. With `ask_all` every candidate is
+/// contacted, else they are asked in order until one can.
+pub(crate) async fn choose_host(
+    deps: &Deps,
+    profile: &Profile,
+    requested: Option<&str>,
+    ask_all: bool,
+) -> Result<Placed, Error> {
+    let extension = deps.extension(&profile.extension)?;
+    let asked = |host: HostName| {
+        let extension = Arc::clone(&extension);
+        async move { extension.ask_host(profile, &host).await }
+    };
+    let (candidates, named) = candidate_hosts(deps, profile, requested)?;
+    let live = deps.sandboxes.list().await?;
+    let weigh = profile.placement.strategy == Strategy::LeastLoaded
+        && named == Named::Profile
+        && candidates.len() > 1;
+    let mut findings: Vec<Finding> = Vec::new();
+    if ask_all || weigh {
+        let tried = matches!(named, Named::Request | Named::Environment);
+        findings = join_all(
+            candidates.iter().map(|host| examine_host(deps, host, tried, &live, weigh, &asked)),
+        )
+        .await;
+    } else {
+        for host in &candidates {
+            let tried = matches!(named, Named::Request | Named::Environment);
+            let finding = examine_host(deps, host, tried, &live, false, &asked).await;
+            let found = finding.verdict.ok;
+            findings.push(finding);
+            if found {
+                break;
+            }
+        }
+    }
+    let verdicts: Vec<Verdict> = findings.iter().map(|finding| finding.verdict.clone()).collect();
+    let on = match choose(&findings, weigh) {
+        Some(chosen) => {
+            let host = chosen.verdict.host.clone();
+            let remarks = remarks(named, profile, &host);
+            let route =
+                Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
+            Ok((route, chosen.compose.clone()))
+        }
+        None => Err(none_left(findings, named, &profile.extension)),
+    };
+    Ok(Placed { verdicts, on })
+}
+
+fn candidate_hosts(
+    deps: &Deps,
+    profile: &Profile,
+    requested: Option<&str>,
+) -> Result<(Vec<HostName>, Named), Error> {
+    let settings = &deps.settings;
+    if let Some(host) = requested {
+        return Ok((vec![plausible(host)?], Named::Request));
+    }
+    if let Some(host) = settings.environment_host.as_deref().filter(|host| !host.is_empty()) {
+        return Ok((vec![plausible(host)?], Named::Environment));
+    }
+    let hosts = &profile.placement.hosts;
+    if hosts.iter().any(|host| deps.transports.spec(host).is_some()) {
+        return Ok((hosts.clone(), Named::Profile));
+    }
+    let others = hosts.iter().filter(|host| !host.same(settings.default_host.as_str())).cloned();
+    let named = if hosts.is_empty() { Named::Default } else { Named::Instead };
+    Ok((others.chain([settings.default_host.clone()]).collect(), named))
+}
+
+/// The host that somebody named for an archive, as configured; there is a way to it. A name that is not configured is
+/// tried, as in a create.
+///
+/// Errors: `invalid_input` for what is no name, `forbidden`, and why there is no way.
+pub(crate) async fn open_host(deps: &Deps, named: &str) -> Result<HostName, Error> {
+    let named = plausible(named)?;
+    let spec = deps.transports.spec(&named);
+    if let Some(spec) = &spec
+        && let Some(why) = &spec.forbid
+    {
+        return Err(forbidden(&spec.name, why));
+    }
+    let host = spec.map_or(named, |spec| spec.name);
+    deps.transports.open(&host).await?;
+    Ok(host)
+}
+
+async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>>(
+    deps: &Deps,
+    host: &HostName,
+    tried_anyway: bool,
+    live: &[Arc<SandboxRecord>],
+    weigh: bool,
+    asked: &impl Fn(HostName) -> Asked,
+) -> Finding {
+    let spec = deps.transports.spec(host);
+    // As configured, whatever case it was typed in: records and scripts compare names.
+    let host = spec.as_ref().map_or(host, |spec| &spec.name);
+    let no = |reason: String, fault: Option<Error>| Finding {
+        verdict: Verdict { host: host.clone(), ok: false, reason },
+        fault,
+        load: None,
+        compose: None,
+    };
+    if spec.is_none() && !tried_anyway {
+        return no("not configured".to_owned(), None);
+    }
+    if let Some(spec) = &spec {
+        if let Some(why) = &spec.forbid {
+            return no(
+                format!("forbidden by the configuration: {why}"),
+                Some(forbidden(host, why)),
+            );
+        }
+        if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
+            let fault = host_full(spec, &full);
+            return no(full, Some(fault));
+        }
+    }
+    let looked = async {
+        let transport = deps.transports.open(host).await?;
+        let compose = asked(host.clone()).await?;
+        if !weigh {
+            return Ok::<_, Error>((transport.latency(), None, compose));
+        }
+        let request = ProbeRequest { inventory: false, ..ProbeRequest::new(deps.now()) };
+        let facts = probe::probe(transport.as_ref(), request).await?;
+        Ok((transport.latency(), Some(facts.load1 / f64::from(facts.cpus.max(1))), compose))
+    };
+    match looked.await {
+        Ok((latency, load, compose)) => Finding {
+            verdict: Verdict {
+                host: host.clone(),
+                ok: true,
+                reason: up(latency, load, compose.as_ref()),
+            },
+            fault: None,
+            load,
+            compose,
+        },
+        Err(fault) => {
+            let words: Vec<String> =
+                std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
+            no(words.join(": "), Some(fault))
+        }
+    }
+}
+
+fn forbidden(host: &HostName, why: &str) -> Error {
+    Error::new(Code::Forbidden, format!("host {host} is forbidden by the configuration: {why}"))
+        .hint("choose another with --host; `sandboxer hosts list` shows them")
+}
+
+/// Refuses what cannot be a host's name before anything looks it up.
+fn plausible(host: &str) -> Result<HostName, Error> {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    if host.is_empty() || host.len() > 255 || host.starts_with('-') || host.contains(odd) {
+        return Err(Error::invalid_input(
+            "host",
+            "a host's name is 1 to 255 characters without spaces, and does not begin with '-'",
+        ));
+    }
+    Ok(HostName::new(host))
+}
+
+fn up(latency: Option<Duration>, load: Option<f64>, compose: Option<&ComposeHost>) -> String {
+    let mut text = "up".to_owned();
+    if let Some(latency) = latency {
+        text = format!("{text}, {} ms", latency.as_millis());
+    }
+    if let Some(load) = load {
+        text = format!("{text}, load {load:.2} per processor");
+    }
+    if let Some(ComposeHost { runtime, .. }) = compose {
+        text = format!("{text}, {runtime}");
+        if runtime.builds_escape().is_some() {
+            text = format!("{text}; builds only where the profile allows `{}`", Allowance::Builds);
+        }
+    }
+    text
+}
+
+fn choose(findings: &[Finding], weigh: bool) -> Option<&Finding> {
+    let mut able = findings.iter().filter(|finding| finding.verdict.ok);
+    if weigh {
+        able.min_by(|a, b| a.load.unwrap_or(f64::MAX).total_cmp(&b.load.unwrap_or(f64::MAX)))
+    } else {
+        able.next()
+    }
+}
+
+fn reason(named: Named, weigh: bool) -> String {
+    match (named, weigh) {
+        (Named::Request, _) => "named by --host",
+        (Named::Environment, _) => "named by SANDBOXER_HOST",
+        (Named::Profile, true) => "the least loaded of the profile's hosts",
+        (Named::Profile, false) => "the first of the profile's hosts that can take it",
+        (Named::Default, _) => "the default host",
+        (Named::Instead, _) => "the default host; none of the profile's hosts is configured",
+    }
+    .to_owned()
+}
+
+/// What is to be said of a host that nobody named.
+fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
+    if named != Named::Instead {
+        return Vec::new();
+    }
+    let hosts: Vec<&str> = profile.placement.hosts.iter().map(AsRef::as_ref).collect();
+    let (id, hosts) = (&profile.id, hosts.join(", "));
+    vec![format!(
+        "none of the hosts of {id} is configured ({hosts}); the default host, {host}, takes their place"
+    )]
+}
+
+fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
+    let verdicts: Vec<serde_json::Value> = findings
+        .iter()
+        .map(|f| serde_json::json!({"host": f.verdict.host, "ok": false, "reason": f.verdict.reason}))
+        .collect();
+    // Somebody named this one host: what it said is the answer.
+    if let [only] = findings.as_mut_slice()
+        && let Some(fault) = only.fault.take()
+    {
+        return fault.detail("verdicts", verdicts);
+    }
+    let words: Vec<String> =
+        findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
+    let fault = Error::new(Code::HostUnreachable, "no host can take the sandbox")
+        .because(words.join("; "))
+        .detail("verdicts", verdicts);
+    let local = extension.as_str() == "ext.compose-ssh"
+        && !findings.iter().any(|f| f.verdict.host.is_local());
+    match (named, local) {
+        (Named::Profile | Named::Instead, true) => {
+            fault.hint("configure one of these hosts, or try --host local")
+        }
+        (Named::Profile | Named::Instead, false) => {
+            fault.hint("configure one of these hosts, or name another with --host")
+        }
+        (Named::Default, true) => fault.hint(
+            "it is the configuration's default_host; name another with --host, or try --host local",
+        ),
+        (Named::Default, false) => {
+            fault.hint("it is the configuration's default_host; name another with --host")
+        }
+        (Named::Request | Named::Environment, _) => fault,
+    }
+}

@@ -1,0 +1,312 @@
+//! Recreate: remove and make again under the same id (semantics 1).
+
+use crate::domain::error::{Code, Error, Unique};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{ProvisionRequest, TeardownReport};
+use crate::domain::name::SnapshotId;
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::patch::settled_state;
+use crate::domain::request::{RecreateRequest, Started};
+use crate::domain::root::KnownRoots;
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::sights::report_error_of;
+use crate::manager::operation::dead::check_can_start;
+use crate::manager::operation::locks::lock_sandbox;
+use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::operation::{Op, start};
+use crate::manager::patches::find::patches_of;
+use crate::manager::sandboxes::destroy::check_protection;
+use crate::manager::sandboxes::establish::{Establishment, announce_steps, establish};
+use crate::manager::sandboxes::find::find_sandbox;
+use crate::manager::sandboxes::inputs::resolve_directories;
+use crate::manager::sandboxes::inspect::inspect_sandbox;
+use crate::manager::sandboxes::remove::tear_down_noting;
+use crate::manager::sandboxes::resolve::{resolve, resolve_as_known};
+use crate::manager::sandboxes::teardown::{not_clean, note_teardown, unseen, untouched_error};
+use crate::manager::snapshots::extract::{base_of, prove_base};
+use crate::manager::upkeep::ownership::ensure_own;
+
+/// Starts a recreate and returns at once: the same id, recipe and inputs.
+pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<Started, Error> {
+    let (record, lock) = lock_sandbox(deps, &request.id, request.revision).await?;
+    if !record.state.may_be_recreated() {
+        return Err(Error::new(
+            Code::Conflict,
+            format!("a {} sandbox cannot be recreated", record.state),
+        )
+        .hint(
+            "recreate works on ready, sleeping, failed and lost ones; destroy works on every other",
+        )
+        .detail("state", record.state.as_str()));
+    }
+    check_can_start(&OperationKind::Recreate, &record)?;
+    check_protection(&record, request.force_protected)?;
+    ensure_name_is_its_own(deps, &record).await?;
+    ensure_own(deps).await?;
+    let extension = deps.extension(&record.extension)?;
+    // Nothing is removed for a recreate that would be refused.
+    let from = base_of(deps, &record).await?;
+    let target = resolve(deps, &record).await?;
+    let mut draft = ProvisionRequest {
+        id: record.id.clone(),
+        owner: crate::domain::extension::OwnerStamp {
+            owner: record.owner.clone(),
+            machine_id: String::new(),
+            counter: 0,
+        },
+        host: record.host.clone(),
+        profile: target.profile.clone(),
+        inputs: record.inputs.clone(),
+        created_at: record.created_at,
+        expires_at: None,
+        allow_large: true,
+        compose_host: None,
+        roots: KnownRoots::default(),
+    };
+    if from.is_none() {
+        resolve_directories(deps, &draft.profile, &mut draft.inputs).await.map_err(untouched)?;
+        let mut preview = extension.preview(&draft).await?;
+        preview.check().map_err(untouched)?;
+        draft.compose_host =
+            extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
+        extension.preview_on_host(&mut draft, &mut preview).await.map_err(untouched)?;
+        preview.check().map_err(untouched)?;
+    } else {
+        draft.compose_host =
+            extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
+    }
+    let op = start(deps, OperationKind::Recreate, (record, lock)).await?;
+    let record = op.subject.clone();
+    let work = Establishment {
+        ready_timeout: draft.profile.ready_timeout.duration(),
+        ttl_s: record.ttl_s,
+        keep_failed: false,
+        recreate: true,
+        provision: draft,
+        from,
+    };
+    let host = Some(record.host.clone());
+    let operation = op.run(host, move |op| async move { Box::pin(make_again(&op, work)).await });
+    Ok(Started { operation: Some(operation), sandbox: record })
+}
+
+async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), Error> {
+    let (deps, id) = (&op.deps, &op.subject.id);
+    let before = find_sandbox(deps, id.as_str()).await?;
+    // The archive is read, images are found, and what is there is removed.
+    let pulls = work.provision.compose_host.is_some();
+    announce_steps(op, &work, 1 + u32::from(work.from.is_some()) + u32::from(pulls)).await;
+    if let Some(from) = &work.from
+        && let Err(fault) = prove_base(op, &before, from).await
+    {
+        return Err(match fault.code {
+            Code::HostChanged => put_back_unchanged(op, &before, untouched_error(fault)).await?,
+            _ => leave_unchanged(op, &before, CancelOutcome::Undone.noted_on(fault)).await?,
+        });
+    }
+    if let Err(fault) = refuse_foreign(deps, &before).await {
+        return Err(put_back_unchanged(op, &before, untouched_error(fault)).await?);
+    }
+    if pulls
+        && let Err(error) = op.or_cancelled(pull_images(deps, &work, &before, &op.progress)).await
+    {
+        // The record stays as it was, to the letter: nothing was found out about this sandbox.
+        op.update(Vec::new(), |record| record.operation = None).await?;
+        return Err(untouched(CancelOutcome::Undone.noted_on(error)));
+    }
+    // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
+    let ahead = op.update(Vec::new(), |record| {
+        record.state = State::Provisioning;
+        record.reason = Some(Reason::User);
+    });
+    let record = match ahead.await {
+        Ok(record) => record,
+        Err(fault) => {
+            return Err(put_back_unchanged(op, &before, untouched_error(fault)).await?);
+        }
+    };
+    failpoint::reached("recreate.begin");
+    let begun = async || {
+        let news = vec![(
+            EventKind::SandboxDestroying,
+            serde_json::json!({"host": before.host, "recreate": true}),
+        )];
+        op.update(news, |_| {}).await.map(|_| ())
+    };
+    let report = match tear_down_noting(op, &record, begun).await {
+        Ok(report) => report,
+        Err(error) if error.untouched => {
+            return Err(put_back_unchanged(op, &before, error).await?);
+        }
+        Err(error) => return Err(fail_broken_off(op, &before, error).await?),
+    };
+    failpoint::reached("recreate.torn_down");
+    if !report.is_clean() {
+        let fault = not_clean(id, &report);
+        let message = fault.message.clone();
+        let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
+        op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
+            record.state = State::Failed;
+            record.reason = Some(Reason::ProvisionFailed);
+            record.message = Some(message);
+            record.operation = None;
+            note_teardown(record, Some(report));
+        })
+        .await?;
+        return Err(fault);
+    }
+    reset_record(op, record.based_on_snapshot.as_ref(), report).await?;
+    Box::pin(establish(op, work)).await.map(|_| ())
+}
+
+async fn pull_images(
+    deps: &Deps,
+    work: &Establishment,
+    before: &SandboxRecord,
+    reporter: &ProgressReporter,
+) -> Result<(), Error> {
+    let restored = match work.from {
+        Some(_) => Some(resolve(deps, before).await?),
+        None => None,
+    };
+    let extension = deps.extension(&work.provision.profile.extension)?;
+    extension.pull(&work.provision, restored.as_ref(), reporter).await
+}
+
+/// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
+/// once the sandbox is removed. Where that cannot be told, nothing is removed.
+async fn refuse_foreign(deps: &Deps, before: &SandboxRecord) -> Result<(), Error> {
+    let extension = deps.extension(&before.extension)?;
+    let target = resolve_as_known(deps, before).await?;
+    let seen = match inspect_sandbox(deps, extension.as_ref(), &target).await {
+        Ok(seen) => seen,
+        // Nobody else's can be told from its own there.
+        Err(fault) if fault.code == Code::Unsupported => return Ok(()),
+        Err(fault) => return Err(fault),
+    };
+    let Some(first) = seen.foreign.first() else { return Ok(()) };
+    let (id, host) = (&before.id, &before.host);
+    let message =
+        format!("something on {host} looks like a part of sandbox {id} and is somebody else's");
+    Err(Error::new(Code::Conflict, message)
+        .hint(format!(
+            "remove it on {host} by hand, or create another sandbox; nothing was removed"
+        ))
+        .because(first.left_alone().unwrap_or_default())
+        .detail("foreign", serde_json::to_value(&seen.foreign).unwrap_or_default()))
+}
+
+/// Refuses one that failed and whose name another sandbox has by now.
+async fn ensure_name_is_its_own(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
+    let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else {
+        return Ok(());
+    };
+    let records = deps.sandboxes.list().await?;
+    match records.iter().find(|other| other.id != record.id && other.name_in_use() == Some(name)) {
+        Some(other) => Err(Error::taken(
+            Unique::Name,
+            format!("its name {name} is sandbox {}'s by now", other.id),
+        )
+        .hint(format!("destroy {} first, or leave this one: nothing of it is there", other.id))),
+        None => Ok(()),
+    }
+}
+
+/// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.
+async fn reset_record(
+    op: &Op<SandboxRecord>,
+    base: Option<&SnapshotId>,
+    report: TeardownReport,
+) -> Result<(), Error> {
+    let patches = match base {
+        Some(base) => patches_of(&op.deps, base).await?,
+        None => Vec::new(),
+    };
+    let anew = op.update(Vec::new(), move |record| {
+        record.handle = None;
+        record.reachability = None;
+        record.services.clear();
+        record.kept_failed = false;
+        record.applied_patches.clear();
+        record.last_patch_sequence = 0;
+        record.patch_state = settled_state(record, &patches);
+        record.patch_error = None;
+        note_teardown(record, Some(report));
+    });
+    anew.await.map(|_| ())
+}
+
+/// A recreate before anything was removed, and why: the record is what it was. Of a host that does not answer it says so.
+async fn put_back_unchanged(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    error: Error,
+) -> Result<Error, Error> {
+    let deps = &op.deps;
+    let message = (!error.is_refusal()).then(|| error.message.clone());
+    let was = before.clone();
+    op.update(Vec::new(), move |record| {
+        record.state = was.state;
+        record.reason = was.reason;
+        record.since = was.since;
+        record.operation = None;
+        if message.is_some() {
+            record.message = message;
+        }
+    })
+    .await?;
+    report_error_of(deps, &before.host, &error).await;
+    Ok(error)
+}
+
+/// A removal that broke off, and why: nobody knows what is still there.
+async fn fail_broken_off(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    fault: Error,
+) -> Result<Error, Error> {
+    let deps = &op.deps;
+    let (id, why) = (&before.id, fault.message.clone());
+    let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
+    let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
+    let news = vec![(EventKind::SandboxFailed, data)];
+    let report = unseen(id, &why);
+    op.update(news, move |record| {
+        record.state = State::Failed;
+        record.reason = Some(reason);
+        record.message = Some(format!("its removal broke off: {why}"));
+        record.operation = None;
+        record.reachability = None;
+        record.services.clear();
+        record.expires_at = None;
+        note_teardown(record, Some(report));
+    })
+    .await?;
+    report_error_of(deps, &before.host, &fault).await;
+    Ok(fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
+}
+
+/// Writes down why nothing was touched; the fault, for whoever asked.
+async fn leave_unchanged(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    fault: Error,
+) -> Result<Error, Error> {
+    let deps = &op.deps;
+    let message = format!("it was not made again: {}", fault.message);
+    op.update(Vec::new(), move |record| {
+        record.operation = None;
+        record.message = Some(message);
+    })
+    .await?;
+    report_error_of(deps, &before.host, &fault).await;
+    Ok(fault)
+}
+
+/// A fault before anything was removed: whoever reads it fears for the sandbox.
+fn untouched(fault: Error) -> Error {
+    let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    fault.hint(format!("nothing of the sandbox was touched{hint}"))
+}

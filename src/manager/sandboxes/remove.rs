@@ -1,0 +1,263 @@
+//! Removal of a sandbox whose lock is taken (semantics 3): what it was is put back where its host refuses to begin.
+
+use crate::manager::operation::subject::Subject as _;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{Report, Reporter, TeardownReport};
+use crate::domain::host_sight::HostSight;
+use crate::domain::name::SandboxId;
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::hosts::sights::{report_error_of, report_sight};
+use crate::manager::journal::Guard;
+use crate::manager::operation::Op;
+use crate::manager::operation::cancel::request_cancel;
+use crate::manager::operation::dead::end_predecessor;
+use crate::manager::operation::locks::sandbox_busy;
+use crate::manager::sandboxes::find::find_sandbox;
+use crate::manager::sandboxes::teardown::{not_clean, note_teardown, tear_down_checked};
+use crate::store::Held;
+
+/// The sandbox's lock: at once, or after whoever holds it was cancelled; unless somebody cancels the removal before it has
+/// begun.
+pub(crate) async fn take_over_lock(
+    op: &Op<SandboxRecord>,
+    forget: bool,
+) -> Result<Box<dyn Held>, Error> {
+    let (deps, id) = (&op.deps, &op.subject.id);
+    if op.is_cancelled() {
+        return Err(not_begun(id, None));
+    }
+    if let Some(held) = deps.locks.try_lock(id).await? {
+        return Ok(held);
+    }
+    let before = find_sandbox(deps, id.as_str()).await?;
+    let kind = before.operation.as_ref().map(|running| running.kind.clone());
+    // Somebody removes it already: that is what is wanted. Only a `forget` does not wait for a host.
+    let removing = matches!(kind, Some(OperationKind::Destroy | OperationKind::Recover)) && !forget;
+    if !removing {
+        request_cancel(deps, id, None).await?;
+    }
+    let what = kind.map_or("another operation".to_owned(), |kind| kind.to_string());
+    let doing = if removing {
+        format!("{what} removes it already")
+    } else {
+        format!("asked {what} to end")
+    };
+    op.progress.report(Report { stage: "wait", message: Some(doing), ..Report::default() });
+    let until = Instant::now() + LOCK_WAIT;
+    while Instant::now() < until {
+        if let Some(held) = deps.locks.try_lock(id).await? {
+            return Ok(held);
+        }
+        if op.is_cancelled() || op.is_cancel_written().await? {
+            return Err(not_begun(id, (!removing).then_some(&what)));
+        }
+        tokio::time::sleep(LOCK_LOOK).await;
+    }
+    Err(sandbox_busy(deps, id).await)
+}
+
+/// How long a destroy waits for another operation to roll back.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// How often it looks.
+const LOCK_LOOK: Duration = Duration::from_millis(200);
+
+/// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
+///
+/// The operation is written down first, which is what `recover` goes by. The record is `destroying` as soon as its host
+/// begins to remove; where that refuses to, the record is what it was.
+pub(crate) async fn destroy_locked(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    reason: Reason,
+) -> Result<(), Error> {
+    let deps = &op.deps;
+    let mark = op.mark();
+    let marked = SandboxRecord::write(deps, &before.id, Guard::Any, Vec::new(), |record| {
+        record.operation = Some(mark);
+        Ok(())
+    })
+    .await?;
+    let known = before.state == State::Failed && before.left_nothing();
+    let outcome = if known {
+        note_removal(op, before, &reason).await?;
+        Ok(TeardownReport {
+            lines: before.teardown.clone(),
+            leftovers: Vec::new(),
+            untouched: false,
+        })
+    } else {
+        let begun = || note_removal(op, before, &reason);
+        tear_down_noting(op, &marked, begun).await
+    };
+    failpoint::reached("destroy.torn_down");
+    match outcome {
+        Err(error) if error.is_refusal() => Err(put_back(op, before, error).await?),
+        outcome => {
+            end_predecessor(deps, before.operation.as_ref()).await;
+            let answered = !known && outcome.is_ok();
+            let removed = write_removed(op, before, outcome).await;
+            if answered {
+                report_sight(deps, &before.host, HostSight::Answers(None), None).await;
+            }
+            removed
+        }
+    }
+}
+
+/// Writes down that a host removes a sandbox. Of a forgotten one that is said already.
+async fn note_removal(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    reason: &Reason,
+) -> Result<(), Error> {
+    if before.state == State::Forgotten {
+        return Ok(());
+    }
+    let data = serde_json::json!({"host": before.host, "was": before.state, "reason": reason});
+    op.update(vec![(EventKind::SandboxDestroying, data)], move |record| {
+        record.state = State::Destroying;
+        record.reason = Some(reason.clone());
+        record.message = None;
+    })
+    .await?;
+    failpoint::reached("destroy.destroying");
+    Ok(())
+}
+
+/// Tears down, unless that is cancelled. That it began is written down (`begun`) beside it, as soon as the host removes the
+/// first thing, and in any case but a refusal's.
+pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>>(
+    op: &Op<SandboxRecord>,
+    record: &SandboxRecord,
+    begun: impl Fn() -> Written,
+) -> Result<TeardownReport, Error> {
+    let id = &record.id;
+    let removal = tear_down_checked(&op.deps, record, &op.progress);
+    let mut removal = pin!(op.or(|| cut_off(id), removal));
+    let ended = tokio::select! {
+        biased;
+        outcome = &mut removal => Some(outcome),
+        () = op.progress.begun() => None,
+    };
+    // The host is at it: what cannot be written now is tried again behind it.
+    let mut written = ended.is_none() && begun().await.is_ok();
+    let outcome = match ended {
+        Some(outcome) => outcome,
+        None => removal.await,
+    };
+    written |= matches!(&outcome, Err(error) if error.is_refusal());
+    if !written && let Err(error) = begun().await {
+        tracing::warn!(sandbox = %id, fault = %error, "the beginning of a removal could not be written");
+    }
+    outcome
+}
+
+/// A removal that was refused, and why: the record is what it was, with whatever a dead operation left on it.
+async fn put_back(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    fault: Error,
+) -> Result<Error, Error> {
+    let deps = &op.deps;
+    let was = before.operation.clone();
+    op.update(Vec::new(), move |record| record.operation = was).await?;
+    report_error_of(deps, &before.host, &fault).await;
+    Ok(fault)
+}
+
+async fn write_removed(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    outcome: Result<TeardownReport, Error>,
+) -> Result<(), Error> {
+    let deps = &op.deps;
+    let id = &before.id;
+    let now = deps.now();
+    match outcome {
+        Ok(report) if report.is_clean() => {
+            deps.ledger.charge(id, None).await?;
+            let news =
+                vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
+            op.update(news, move |record| {
+                record.state = State::Destroyed;
+                record.message = None;
+                record.observed_at = Some(now);
+                record.operation = None;
+                record.reachability = None;
+                record.services.clear();
+                note_teardown(record, Some(report));
+            })
+            .await?;
+            failpoint::reached("destroy.destroyed");
+            Ok(())
+        }
+        Ok(report) => {
+            let fault = not_clean(id, &report);
+            let message = fault.message.clone();
+            op.update(Vec::new(), move |record| {
+                record.message = Some(message);
+                record.operation = None;
+                note_teardown(record, Some(report));
+            })
+            .await?;
+            Err(fault)
+        }
+        Err(fault) => {
+            let lost = fault.code == Code::HostUnreachable;
+            let message = std::iter::once(fault.message.clone())
+                .chain(fault.causes.clone())
+                .collect::<Vec<_>>()
+                .join(": ");
+            let record = op
+                .update(Vec::new(), move |record| {
+                    record.message = Some(message);
+                    record.operation = None;
+                    if lost && record.state == State::Destroying {
+                        record.reason = Some(Reason::HostLost);
+                    }
+                })
+                .await?;
+            report_error_of(deps, &record.host, &fault).await;
+            Err(stays(&record, fault))
+        }
+    }
+}
+
+/// A removal that was cancelled before it began; `asked`: whose end it had asked for by then.
+fn not_begun(id: &SandboxId, asked: Option<&String>) -> Error {
+    match asked {
+        None => CancelOutcome::Undone.fault(format!("sandbox {id}: nothing was removed")),
+        Some(what) => CancelOutcome::Stopped
+            .fault(format!(
+                "sandbox {id}: nothing was removed, but {what} was asked to end before that"
+            ))
+            .hint(format!("`sandboxer get {id}` shows what became of it")),
+    }
+}
+
+/// A removal that was cancelled: what is removed stays removed.
+fn cut_off(id: &SandboxId) -> Error {
+    CancelOutcome::Stopped.fault(format!("the removal of sandbox {id} was cut off"))
+}
+
+/// Why a removal is not over, with what ends it.
+fn stays(record: &SandboxRecord, fault: Error) -> Error {
+    let (id, state) = (&record.id, &record.state);
+    match fault.code {
+        _ if fault.hint.is_some() => fault,
+        Code::Cancelled => fault.hint(format!("it stays `{state}`; `sandboxer destroy {id}` finishes it")),
+        _ => fault.hint(format!(
+            "it stays `{state}`; `sandboxer destroy` again when the host is back, or `destroy --forget`"
+        )),
+    }
+}

@@ -1,0 +1,47 @@
+//! What an extension is told of a sandbox.
+
+use crate::domain::error::Error;
+use crate::domain::extension::Target;
+use crate::domain::profile::Profile;
+use crate::domain::sandbox::SandboxRecord;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::roots::known_roots;
+use crate::manager::snapshots::pinned_profile::{pinned_profile, pinned_profile_as_known};
+
+/// A sandbox with the recipe that it was made with: for whatever goes by that.
+///
+/// Errors: as [`pinned_profile`] has them.
+pub(crate) async fn resolve(deps: &Deps, record: &SandboxRecord) -> Result<Target, Error> {
+    let recipe = pinned_profile(deps, record).await?;
+    resolve_with(deps, record, recipe).await
+}
+
+/// A sandbox with as much of its recipe as is known: for looking at it, working in it and removing it, which a recipe that
+/// is lost keeps nobody from.
+pub(crate) async fn resolve_as_known(deps: &Deps, record: &SandboxRecord) -> Result<Target, Error> {
+    let recipe = pinned_profile_as_known(deps, record).await;
+    resolve_with(deps, record, recipe).await
+}
+
+async fn resolve_with(
+    deps: &Deps,
+    record: &SandboxRecord,
+    profile: Profile,
+) -> Result<Target, Error> {
+    let mut owners = deps.installation.owners().await?;
+    owners.retain(|owner| *owner != record.owner);
+    owners.push(record.owner.clone());
+    Ok(Target {
+        id: record.id.clone(),
+        owners,
+        host: record.host.clone(),
+        profile,
+        inputs: record.inputs.clone(),
+        created_at: record.created_at,
+        handle: record.handle.clone(),
+        workdir: record.workdir.clone(),
+        host_identity: record.host_identity.clone(),
+        stamp: None,
+        roots: known_roots(deps, &record.host).await,
+    })
+}

@@ -1,0 +1,51 @@
+//! Facts of an archive: what is known of it on a host, and whether what is seen there is it.
+
+use crate::domain::archive::{ArchiveLook, SnapshotArchives};
+use crate::domain::error::{Code, Error, Kind};
+use crate::domain::extension::SandboxExtension;
+use crate::domain::name::HostName;
+use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
+
+/// What is known of a snapshot's archive on one of its hosts.
+pub(crate) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts {
+    match record.replicas.iter().find(|replica| replica.host.same(host.as_str())) {
+        Some(replica) => ArchiveFacts {
+            format: Some(replica.format.clone()),
+            bytes: Some(replica.bytes),
+            ..record.archive.clone()
+        },
+        None => record.archive.clone(),
+    }
+}
+
+/// Whether an archive is there as it is known, as far as that can be told without reading it.
+pub(crate) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
+    let said = seen.manifest.as_ref().is_some_and(|manifest| manifest.snapshot.archive == *facts);
+    said && seen.bytes.is_some() && seen.bytes == facts.bytes
+}
+
+/// An archive that is not where, or not what, the record says.
+pub(crate) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Error {
+    let id = &record.id;
+    match bytes {
+        None => {
+            Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
+                .of_kind(Kind::ArchiveMissing)
+                .detail("differs", "missing")
+        }
+        Some(_) => Error::new(
+            Code::OperationFailed,
+            format!("the archive of snapshot {id} on {host} is not what it was"),
+        )
+        .of_kind(Kind::ArchiveAltered)
+        .detail("kind", "altered"),
+    }
+    .hint(format!("`sandboxer snapshots verify {id}` says what is wrong"))
+}
+
+/// An extension's archives.
+pub(crate) fn archives_of(
+    extension: &dyn SandboxExtension,
+) -> Result<&dyn SnapshotArchives, Error> {
+    extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))
+}

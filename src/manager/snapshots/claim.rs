@@ -1,0 +1,120 @@
+//! Whether a file that says that it is a snapshot of ours is believed. Sandboxes here may still be based on the one that it
+//! names, and would be made again from what is in it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::error::Error;
+use crate::domain::event::EventKind;
+use crate::domain::name::SnapshotId;
+use crate::domain::request::EventQuery;
+use crate::domain::snapshot::{ArchiveManifest, SnapshotRecord};
+use crate::manager::deps::Deps;
+use crate::manager::patches::find::{based_on, patches_of};
+use crate::manager::updates::read_events;
+
+/// The most that the number of a next patch is believed to be; a file may say anything.
+const MOST_PATCHES: u64 = 1 << 32;
+
+/// What is believed of an import.
+pub(crate) struct Claim {
+    /// Why its id cannot be its id here; `None` when it can.
+    pub(crate) refused: Option<String>,
+    /// The sequence of its next patch.
+    pub(crate) next_patch_sequence: u64,
+    /// The last revision that this id had here.
+    pub(crate) revision: u64,
+}
+
+/// What is known of an id that is no snapshot's any more.
+#[derive(Default)]
+struct Past {
+    /// What was deleted under it last.
+    deleted: Option<Memory>,
+    /// The last revision that is told of.
+    revision: u64,
+}
+
+/// What the event of a deletion keeps of a snapshot, for an import that says that it is this one.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    sha256: Option<String>,
+    recipe: String,
+    next_patch_sequence: u64,
+}
+
+/// The particulars of the event of a deletion.
+pub(crate) fn deletion_record(record: &SnapshotRecord) -> serde_json::Value {
+    let memory = Memory {
+        sha256: record.archive.sha256.clone(),
+        recipe: record.profile.hash.clone(),
+        next_patch_sequence: record.next_patch_sequence,
+    };
+    serde_json::to_value(memory).unwrap_or_default()
+}
+
+/// An id is kept where this installation made it, has it no more, and either nothing here refers to it, or the content is
+/// what was deleted.
+pub(crate) async fn judge_claim(
+    deps: &Deps,
+    manifest: &ArchiveManifest,
+    ours: bool,
+) -> Result<Claim, Error> {
+    let refused =
+        |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1, revision: 0 });
+    if !ours {
+        return refused("another installation made it".to_owned());
+    }
+    if deps.snapshots.get(&manifest.id).await?.is_some() {
+        return refused("that one is here".to_owned());
+    }
+    let Past { deleted, revision } = past_of(deps, &manifest.id).await?;
+    let same = deleted.as_ref().is_some_and(|memory| {
+        memory.sha256.is_some()
+            && memory.sha256 == manifest.snapshot.archive.sha256
+            && memory.recipe == manifest.recipe.hash()
+    });
+    let refers = references_to(deps, &manifest.id).await?;
+    if !same && !refers.is_empty() {
+        return refused(format!(
+            "since this is not known to be what it was for {}",
+            refers.join(", ")
+        ));
+    }
+    // Numbers are never used again, whatever the file says.
+    let said = manifest.snapshot.next_patch_sequence.clamp(1, MOST_PATCHES);
+    let next_patch_sequence = deleted.map_or(said, |memory| memory.next_patch_sequence.max(said));
+    Ok(Claim { refused: None, next_patch_sequence, revision })
+}
+
+async fn past_of(deps: &Deps, id: &SnapshotId) -> Result<Past, Error> {
+    let kinds = [
+        EventKind::SnapshotReady,
+        EventKind::SnapshotFailed,
+        EventKind::SnapshotCopied,
+        EventKind::SnapshotDeleted,
+    ];
+    let query = EventQuery { kinds: kinds.into(), ..EventQuery::default() };
+    let mut past = Past::default();
+    for event in read_events(deps, &query).await? {
+        if event.data["snapshot_id"] != id.as_str() {
+            continue;
+        }
+        past.revision = past.revision.max(event.data["revision"].as_u64().unwrap_or(0));
+        if event.kind == EventKind::SnapshotDeleted {
+            past.deleted = serde_json::from_value(event.data).ok();
+        }
+    }
+    Ok(past)
+}
+
+/// What here is based on the snapshot with this id, or belongs to it, though it is gone.
+async fn references_to(deps: &Deps, id: &SnapshotId) -> Result<Vec<String>, Error> {
+    let sandboxes = based_on(deps, id).await?;
+    let patches = patches_of(deps, id).await?;
+    let snapshots = deps.snapshots.list().await?;
+    let children = snapshots.iter().filter(|other| other.parent_snapshot.as_ref() == Some(id));
+    let sandboxes = sandboxes.iter().map(|sandbox| format!("sandbox {}", sandbox.id));
+    let children = children.map(|child| format!("snapshot {}", child.id));
+    let patches = patches.iter().map(|patch| format!("patch {}", patch.id));
+    Ok(sandboxes.chain(children).chain(patches).collect())
+}

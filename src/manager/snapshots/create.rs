@@ -1,0 +1,368 @@
+//! Snapshot: write ahead, capture, write `ready`; or leave nothing and keep the reason (semantics 6).
+
+use crate::manager::journal::Record as _;
+use std::time::Duration;
+
+use crate::domain::error::{Code, Error, Kind, Unique};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{
+    Capability, CaptureRequest, Captured, Inspection, SandboxExtension, Target,
+};
+use crate::domain::name::{SandboxId, SnapshotId, check_name};
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::profile::SnapshotMode;
+use crate::domain::request::{SnapshotRequest, SnapshotStarted};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::failpoint;
+use crate::manager::deps::Deps;
+use crate::manager::journal::Guard;
+use crate::manager::operation::Op;
+use crate::manager::operation::dead::check_can_start;
+use crate::manager::operation::locks::lock_sandbox;
+use crate::manager::operation::record::new_operation;
+use crate::manager::sandboxes::find::get_at_revision;
+use crate::manager::sandboxes::inspect::inspect_now;
+use crate::manager::sandboxes::resolve::resolve;
+use crate::manager::snapshots::delete::remove_archives;
+use crate::manager::snapshots::gc::collect_failed;
+use crate::manager::snapshots::prune::{apply_keep, beyond_newest};
+
+/// Tries to find a random id that nothing has.
+const ID_TRIES: u32 = 16;
+
+/// How long the clearing up after a failed snapshot may take, beside the time that containers have to stop in.
+const CLEAR_LIMIT: Duration = Duration::from_mins(2);
+
+/// Starts a snapshot and returns at once.
+pub(crate) async fn take_snapshot(
+    deps: &Deps,
+    request: &SnapshotRequest,
+) -> Result<SnapshotStarted, Error> {
+    let record = get_at_revision(deps, &request.id, request.revision).await?;
+    let extension = deps.extension(&record.extension)?;
+    extension.ensure(&Capability::Snapshots, "take snapshots")?;
+    if let Some(name) = &request.name {
+        check_name(name)?;
+    }
+    let mode = request.mode.as_deref().map(parse_mode).transpose()?;
+    let (record, lock) = lock_sandbox(deps, &request.id, request.revision).await?;
+    check_state(&record)?;
+    check_can_start(&OperationKind::Snapshot, &record)?;
+    let target = resolve(deps, &record).await?;
+    if let Some(mode) = mode.as_ref().filter(|_| !extension.may_have_services(&target.profile)) {
+        ensure_without_containers(&record, mode)?;
+    }
+    let draft = draft_snapshot(deps, &record, request.name.clone(), SnapshotKind::User);
+    let mut op = write_ahead(deps, draft).await?;
+    op.hold(lock);
+    let guard = Guard::Revision(Some(record.revision));
+    if let Err(error) = op.attach_to(&record, guard, |_| Ok(())).await {
+        deps.snapshots.remove(&op.subject.id, None).await?;
+        return Err(op.give_up(error).await);
+    }
+    failpoint::reached("snapshot.written");
+    let snapshot = op.subject.clone();
+    let capture = CaptureRequest {
+        snapshot: snapshot.clone(),
+        owner: snapshot.owner.clone(),
+        mode,
+        excludes: target.profile.snapshot.exclude.clone(),
+    };
+    let operation = op.run(Some(record.host), move |op| async move {
+        run_capture(&op, extension.as_ref(), &target, capture).await
+    });
+    Ok(SnapshotStarted { operation: Some(operation), snapshot })
+}
+
+/// The record of a snapshot of this sandbox, as far as nobody has been asked.
+fn draft_snapshot(
+    deps: &Deps,
+    sandbox: &SandboxRecord,
+    name: Option<String>,
+    kind: SnapshotKind,
+) -> SnapshotRecord {
+    SnapshotRecord {
+        id: SnapshotId::from_random((deps.random_u32)()),
+        name,
+        kind,
+        sandbox_id: sandbox.id.clone(),
+        sandbox_name: sandbox.name.clone(),
+        profile: sandbox.profile.clone(),
+        extension: sandbox.extension.clone(),
+        extension_version: deps.extension_version(&sandbox.extension),
+        host: sandbox.host.clone(),
+        host_identity: sandbox.host_identity.clone(),
+        path: None,
+        state: SnapshotState::Creating,
+        message: None,
+        failure: None,
+        unremoved: false,
+        created_at: deps.now(),
+        imported_at: None,
+        expires_at: None,
+        archive: ArchiveFacts::default(),
+        parent_snapshot: sandbox.based_on_snapshot.clone(),
+        patch_level: sandbox.last_patch_sequence,
+        next_patch_sequence: 1,
+        labels: sandbox.labels.clone(),
+        inputs: sandbox.inputs.clone(),
+        replicas: Vec::new(),
+        copying_to: None,
+        verified_at: None,
+        damage: Vec::new(),
+        operation: None,
+        actor: deps.actor(),
+        owner: sandbox.owner.clone(),
+        revision: 0,
+        pending: Vec::new(),
+    }
+}
+
+/// Writes the record before anything is done on the host, under its own lock.
+async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
+    for _ in 0..ID_TRIES {
+        if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
+            let source = Some(&draft.sandbox_id);
+            let operation = new_operation(deps, OperationKind::Snapshot, source, Some(&draft.id));
+            let insert = async |draft| deps.snapshots.insert(draft).await;
+            match Op::start_new(deps, operation, (draft.clone(), lock), insert).await {
+                Ok(op) => {
+                    SnapshotRecord::announce(deps);
+                    return Ok(op);
+                }
+                Err(error) if error.kind == Kind::Taken(Unique::Id) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        draft.id = SnapshotId::from_random((deps.random_u32)());
+    }
+    Err(Error::internal("no free snapshot id was found"))
+}
+
+async fn run_capture(
+    op: &Op<SnapshotRecord>,
+    extension: &dyn SandboxExtension,
+    target: &Target,
+    request: CaptureRequest,
+) -> Result<(), Error> {
+    let deps = &op.deps;
+    if let Some(keep) = target.profile.snapshot.keep {
+        // With one more, one more is old.
+        let old = beyond_newest(deps, &target.id, keep.saturating_sub(1)).await;
+        op.progress.announce(0, u32::from(old.is_ok_and(|old| !old.is_empty())));
+    }
+    let work = extension.snapshot(target, &request, &op.progress);
+    let outcome = match op.or_cancelled(work).await {
+        Ok(captured) => {
+            failpoint::reached("snapshot.made");
+            write_captured(op, captured).await
+        }
+        Err(error) => Err(error),
+    };
+    let result = match outcome {
+        Ok(record) => {
+            failpoint::reached("snapshot.ready");
+            let seen = after_stop(deps, extension, target, &request).await;
+            release_source(op, &target.id, None, seen).await?;
+            if let Some(keep) = target.profile.snapshot.keep {
+                apply_keep(deps, &record, keep, &op.progress).await;
+            }
+            Ok(())
+        }
+        Err(error) if is_refusal(&error) => Err(remove_refused(op, &request, error).await?),
+        Err(error) => Err(cleanup_failed(op, extension, target, &request, error).await?),
+    };
+    failpoint::reached("snapshot.freed");
+    result
+}
+
+async fn write_captured(
+    op: &Op<SnapshotRecord>,
+    captured: Captured,
+) -> Result<SnapshotRecord, Error> {
+    let data = serde_json::json!({
+        "bytes": captured.archive.bytes,
+        "files": captured.archive.files,
+        "took_ms": op.took_ms(),
+    });
+    op.update(vec![(EventKind::SnapshotReady, data)], move |record| {
+        record.state = SnapshotState::Ready;
+        record.path = Some(captured.path);
+        record.host_identity = Some(captured.identity);
+        record.archive = captured.archive;
+        record.operation = None;
+    })
+    .await
+}
+
+/// What runs after containers were stopped and started: the engine may have given them other ports. `None`: none were
+/// stopped, or nobody could look.
+async fn after_stop(
+    deps: &Deps,
+    extension: &dyn SandboxExtension,
+    target: &Target,
+    request: &CaptureRequest,
+) -> Option<Inspection> {
+    let mode = request.mode.as_ref().or(target.profile.snapshot.mode.as_ref());
+    if mode != Some(&SnapshotMode::Stop) {
+        return None;
+    }
+    inspect_now(deps, extension, target).await.filter(|seen| seen.ready)
+}
+
+/// The sandbox is nobody's again; what came of it is a message at most.
+async fn release_source(
+    op: &Op<SnapshotRecord>,
+    id: &SandboxId,
+    message: Option<String>,
+    seen: Option<Inspection>,
+) -> Result<(), Error> {
+    op.update_on(id, Vec::new(), move |record: &mut SandboxRecord| {
+        record.operation = None;
+        if let Some(seen) = seen {
+            record.services = seen.services;
+            record.reachability = seen.reachability.or(record.reachability.take());
+        }
+        if message.is_some() {
+            record.message = message;
+        }
+    })
+    .await
+    .map(|_| ())
+}
+
+/// After a snapshot that was refused: nobody keeps a record of it, and its source is as it was.
+async fn remove_refused(
+    op: &Op<SnapshotRecord>,
+    request: &CaptureRequest,
+    fault: Error,
+) -> Result<Error, Error> {
+    let deps = &op.deps;
+    deps.snapshots.remove(&request.snapshot.id, None).await?;
+    SnapshotRecord::announce(deps);
+    release_source(op, &request.snapshot.sandbox_id, None, None).await?;
+    Ok(fault)
+}
+
+/// After a snapshot that came to nothing: the source runs again, nothing of the archive stays, and the reason does.
+async fn cleanup_failed(
+    op: &Op<SnapshotRecord>,
+    extension: &dyn SandboxExtension,
+    target: &Target,
+    request: &CaptureRequest,
+    error: Error,
+) -> Result<Error, Error> {
+    let deps = &op.deps;
+    let id = &request.snapshot.id;
+    let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
+    let mut fault = error.of_a_part();
+    // Before clearing up is a step itself.
+    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&fault));
+    let (resumed, removed) = if untouched {
+        (Ok(()), Ok(()))
+    } else {
+        let clear = async {
+            let resumed = extension.resume(target, Some(id)).await;
+            (resumed, remove_archives(deps, id, &op.progress).await)
+        };
+        let late = || Error::new(Code::Timeout, "the clearing up took too long");
+        let limit = CLEAR_LIMIT + target.profile.stop_grace.duration();
+        tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
+    };
+    failpoint::reached("snapshot.cleared");
+    if fault.code == Code::Cancelled {
+        fault = called_off(id, resumed.is_ok() && removed.is_ok());
+    }
+    let message = fault.message.clone();
+    let unremoved = removed.is_err();
+    if let Err(why) = removed {
+        let hint = format!(
+            "something of it may still be on {}: {}; `sandboxer recover` looks again",
+            target.host, why.message
+        );
+        fault = fault.hint(hint).detail("unremoved", true);
+    }
+    let mut told = format!("snapshot {id} failed: {message}");
+    // A host that cannot be reached resumes them by itself, as soon as the script that held them is gone.
+    let held = resumed.as_ref().is_err_and(|why| why.code != Code::HostUnreachable);
+    if let Err(why) = resumed {
+        told = format!("{told}; its containers may still be paused: {}", why.message);
+        fault = fault.detail("paused", true);
+        if held {
+            fault = fault.hint("`sandboxer recover` resumes what is still paused");
+        } else if !unremoved {
+            fault =
+                fault.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
+        }
+    }
+    let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+    op.update(vec![(EventKind::SnapshotFailed, data)], move |record| {
+        record.state = SnapshotState::Failed;
+        record.message = Some(message);
+        record.failure = Some(failure);
+        record.unremoved = unremoved;
+        record.operation = None;
+    })
+    .await?;
+    let seen = after_stop(deps, extension, target, request).await;
+    if held {
+        // It stays on the record, so that `recover` resumes them, and nothing else begins before that.
+        op.update_on(&target.id, Vec::new(), move |record: &mut SandboxRecord| {
+            record.message = Some(told);
+        })
+        .await?;
+    } else {
+        release_source(op, &target.id, Some(told), seen).await?;
+    }
+    collect_failed(deps).await;
+    Ok(fault)
+}
+
+/// Whether a snapshot was refused, rather than tried in vain: of that the record keeps what went wrong.
+fn is_refusal(error: &Error) -> bool {
+    error.is_refusal() && error.code != Code::OperationFailed
+}
+
+/// The error of a snapshot that was cancelled, by what the clearing up came to.
+fn called_off(id: &SnapshotId, cleared: bool) -> Error {
+    if cleared {
+        return CancelOutcome::Undone
+            .fault(format!("snapshot {id}: cancelled; nothing of it is left"));
+    }
+    CancelOutcome::Stopped
+        .fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
+}
+
+fn parse_mode(word: &str) -> Result<SnapshotMode, Error> {
+    match SnapshotMode::from_word(word) {
+        SnapshotMode::Other(_) => {
+            Err(Error::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
+                .hint("modes are live, pause and stop"))
+        }
+        mode => Ok(mode),
+    }
+}
+
+/// Refuses to hold still what has no containers: only they can be.
+fn ensure_without_containers(record: &SandboxRecord, mode: &SnapshotMode) -> Result<(), Error> {
+    if *mode == SnapshotMode::Live {
+        return Ok(());
+    }
+    let message = format!(
+        "sandbox {} has no containers: nothing in it can be held still by --mode {mode}",
+        record.id
+    );
+    Err(Error::new(Code::Unsupported, message)
+        .hint("--mode live takes its files as they are, and so does a snapshot without --mode")
+        .detail("field", "mode"))
+}
+
+fn check_state(record: &SandboxRecord) -> Result<(), Error> {
+    if matches!(record.state, State::Ready | State::Sleeping) {
+        return Ok(());
+    }
+    Err(Error::new(Code::Conflict, format!("a {} sandbox cannot be snapshotted", record.state))
+        .hint("a snapshot is taken of a sandbox that is ready or sleeping")
+        .detail("state", record.state.as_str()))
+}

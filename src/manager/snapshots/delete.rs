@@ -1,0 +1,345 @@
+//! The end of snapshots: delete, prune, and a profile's `keep`. Never of one that something depends on, unless somebody
+//! insists (semantics 6).
+
+use crate::domain::error::{Code, Error, Kind};
+use crate::domain::event::{EventKind, Update};
+use crate::domain::extension::TeardownReport;
+use crate::domain::lineage::SnapshotView;
+use crate::domain::name::SnapshotId;
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
+use crate::domain::retention::OldRule;
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::time::Time;
+use crate::failpoint;
+use crate::manager::deps::Deps;
+use crate::manager::journal::{self, Guard, append, update_among};
+use crate::manager::operation::Op;
+use crate::manager::operation::locks::{held_by, lock_snapshot};
+use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::operation::record::new_operation;
+use crate::manager::patches::find::based_on;
+use crate::manager::patches::pending::refresh_patch_states;
+use crate::manager::patches::remove::remove_patches_of;
+use crate::manager::snapshots::claim::deletion_record;
+use crate::manager::snapshots::find::{get_snapshot_at_revision, snapshot_view};
+use crate::manager::snapshots::inspect::{
+    GivenUp, Kept, in_words, inspect_archives, keep_all, put_back_snapshot, stay_in_deleting,
+};
+use crate::manager::snapshots::pinned_profile::{archive_place, is_lost};
+use crate::manager::upkeep::ownership::ensure_own;
+use crate::store::ending;
+
+/// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
+/// is not configured any more and does not answer.
+///
+/// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
+pub(crate) async fn delete_snapshot(
+    deps: &Deps,
+    request: &SnapshotDeleteRequest,
+) -> Result<SnapshotStarted, Error> {
+    delete_forced(deps, request, request.force).await
+}
+
+/// The same, and whether archives may be given up.
+pub(crate) async fn delete_forced(
+    deps: &Deps,
+    request: &SnapshotDeleteRequest,
+    by_force: bool,
+) -> Result<SnapshotStarted, Error> {
+    if request.rule.is_none() {
+        return ending(start_deletion(deps, request, by_force)).await;
+    }
+    // A directory that may not delete is no reason to pass over one snapshot.
+    ensure_own(deps).await?;
+    ending(start_deletion(deps, request, by_force)).await.map_err(passed_over)
+}
+
+async fn start_deletion(
+    deps: &Deps,
+    request: &SnapshotDeleteRequest,
+    by_force: bool,
+) -> Result<SnapshotStarted, Error> {
+    let record = get_snapshot_at_revision(deps, &request.id, request.revision).await?;
+    ensure_own(deps).await?;
+    if let Some(rule) = &request.rule {
+        let all = deps.snapshots.by_arrival().await?;
+        still_old(rule, &record, &all.iter().collect::<Vec<_>>(), deps.now())?;
+    }
+    refuse_protected(&record, request.force_protected)?;
+    refuse_in_use(deps, &record.id, request).await?;
+    let lock = lock_snapshot(deps, &record.id).await?;
+    let record = get_snapshot_at_revision(deps, &request.id, request.revision).await?;
+    if record.state == SnapshotState::Creating {
+        return Err(Error::new(
+            Code::Conflict,
+            format!("snapshot {} is still being made", record.id),
+        )
+        .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
+    }
+    let operation = new_operation(deps, OperationKind::Delete, None, Some(&record.id));
+    let op = Op::queue(deps, operation, record, Some(lock)).await?;
+    failpoint::reached("delete.judged");
+    let deleting = match begin_deleting(&op, request).await {
+        Ok(deleting) => deleting,
+        Err(error) => return Err(op.give_up(error).await),
+    };
+    failpoint::reached("delete.deleting");
+    let operation = op.run(None, move |op| async move { delete_locked(&op, by_force).await });
+    Ok(SnapshotStarted { operation: Some(operation), snapshot: deleting })
+}
+
+/// Writes `deleting`, and looks once more whether somebody began to use it meanwhile: a restore writes its record first
+/// and then looks whether the snapshot is still ready, so that one of the two sees the other.
+async fn begin_deleting(
+    op: &Op<SnapshotRecord>,
+    request: &SnapshotDeleteRequest,
+) -> Result<SnapshotRecord, Error> {
+    let deleting = write_deleting(op, request.rule).await?;
+    if let Err(error) = refuse_in_use(&op.deps, &op.subject.id, request).await {
+        put_back_snapshot(&op.deps, &op.subject).await?;
+        return Err(error);
+    }
+    Ok(deleting)
+}
+
+/// Writes `deleting`. A rule is judged in that very write: of two that one rule would delete, who comes second may be the
+/// last one that is left. Why it goes is its message then.
+async fn write_deleting(
+    op: &Op<SnapshotRecord>,
+    rule: Option<OldRule>,
+) -> Result<SnapshotRecord, Error> {
+    let (deps, record, mark) = (&op.deps, &op.subject, op.mark());
+    let (id, expected) = (&record.id, Some(record.revision));
+    let begin = move |record: &mut SnapshotRecord| {
+        // The name of one that has failed may be another's by now.
+        if record.state == SnapshotState::Failed {
+            record.name = None;
+        }
+        record.state = SnapshotState::Deleting;
+        record.operation = Some(mark);
+        Ok(())
+    };
+    let Some(rule) = rule else {
+        return journal::update(deps, id, Guard::Revision(expected), Vec::new(), begin).await;
+    };
+    let now = deps.now();
+    update_among(deps, id, expected, move |record, all| {
+        record.message = Some(still_old(&rule, record, all, now)?);
+        begin(record)
+    })
+    .await
+}
+
+/// Removes one that is `deleting`, and was as the operation found it.
+pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Result<(), Error> {
+    let (deps, before) = (&op.deps, &op.subject);
+    let id = &before.id;
+    let cut_off =
+        || Error::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
+    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    let inspected =
+        op.or(|| Kept::from(cut_off()), inspect_archives(deps, &record, by_force)).await;
+    let given_up = match inspected {
+        Ok(given_up) => given_up,
+        Err(kept) => {
+            return Err(
+                CancelOutcome::Undone.noted_on(keep_all(deps, &record, before, kept).await?)
+            );
+        }
+    };
+    let removal = remove_archives_but(deps, id, &given_up, &op.progress);
+    let removed = op.or(|| cut_off(), removal).await;
+    failpoint::reached("delete.removed");
+    match removed {
+        Ok(()) => {}
+        Err(error) if error.is_refusal() && before.state != SnapshotState::Deleting => {
+            put_back_snapshot(deps, before).await?;
+            return Err(error);
+        }
+        Err(error) => return Err(stay_in_deleting(deps, id, error).await?),
+    }
+    remove_patches_of(deps, id).await?;
+    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    let mut data = deletion_record(&record);
+    if !given_up.is_empty() {
+        data["given_up"] = serde_json::to_value(&given_up).unwrap_or_default();
+    }
+    let news = vec![(EventKind::SnapshotDeleted, data)];
+    let record =
+        journal::update(deps, id, Guard::Any, news, |_: &mut SnapshotRecord| Ok(())).await?;
+    refresh_patch_states(deps, id).await;
+    // Only the record knows what the log has not been told.
+    if let Err(fault) = append(deps, &record.pending).await {
+        return Err(stay_in_deleting(deps, id, fault).await?);
+    }
+    failpoint::reached("delete.told");
+    deps.snapshots.remove(id, None).await?;
+    deps.jobs.publish(Update::Snapshots);
+    let mut gone = deps.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let message = in_words(&given_up).or_else(|| record.message.clone());
+    gone.insert(
+        id.clone(),
+        SnapshotRecord { operation: None, pending: Vec::new(), message, ..record },
+    );
+    Ok(())
+}
+
+/// Removes a snapshot's archive from every host that has or may have one: copies first.
+///
+/// Errors: `operation_failed` naming what is left, or why a host could not be asked.
+pub(crate) async fn remove_archives(
+    deps: &Deps,
+    id: &SnapshotId,
+    reporter: &ProgressReporter,
+) -> Result<(), Error> {
+    remove_archives_but(deps, id, &[], reporter).await
+}
+
+async fn remove_archives_but(
+    deps: &Deps,
+    id: &SnapshotId,
+    given_up: &[GivenUp],
+    reporter: &ProgressReporter,
+) -> Result<(), Error> {
+    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    let extension = deps.extension(&record.extension)?;
+    let Some(archives) = extension.archives() else { return Ok(()) };
+    let mut untouched = true;
+    // A copy that died may have left a part where the record does not list one yet.
+    let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
+    for host in
+        hosts.iter().rev().filter(|host| !given_up.iter().any(|gone| gone.host.same(host.as_str())))
+    {
+        let place = match archive_place(deps, &record, host).await {
+            // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
+            Err(fault)
+                if is_lost(&fault)
+                    && record.state == SnapshotState::Deleting
+                    && !record.unremoved =>
+            {
+                continue;
+            }
+            place => place?,
+        };
+        let report = archives.remove(&place, reporter).await?;
+        untouched &= report.untouched;
+        if !report.is_clean() {
+            return Err(Error { untouched, ..left_over(id, &report) });
+        }
+    }
+    Ok(())
+}
+
+/// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
+/// never is.
+async fn refuse_in_use(
+    deps: &Deps,
+    id: &SnapshotId,
+    request: &SnapshotDeleteRequest,
+) -> Result<(), Error> {
+    if let Some(sandbox) = based_on(deps, id).await?.into_iter().find(is_being_made) {
+        let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
+        return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
+    }
+    refuse_dependants(&snapshot_view(deps, id.as_str()).await?, request)
+}
+
+/// Whether a sandbox is being made. One that is made again keeps its state until what it is made from was read whole.
+fn is_being_made(sandbox: &SandboxRecord) -> bool {
+    let again =
+        sandbox.operation.as_ref().is_some_and(|running| running.kind == OperationKind::Recreate);
+    again || matches!(sandbox.state, State::Requested | State::Provisioning)
+}
+
+/// A protected one is deleted only by who says that he means it.
+fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Error> {
+    if record.is_protected() && !forced {
+        return Err(Error::new(
+            Code::Conflict,
+            format!("snapshot {} is labelled protect=true", record.title()),
+        )
+        .hint("--force-protected does it all the same"));
+    }
+    Ok(())
+}
+
+/// Why a rule calls one old still.
+///
+/// Errors: `conflict` with why not, in `details.skipped` too.
+fn still_old(
+    rule: &OldRule,
+    record: &SnapshotRecord,
+    all: &[&SnapshotRecord],
+    now: Time,
+) -> Result<String, Error> {
+    rule.judge(record, all, now).map_err(|stays| {
+        let fault =
+            Error::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
+        fault.passed_over(format!("kept, {stays}"))
+    })
+}
+
+/// What refuses the deletion of one that was to go for its age alone passes it over.
+fn passed_over(fault: Error) -> Error {
+    let reason = match (&fault.code, &fault.kind) {
+        (_, Kind::PassedOver(_)) => return fault,
+        (Code::NotFound, _) => PruneItem::GONE.to_owned(),
+        (_, Kind::Needed(dependants)) => format!("kept, in use by {}", dependants.join(", ")),
+        (Code::Conflict, _) => format!("kept, {}", fault.message),
+        _ => return fault,
+    };
+    fault.passed_over(reason)
+}
+
+fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Error> {
+    let depends = view.dependants();
+    if depends.is_empty() {
+        return Ok(());
+    }
+    if request.force {
+        return refuse_unseen(view, &depends, request.dependants.as_deref());
+    }
+    let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
+    Err(Error::new(Code::InUse, message)
+        .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
+        .detail("dependants", depends.as_slice())
+        .of_kind(Kind::Needed(depends)))
+}
+
+/// Somebody who insists has agreed to what he was shown.
+fn refuse_unseen(
+    view: &SnapshotView,
+    depends: &[String],
+    seen: Option<&[String]>,
+) -> Result<(), Error> {
+    let Some(seen) = seen else { return Ok(()) };
+    let unseen: Vec<_> = depends.iter().filter(|one| !seen.contains(one)).cloned().collect();
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "more depends on snapshot {} than was looked at: {}",
+        view.record.title(),
+        unseen.join(", ")
+    );
+    Err(Error::new(Code::Conflict, message)
+        .hint("look again, then decide")
+        .detail("dependants", depends))
+}
+
+fn left_over(id: &SnapshotId, report: &TeardownReport) -> Error {
+    let left: Vec<String> =
+        report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
+    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
+    let how_much =
+        if report.untouched { "nothing was removed" } else { "not everything could be removed" };
+    let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
+    let then = if report.untouched { "deletes it" } else { "goes on" };
+    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
+        "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, \
+         `sandboxer snapshots delete {id}` {then}"
+    ));
+    if why.is_empty() { fault } else { fault.because(why.join("; ")) }
+}

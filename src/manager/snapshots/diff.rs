@@ -1,0 +1,122 @@
+//! What differs between a snapshot and another one, or a sandbox as it is now.
+
+use crate::domain::archive::TreeEntry;
+use crate::domain::diff::{Side, compare};
+use crate::domain::error::{Code, Error};
+use crate::domain::name::SnapshotId;
+use crate::domain::request::{SnapshotDiff, SnapshotDiffRequest};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::manager::deps::Deps;
+use crate::manager::sandboxes::find::get_at_revision;
+use crate::manager::sandboxes::resolve::resolve_as_known;
+use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
+use crate::manager::snapshots::archives::{ready_snapshot, whole_archive};
+
+/// What a snapshot is compared with.
+enum Other {
+    Snapshot(Box<SnapshotRecord>),
+    Sandbox(Box<SandboxRecord>),
+}
+
+/// What differs between a snapshot and another one, or a sandbox as it is now.
+///
+/// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
+/// not there to be looked at.
+pub(crate) async fn diff_snapshot(
+    deps: &Deps,
+    request: &SnapshotDiffRequest,
+) -> Result<SnapshotDiff, Error> {
+    let a = ready_snapshot(deps, &request.a).await?;
+    let other = match &request.b {
+        Some(b) if SnapshotId::is_one(b) => {
+            Other::Snapshot(Box::new(ready_snapshot(deps, b).await?))
+        }
+        Some(b) => Other::Sandbox(Box::new(get_at_revision(deps, b, None).await?)),
+        None => compared_by_default(deps, &a).await?,
+    };
+    match other {
+        Other::Snapshot(b) => {
+            let (old, new) =
+                tokio::try_join!(entries_of_snapshot(deps, &a), entries_of_snapshot(deps, &b))?;
+            let notes = not_captured(&a).chain(not_captured(&b)).collect();
+            Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
+        }
+        Other::Sandbox(b) => {
+            let (mut old, new) =
+                tokio::try_join!(entries_of_snapshot(deps, &a), entries_of_sandbox(deps, &b, &a))?;
+            old.retain(|entry| !entry.path.starts_with("volumes/") && entry.path != "volumes");
+            let notes = volumes_note(&a).into_iter().collect();
+            Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
+        }
+    }
+}
+
+/// The sandbox that it was taken from, or the snapshot that this one came from.
+async fn compared_by_default(deps: &Deps, a: &SnapshotRecord) -> Result<Other, Error> {
+    if let Ok(sandbox) = get_at_revision(deps, a.sandbox_id.as_str(), None).await
+        && !sandbox.state.is_over()
+    {
+        return Ok(Other::Sandbox(Box::new(sandbox)));
+    }
+    if let Some(parent) = &a.parent_snapshot
+        && let Some(parent) = deps.snapshots.get(parent).await?
+    {
+        return Ok(Other::Snapshot(Box::new(parent)));
+    }
+    let message = format!(
+        "the sandbox that snapshot {} was taken from is gone, and there is no parent",
+        a.title()
+    );
+    Err(Error::invalid_input("b", message).hint("name a snapshot or a sandbox to compare it with"))
+}
+
+async fn entries_of_snapshot(
+    deps: &Deps,
+    record: &SnapshotRecord,
+) -> Result<Vec<TreeEntry>, Error> {
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let place = whole_archive(deps, record, archives, &[]).await?;
+    let facts = facts_on(record, &place.host);
+    archives.entries(&place, &facts).await
+}
+
+async fn entries_of_sandbox(
+    deps: &Deps,
+    record: &SandboxRecord,
+    a: &SnapshotRecord,
+) -> Result<Vec<TreeEntry>, Error> {
+    if !matches!(record.state, State::Ready | State::Sleeping) {
+        return Err(Error::new(
+            Code::Conflict,
+            format!("sandbox {} is {}: its files cannot be compared", record.id, record.state),
+        )
+        .hint("it takes a sandbox that is ready or sleeping, or another snapshot")
+        .detail("state", record.state.as_str()));
+    }
+    let extension = deps.extension(&record.extension)?;
+    let target = resolve_as_known(deps, record).await?;
+    extension.entries(&target, &a.archive.excludes).await
+}
+
+fn side<'a>(name: &'a str, entries: &'a [TreeEntry]) -> Side<'a> {
+    Side { name, entries }
+}
+
+fn volumes_note(a: &SnapshotRecord) -> Option<String> {
+    let names: Vec<&str> =
+        a.archive.captured_volumes.iter().map(|volume| volume.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "volumes are compared between two snapshots only; left out here: {}",
+            names.join(", ")
+        )
+    })
+}
+
+fn not_captured(record: &SnapshotRecord) -> impl Iterator<Item = String> {
+    record.archive.not_captured.iter().map(move |volume| {
+        format!("volume {} is not in snapshot {}: {}", volume.name, record.title(), volume.reason)
+    })
+}

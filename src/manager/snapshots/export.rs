@@ -1,0 +1,75 @@
+//! Export of a snapshot: the bytes of a file that an import takes.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+
+use crate::domain::archive::ByteStream;
+use crate::domain::error::Error;
+use crate::domain::name::HostName;
+use crate::domain::snapshot::SnapshotRecord;
+use crate::manager::deps::Deps;
+use crate::manager::snapshots::archive_facts::archives_of;
+use crate::manager::snapshots::archives::{manifest_of, ready_snapshot, whole_archive};
+use crate::manager::snapshots::integrity::{note_damage, proven};
+
+/// An export's bytes. What ends them is written down, if it proves that the archive on `host` is not what it was.
+pub(crate) fn watch_export(
+    deps: &Deps,
+    pieces: ByteStream,
+    record: SnapshotRecord,
+    host: HostName,
+) -> ByteStream {
+    let known = Arc::new((deps.clone(), record, host));
+    let noted = pieces.then(move |piece| {
+        let known = Arc::clone(&known);
+        async move {
+            let (deps, record, host) = known.as_ref();
+            match piece {
+                Ok(piece) => Ok(piece),
+                Err(fault) => Err(judge_export(&deps, record, host, fault).await),
+            }
+        }
+    });
+    noted.boxed()
+}
+
+/// Notes what an export's fault proves, and says where else the snapshot is.
+pub(crate) async fn judge_export(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    host: &HostName,
+    fault: Error,
+) -> Error {
+    if proven(host, &fault, deps.now()).is_none() {
+        return fault;
+    }
+    note_damage(deps, &record.id, host, &fault).await;
+    let other = record
+        .hosts()
+        .find(|other| !other.same(host.as_str()) && record.damage_on(other).is_none());
+    fault.hint(match other {
+        Some(other) => format!("there is a copy on {other}: the next export takes that one"),
+        None => {
+            format!(
+                "do not trust what was written; `sandboxer snapshots verify {}` says what is wrong",
+                record.id
+            )
+        }
+    })
+}
+
+/// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
+///
+/// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
+pub(crate) async fn export_snapshot(deps: &Deps, id: &str) -> Result<ByteStream, Error> {
+    let record = ready_snapshot(deps, id).await?;
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let place = whole_archive(deps, &record, archives, &[]).await?;
+    let manifest = manifest_of(deps, &record, &place.host).await?;
+    match archives.export(&place, &manifest).await {
+        Ok(pieces) => Ok(watch_export(deps, pieces, record, place.host)),
+        Err(error) => Err(judge_export(deps, &record, &place.host, error).await),
+    }
+}

@@ -1,0 +1,317 @@
+//! A snapshot from a file, from this installation or another.
+
+use crate::manager::journal::Record as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
+use crate::domain::error::{Code, Error, Kind, Unique};
+use crate::domain::event::{EventKind, Update};
+use crate::domain::name::{HostName, SnapshotId, check_name};
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::profile::Profile;
+use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
+use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::manager::deps::Deps;
+use crate::manager::hosts::roots::{learning_roots, roots_for_new};
+use crate::manager::journal::{self, Guard, append};
+use crate::manager::operation::Op;
+use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::operation::record::new_operation;
+use crate::manager::sandboxes::place::open_host;
+use crate::manager::snapshots::archive_facts::archives_of;
+use crate::manager::snapshots::archives::{CLEAR_LIMIT, manifest_of};
+use crate::manager::snapshots::bring::{clear_remains, found_sound};
+use crate::manager::snapshots::claim::judge_claim;
+use crate::manager::snapshots::pinned_profile::archive_place;
+use crate::manager::snapshots::replicate::CARRY_STEPS;
+
+/// Tries to find a random id that nothing has.
+const ID_TRIES: u32 = 16;
+
+/// Starts to take a snapshot from a file's bytes.
+///
+/// Errors: `invalid_input` for what is no export, or has a recipe that asks for more than the catalogue's; `conflict`
+/// for a name that is taken.
+pub(crate) async fn import_snapshot(
+    deps: &Deps,
+    request: &SnapshotImportRequest,
+    source: ByteStream,
+) -> Result<SnapshotStarted, Error> {
+    if let Some(name) = &request.name {
+        check_name(name)?;
+    }
+    let host = open_host(deps, &request.host).await?;
+    let reader = deps.extensions.values().find(|extension| extension.archives().is_some());
+    let reader =
+        reader.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))?;
+    let opened = archives_of(reader.as_ref())?.open_export(source).await;
+    let (manifest, archive) = opened?;
+    archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
+    trust(deps, &manifest.recipe)?;
+    deps.recipes.put(&manifest.recipe).await?;
+    let draft = draft_import(deps, request, &manifest, &host).await?;
+    let op = write_ahead(deps, draft).await?;
+    let snapshot = op.subject.clone();
+    let manifest = ArchiveManifest {
+        id: snapshot.id.clone(),
+        owner: snapshot.owner.clone(),
+        ..manifest_of(deps, &snapshot, &host).await?
+    };
+    let operation =
+        op.run(Some(host), move |op| async move { run_import(&op, &manifest, archive).await });
+    Ok(SnapshotStarted { operation: Some(operation), snapshot })
+}
+
+/// A recipe from outside may not ask for more than the catalogue's of its name: what it allows and where it puts things
+/// is the operator's to say.
+fn trust(deps: &Deps, recipe: &Profile) -> Result<(), Error> {
+    let known = deps.catalogue.recipe(recipe.id.as_str()).ok();
+    if known.is_some_and(|known| known.hash() == recipe.hash()) {
+        return Ok(());
+    }
+    let more = recipe.widens(known);
+    if more.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the snapshot's recipe, {} {}, {}, and the catalogue's does not",
+        recipe.id,
+        recipe.version,
+        more.join(", ")
+    );
+    Err(Error::invalid_input("file", message)
+        .hint("look at the recipe in the file's manifest.json; if you want it, make it a profile of yours first")
+        .detail("kind", "recipe"))
+}
+
+/// The record, as far as no host has been asked.
+async fn draft_import(
+    deps: &Deps,
+    request: &SnapshotImportRequest,
+    manifest: &ArchiveManifest,
+    host: &HostName,
+) -> Result<SnapshotRecord, Error> {
+    let owners = deps.installation.owners().await?;
+    let ours = owners.contains(&manifest.owner);
+    let owner = match owners.into_iter().next() {
+        Some(first) if !ours => first,
+        Some(_) => manifest.owner.clone(),
+        None => return Err(Error::internal("the installation has no id")),
+    };
+    let now = deps.now();
+    let from = &manifest.snapshot;
+    let claim = judge_claim(deps, manifest, ours).await?;
+    let fresh = claim.refused.is_some();
+    Ok(SnapshotRecord {
+        id: if fresh { SnapshotId::from_random((deps.random_u32)()) } else { manifest.id.clone() },
+        name: request.name.clone().or_else(|| from.name.clone()),
+        kind: SnapshotKind::User,
+        host: host.clone(),
+        host_identity: None,
+        path: None,
+        state: SnapshotState::Creating,
+        message: claim
+            .refused
+            .map(|why| format!("it has an id of its own here: {} is not kept, {why}", from.id)),
+        failure: None,
+        unremoved: false,
+        created_at: from.created_at.min(now),
+        imported_at: Some(now),
+        expires_at: None,
+        // Another installation's ids mean nothing here.
+        parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),
+        patch_level: if ours { from.patch_level } else { 0 },
+        next_patch_sequence: claim.next_patch_sequence,
+        replicas: Vec::new(),
+        copying_to: None,
+        verified_at: None,
+        damage: Vec::new(),
+        operation: None,
+        actor: deps.actor(),
+        owner,
+        revision: claim.revision,
+        pending: Vec::new(),
+        ..from.clone()
+    })
+}
+
+/// Writes the record before anything is done on the host, under its lock.
+async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
+    for _ in 0..ID_TRIES {
+        if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
+            let operation = new_operation(deps, OperationKind::Import, None, Some(&draft.id));
+            let insert = async |draft| deps.snapshots.insert(draft).await;
+            match Op::start_new(deps, operation, (draft.clone(), lock), insert).await {
+                Ok(op) => {
+                    SnapshotRecord::announce(deps);
+                    return Ok(op);
+                }
+                Err(error) => match error.kind {
+                    Kind::Taken(Unique::Id) => {}
+                    Kind::Taken(Unique::Name) => {
+                        return Err(error.hint("give it another one with --name"));
+                    }
+                    _ => return Err(error),
+                },
+            }
+        }
+        renew(&mut draft, SnapshotId::from_random((deps.random_u32)()));
+    }
+    Err(Error::internal("no free snapshot id was found"))
+}
+
+async fn run_import(
+    op: &Op<SnapshotRecord>,
+    manifest: &ArchiveManifest,
+    archive: ByteStream,
+) -> Result<(), Error> {
+    let deps = &op.deps;
+    op.progress.announce(CARRY_STEPS, 0);
+    let record = &manifest.snapshot;
+    let begun = AtomicBool::new(false);
+    let work = async {
+        let extension = deps.extension(&record.extension)?;
+        let archives = archives_of(extension.as_ref())?;
+        let roots = roots_for_new(deps, &record.host).await?;
+        let place = ArchivePlace { roots, ..archive_place(deps, record, &record.host).await? };
+        if let Some(arrived) =
+            imported_before(deps, manifest, archives, &place, &op.progress).await?
+        {
+            return Ok(arrived);
+        }
+        begun.store(true, Ordering::Relaxed);
+        archives.import(&place, manifest, archive, &op.progress).await
+    };
+    // Boxed: it is large, and waits for long.
+    let work = Box::pin(learning_roots(deps, &record.host, &op.progress, Box::pin(work)));
+    match op.or_cancelled(work).await {
+        Ok(arrived) => write_imported(deps, record, arrived).await,
+        // What is there was there before.
+        Err(error) if error.untouched || !begun.into_inner() => {
+            end_import(deps, record, &op.progress, &error, true).await?;
+            Err(CancelOutcome::Undone.noted_on(error))
+        }
+        Err(error) => clear_import(deps, record, &op.progress, error).await,
+    }
+}
+
+/// The archive that an import is to bring, where the host has it already, sealed and sound: whoever lost his records lists
+/// it again.
+///
+/// Errors: `conflict` for anything else that is there.
+async fn imported_before(
+    deps: &Deps,
+    manifest: &ArchiveManifest,
+    archives: &dyn SnapshotArchives,
+    place: &ArchivePlace,
+    reporter: &ProgressReporter,
+) -> Result<Option<Arrived>, Error> {
+    let record = &manifest.snapshot;
+    let seen = archives.look(place).await?;
+    let Some(path) = &seen.path else { return Ok(None) };
+    let beside = seen.manifest.as_ref();
+    if beside.is_some_and(|beside| {
+        beside.owner == manifest.owner && beside.recipe.hash() == manifest.recipe.hash()
+    }) && let Some(arrived) = found_sound(deps, record, archives, place, &seen, reporter).await?
+    {
+        return Ok(Some(arrived));
+    }
+    let message = format!(
+        "{} has something of snapshot {} already, and not what is in the file",
+        place.host, record.id
+    );
+    Err(Error::new(Code::Conflict, message).hint(format!(
+        "nothing was touched; look at {path} there, and move it away, or import to another host"
+    )))
+}
+
+async fn write_imported(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    arrived: Arrived,
+) -> Result<(), Error> {
+    let data = serde_json::json!({"bytes": arrived.archive.bytes, "host": record.host, "reason": "imported"});
+    let now = deps.now();
+    journal::update(
+        deps,
+        &record.id,
+        Guard::Any,
+        vec![(EventKind::SnapshotReady, data)],
+        move |record: &mut SnapshotRecord| {
+            record.state = SnapshotState::Ready;
+            record.path = Some(arrived.path);
+            record.host_identity = Some(arrived.identity);
+            record.archive = arrived.archive;
+            record.verified_at = Some(now);
+            record.operation = None;
+            Ok(())
+        },
+    )
+    .await
+    .map(|_| ())
+}
+
+/// After an import that came to nothing, nothing is left: no archive and no record. Where the host cannot say so, the
+/// record stays, as failed. One that was whole before it was called off is listed.
+async fn clear_import(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    reporter: &ProgressReporter,
+    error: Error,
+) -> Result<(), Error> {
+    let clearing =
+        tokio::time::timeout(CLEAR_LIMIT, clear_remains(deps, record, &record.host, reporter))
+            .await;
+    let clean = match clearing {
+        Ok(Ok(Some(arrived))) => return write_imported(deps, record, arrived).await,
+        Ok(Ok(None)) => true,
+        Ok(Err(_)) | Err(_) => false,
+    };
+    end_import(deps, record, reporter, &error, clean).await?;
+    if clean {
+        return Err(CancelOutcome::Undone.noted_on(error));
+    }
+    let host = &record.host;
+    let hint = format!(
+        "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
+    );
+    Err(error.hint(hint).detail("unremoved", true))
+}
+
+/// Tells why an import came to nothing, and takes its record out if it left nothing on the host.
+async fn end_import(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    reporter: &ProgressReporter,
+    fault: &Error,
+    clean: bool,
+) -> Result<(), Error> {
+    let message = fault.message.clone();
+    let data =
+        serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
+    let news = vec![(EventKind::SnapshotFailed, data)];
+    let failed =
+        journal::update(deps, &record.id, Guard::Any, news, move |record: &mut SnapshotRecord| {
+            record.state = SnapshotState::Failed;
+            record.message = Some(message);
+            record.operation = None;
+            record.unremoved = !clean;
+            Ok(())
+        })
+        .await?;
+    // What the log could not be told is told by the record, for a while.
+    if clean && append(deps, &failed.pending).await.is_ok() {
+        deps.snapshots.remove(&record.id, None).await?;
+        deps.jobs.publish(Update::Snapshots);
+    }
+    Ok(())
+}
+
+/// Gives it another id: somebody has this one by now. Patches and their numbers are that one's.
+fn renew(draft: &mut SnapshotRecord, id: SnapshotId) {
+    (draft.next_patch_sequence, draft.revision) = (1, 0);
+    draft.message.get_or_insert_with(|| {
+        format!("it has an id of its own here: {} was taken meanwhile", draft.id)
+    });
+    draft.id = id;
+}

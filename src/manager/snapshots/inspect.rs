@@ -1,0 +1,170 @@
+//! The look at all archives of a snapshot before a deletion removes the first: while a host cannot be looked at, nothing is
+//! removed, and the snapshot is what it was. What is on a host that nothing configures any more, or that is another one by now,
+//! can be given up.
+
+use serde::Serialize;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::name::{HostName, SnapshotId};
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::manager::deps::Deps;
+use crate::manager::journal::{self, Guard, free_snapshot};
+use crate::manager::snapshots::archive_facts::{facts_on, is_sealed, not_whole};
+use crate::manager::snapshots::integrity::note_damage;
+use crate::manager::snapshots::pinned_profile::{archive_place, is_lost};
+
+/// An archive that nobody removes: its host is not configured and does not answer, or is another one by now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct GivenUp {
+    pub(crate) host: HostName,
+    /// Its folder, where that is known.
+    pub(crate) path: Option<String>,
+}
+
+/// Why a deletion does not begin.
+pub(crate) struct Kept {
+    pub(crate) fault: Error,
+    /// Whether an archive that was looked at is there as it is recorded.
+    whole: bool,
+    /// Those that are not.
+    unlike: Vec<(HostName, Error)>,
+}
+
+impl From<Error> for Kept {
+    fn from(fault: Error) -> Self {
+        Self { fault, whole: false, unlike: Vec::new() }
+    }
+}
+
+/// Looks at every host that has or may have something of a snapshot: what is given up, if `by_force` says so.
+pub(crate) async fn inspect_archives(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    by_force: bool,
+) -> Result<Vec<GivenUp>, Kept> {
+    let extension = deps.extension(&record.extension)?;
+    let Some(archives) = extension.archives() else { return Ok(Vec::new()) };
+    let (mut given_up, mut unlike, mut kept, mut whole) = (Vec::new(), Vec::new(), None, false);
+    for host in record.hosts().chain(&record.copying_to) {
+        let place = match archive_place(deps, record, host).await {
+            // As for the removal.
+            Err(fault) if is_lost(&fault) && !record.unremoved => continue,
+            place => place?,
+        };
+        match archives.look(&place).await {
+            Ok(seen) if is_sealed(&seen, &facts_on(record, host)) => whole = true,
+            Ok(seen) => unlike.push((host.clone(), not_whole(record, host, seen.bytes))),
+            Err(error)
+                if by_force
+                    && (is_vanished(deps, host, &error) || error.code == Code::HostChanged) =>
+            {
+                given_up.push(GivenUp { host: host.clone(), path: place.path });
+            }
+            Err(error) => {
+                kept.get_or_insert_with(|| way_out(deps, record, host, error));
+            }
+        }
+    }
+    match kept {
+        Some(fault) => Err(Kept { fault, whole, unlike }),
+        None => Ok(given_up),
+    }
+}
+
+/// Whether a host does not answer and is in no configuration: then nobody says that it will be back.
+pub(crate) fn is_vanished(deps: &Deps, host: &HostName, error: &Error) -> bool {
+    matches!(error.code, Code::HostUnreachable | Code::Timeout)
+        && deps.transports.spec(host).is_none()
+}
+
+fn way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, fault: Error) -> Error {
+    let id = &record.id;
+    let forced = format!("`sandboxer snapshots delete {id} --force` gives up what is there");
+    let hint = match (&fault.code, deps.transports.spec(host)) {
+        (Code::HostUnreachable | Code::Timeout, Some(_)) => format!(
+            "nothing was removed; try again when {host} is back, or, if it never will be, take it out of the \
+             configuration: then {forced}"
+        ),
+        (Code::HostUnreachable | Code::Timeout, None) => {
+            format!(
+                "nothing was removed; {host} is not configured: if it never will be back, {forced}"
+            )
+        }
+        _ => "nothing was removed".to_owned(),
+    };
+    let hint = match fault.hint.clone() {
+        Some(first) => format!("{first}; {hint}"),
+        None => hint,
+    };
+    fault.hint(hint)
+}
+
+/// A deletion that removed nothing: the snapshot is what it was `before`. Where a dead one may have removed something, it is
+/// ready only if an archive was seen to be whole.
+pub(crate) async fn keep_all(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    before: &SnapshotRecord,
+    kept: Kept,
+) -> Result<Error, Error> {
+    if before.state != SnapshotState::Deleting {
+        put_back_snapshot(deps, before).await?;
+        return Ok(kept.fault);
+    }
+    // Only what was ready once has a folder.
+    if !kept.whole || record.path.is_none() {
+        return stay_in_deleting(deps, &record.id, kept.fault).await;
+    }
+    for (host, fault) in &kept.unlike {
+        note_damage(deps, &record.id, host, fault).await;
+    }
+    let message = format!("not deleted: {}", kept.fault.message);
+    free_snapshot(deps, &record.id, move |record| {
+        record.state = SnapshotState::Ready;
+        record.message = Some(message);
+    })
+    .await?;
+    Ok(kept.fault)
+}
+
+/// After a deletion that was refused: the snapshot is what it was before.
+pub(crate) async fn put_back_snapshot(deps: &Deps, before: &SnapshotRecord) -> Result<(), Error> {
+    let SnapshotRecord { id, state, name, message, operation, .. } = before.clone();
+    free_snapshot(deps, &id, move |record| {
+        (record.state, record.name, record.message, record.operation) =
+            (state, name, message, operation);
+    })
+    .await
+    .map(|_| ())
+}
+
+/// What is said of archives that were given up.
+pub(crate) fn in_words(given_up: &[GivenUp]) -> Option<String> {
+    let words = given_up.iter().map(|gone| match &gone.path {
+        Some(path) => format!("{path} on {}", gone.host),
+        None => format!("whatever is there of it on {}", gone.host),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty())
+        .then(|| format!("given up, and not looked at: {} stays there", words.join(", ")))
+}
+
+/// A deletion that could not be brought to its end; why.
+pub(crate) async fn stay_in_deleting(
+    deps: &Deps,
+    id: &SnapshotId,
+    fault: Error,
+) -> Result<Error, Error> {
+    let message = fault.message.clone();
+    journal::update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
+        record.message = Some(message);
+        record.operation = None;
+        Ok(())
+    })
+    .await?;
+    Ok(match fault.hint {
+        Some(_) => fault,
+        None => fault
+            .hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
+    })
+}

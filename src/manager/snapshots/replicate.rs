@@ -1,0 +1,274 @@
+//! Copies of a snapshot on further hosts.
+
+use crate::domain::archive::Arrived;
+use crate::domain::error::{Code, Error};
+use crate::domain::event::EventKind;
+use crate::domain::name::{HostName, SnapshotId};
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
+use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
+use crate::manager::deps::Deps;
+use crate::manager::hosts::roots::learning_roots;
+use crate::manager::journal::{self, Guard, free_snapshot};
+use crate::manager::operation::locks::lock_snapshot;
+use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::operation::subject::Subject;
+use crate::manager::operation::{Op, start_on_snapshot};
+use crate::manager::sandboxes::place::open_host;
+use crate::manager::snapshots::archive_facts::{archives_of, facts_on, is_sealed, not_whole};
+use crate::manager::snapshots::archives::{CLEAR_LIMIT, ensure_ready, ready_snapshot};
+use crate::manager::snapshots::bring::{bring_archive, clear_remains};
+use crate::manager::snapshots::find::get_snapshot_at_revision;
+use crate::manager::snapshots::integrity::{clear_damage, note_damage, note_gone};
+use crate::manager::snapshots::pinned_profile::archive_place;
+
+/// The steps of bringing an archive to a host: prepare, and copy.
+pub(crate) const CARRY_STEPS: u32 = 2;
+
+/// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
+///
+/// Errors: `invalid_input` for the host that it is on, and whatever placement says of a host.
+pub(crate) async fn copy_snapshot(
+    deps: &Deps,
+    request: &SnapshotCopyRequest,
+) -> Result<SnapshotStarted, Error> {
+    let record = ready_snapshot(deps, &request.id).await?;
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let host = open_host(deps, &request.host).await?;
+    let place = archive_place(deps, &record, &host).await?;
+    let seen = archives.look(&place).await?;
+    if record.host.same(host.as_str()) {
+        refuse_whole(deps, &record, seen.bytes, is_sealed(&seen, &facts_on(&record, &host)))
+            .await?;
+    }
+    let known = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
+    if known && is_sealed(&seen, &facts_on(&record, &host)) {
+        return Ok(SnapshotStarted { operation: None, snapshot: record });
+    }
+    if refuse_left(deps, &record, &host).is_err() {
+        // Whoever works on it is said by `busy`; only what nobody works on is left.
+        let _held = lock_snapshot(deps, &record.id).await?;
+        refuse_left(deps, &ready_snapshot(deps, &request.id).await?, &host)?;
+    }
+    let op = start_on_snapshot(deps, OperationKind::Copy, record, |record| ensure_ready(record));
+    let op = op.await?;
+    let snapshot = op.subject.clone();
+    let operation = op.run(Some(host.clone()), move |op| async move {
+        op.progress.announce(CARRY_STEPS, 0);
+        replicate(&op, &op.subject, &host).await.map(|_| ())
+    });
+    Ok(SnapshotStarted { operation: Some(operation), snapshot })
+}
+
+/// Refuses a copy to where the snapshot was made, unless its archive there is known, or seen now, not to be whole: then
+/// it is brought back from another host.
+async fn refuse_whole(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    bytes: Option<u64>,
+    sealed: bool,
+) -> Result<(), Error> {
+    let host = &record.host;
+    if !sealed {
+        note_damage(deps, &record.id, host, &not_whole(record, host, bytes)).await;
+    } else if record.damage_on(host).is_none() {
+        let message =
+            format!("snapshot {} is on {host}: that is where it was made", record.title());
+        return Err(Error::invalid_input("host", message).hint(format!(
+            "`sandboxer snapshots verify {}` says whether it is whole there",
+            record.id
+        )));
+    }
+    if record.replicas.is_empty() {
+        let message = format!(
+            "snapshot {} has no other archive than the one on {host}, which is not whole",
+            record.title()
+        );
+        return Err(Error::new(Code::NotFound, message).hint("an export of it can be imported"));
+    }
+    Ok(())
+}
+
+/// One copy at a time is on its way: where the last one may have left something is not forgotten for the next, as long as
+/// its host is configured.
+fn refuse_left(deps: &Deps, record: &SnapshotRecord, to: &HostName) -> Result<(), Error> {
+    match left_elsewhere(record, to).filter(|left| deps.transports.spec(left).is_some()) {
+        Some(left) => {
+            let hint = format!(
+                "`sandboxer recover` removes it, when that host is back; if it never will be, take {left} out of the \
+                 configuration"
+            );
+            Err(Error::new(
+                Code::Conflict,
+                format!("what was to be copied to {left} may still be there in part"),
+            )
+            .hint(hint))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a copy left on a host that nothing configures any more is removed if that host answers; else it stays there, and
+/// the record says so.
+async fn leave_behind(
+    deps: &Deps,
+    record: SnapshotRecord,
+    to: &HostName,
+    reporter: &ProgressReporter,
+) -> Result<SnapshotRecord, Error> {
+    let Some(left) = left_elsewhere(&record, to).cloned() else { return Ok(record) };
+    let clearing =
+        tokio::time::timeout(CLEAR_LIMIT, Box::pin(clear_remains(deps, &record, &left, reporter)))
+            .await;
+    let arrived = match clearing {
+        Ok(Ok(arrived)) => Ok(arrived.map(|arrived| replica(&left, arrived, deps.now()))),
+        Ok(Err(_)) | Err(_) => Err(format!(
+            "{left} is not configured any more: what was to be copied there may still be there in part"
+        )),
+    };
+    journal::update(deps, &record.id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
+        record.copying_to = None;
+        record.unremoved = false;
+        match arrived {
+            Ok(Some(arrived)) => list(record, arrived),
+            Ok(None) => {}
+            Err(message) => record.message = Some(message),
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Copies a ready snapshot's archive to a host that it is not on, and writes that down: the record with the copy on it.
+/// The snapshot's lock is the caller's; a restore onto another host is one.
+///
+/// Errors: `invalid_input` for another name of a host that has it; nothing of the copy is left, or the record says that
+/// something may be (`unremoved`).
+pub(crate) async fn replicate<S: Subject>(
+    op: &Op<S>,
+    record: &SnapshotRecord,
+    to: &HostName,
+) -> Result<SnapshotRecord, Error> {
+    let deps = &op.deps;
+    refuse_left(deps, record, to)?;
+    let mark = op.mark();
+    let record = journal::update(
+        deps,
+        &record.id,
+        Guard::Any,
+        Vec::new(),
+        move |record: &mut SnapshotRecord| {
+            record.operation = Some(mark);
+            Ok(())
+        },
+    )
+    .await?;
+    let record = leave_behind(deps, record, to, &op.progress).await?;
+    // Boxed: it is large, and waits for long.
+    let work = Box::pin(learning_roots(
+        deps,
+        to,
+        &op.progress,
+        bring_archive(deps, &record, to, &op.progress),
+    ));
+    match op.or_cancelled(work).await {
+        Ok(arrived) => write_arrived(deps, &record.id, to, arrived).await,
+        Err(error) => clear_copy(deps, &record.id, to, &op.progress, error).await,
+    }
+}
+
+/// Lists an archive that is whole on a host. Nothing is on its way there any more.
+pub(crate) async fn write_arrived(
+    deps: &Deps,
+    id: &SnapshotId,
+    host: &HostName,
+    arrived: Arrived,
+) -> Result<SnapshotRecord, Error> {
+    let replica = replica(host, arrived, deps.now());
+    let data = serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
+    let news = vec![(EventKind::SnapshotCopied, data)];
+    journal::update(deps, id, Guard::Any, news, move |record: &mut SnapshotRecord| {
+        list(record, replica);
+        record.copying_to = None;
+        record.operation = None;
+        record.unremoved = false;
+        Ok(())
+    })
+    .await
+}
+
+/// After a copy that came to nothing, nothing of it stays on the host; or the record says that it may. One that was whole
+/// before it was called off is listed: the record as it is then.
+async fn clear_copy(
+    deps: &Deps,
+    id: &SnapshotId,
+    host: &HostName,
+    reporter: &ProgressReporter,
+    error: Error,
+) -> Result<SnapshotRecord, Error> {
+    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    if !record.copying_to.as_ref().is_some_and(|to| to.same(host.as_str())) {
+        free_snapshot(deps, id, |_| {}).await?;
+        return Err(CancelOutcome::Undone.noted_on(error));
+    }
+    let clearing =
+        tokio::time::timeout(CLEAR_LIMIT, clear_remains(deps, &record, host, reporter)).await;
+    let clean = match clearing {
+        Ok(Ok(Some(arrived))) => return write_arrived(deps, id, host, arrived).await,
+        Ok(Ok(None)) => true,
+        Ok(Err(_)) | Err(_) => false,
+    };
+    let (at, now) = (host.clone(), deps.now());
+    free_snapshot(deps, id, move |record| {
+        record.unremoved = !clean;
+        if clean {
+            record.copying_to = None;
+            note_gone(record, &at, now);
+        }
+    })
+    .await?;
+    if clean {
+        let error = CancelOutcome::Undone.noted_on(error);
+        let told = error.hint.is_some();
+        return Err(if told {
+            error
+        } else {
+            error.hint(format!("nothing of the copy is left on {host}"))
+        });
+    }
+    let hint = format!(
+        "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
+    );
+    Err(error.hint(hint).detail("unremoved", true))
+}
+
+/// Another host that a copy was on its way to.
+fn left_elsewhere<'a>(record: &'a SnapshotRecord, to: &HostName) -> Option<&'a HostName> {
+    record.copying_to.as_ref().filter(|left| !left.same(to.as_str()))
+}
+
+/// Lists an archive that arrived: as a copy, or in place of the one that the snapshot was made with.
+fn list(record: &mut SnapshotRecord, arrived: Replica) {
+    clear_damage(record, &arrived.host);
+    if !record.host.same(arrived.host.as_str()) {
+        record.replicas.retain(|replica| !replica.host.same(arrived.host.as_str()));
+        record.replicas.push(arrived);
+        return;
+    }
+    record.path = Some(arrived.path);
+    record.host_identity = arrived.host_identity;
+    record.archive.format = Some(arrived.format);
+    record.archive.bytes = Some(arrived.bytes);
+}
+
+fn replica(host: &HostName, arrived: Arrived, now: crate::domain::Time) -> Replica {
+    Replica {
+        host: host.clone(),
+        host_identity: Some(arrived.identity),
+        path: arrived.path,
+        format: arrived.archive.format.unwrap_or(ArchiveFormat::TarZst),
+        bytes: arrived.archive.bytes.unwrap_or_default(),
+        created_at: now,
+    }
+}

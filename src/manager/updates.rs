@@ -1,0 +1,82 @@
+//! What happened, told to whoever listens: this process's events and other processes' by one path, the log.
+
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::domain::error::Error;
+use crate::domain::event::{Event, Update};
+use crate::domain::request::EventQuery;
+use crate::manager::deps::Deps;
+use crate::store::EventFilter;
+
+/// How often the log is looked at for other processes' events; one `stat` each time.
+const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+
+/// Kept events that pass, in order.
+pub(crate) async fn read_events(deps: &Deps, query: &EventQuery) -> Result<Vec<Event>, Error> {
+    let filter = EventFilter {
+        after_seq: query.after_seq,
+        since: query.since,
+        sandbox: query.sandbox.clone(),
+        kinds: query.kinds.clone(),
+        actor: query.actor.clone(),
+    };
+    deps.events.read(&filter).await
+}
+
+/// Everything that happens from now on, in this process and in others.
+pub(crate) async fn subscribe(deps: &Deps) -> Result<BoxStream<'static, Update>, Error> {
+    let receiver = deps.jobs.listen();
+    // Numbered before the follower starts, so that nothing falls between a listing and this stream.
+    let last = deps.events.last_seq().await?;
+    deps.following.call_once(|| {
+        let follower = deps.clone();
+        deps.jobs.background(async move { follow_log(&follower, last).await });
+    });
+    let updates = stream::unfold(receiver, |mut receiver| async move {
+        match receiver.recv().await {
+            Ok(update) => Some((update, receiver)),
+            Err(RecvError::Lagged(_)) => Some((Update::Resync, receiver)),
+            Err(RecvError::Closed) => None,
+        }
+    });
+    Ok(updates.boxed())
+}
+
+async fn follow_log(deps: &Deps, mut last: u64) {
+    let mut seen = checkpoints_version(deps).await;
+    let mut operations = deps.operations.version().await.ok();
+    loop {
+        tokio::select! {
+            () = deps.log_grew.notified() => {}
+            () = tokio::time::sleep(FOLLOW_EVERY) => {}
+        }
+        match deps.events.tail(last).await {
+            Ok(events) => {
+                for event in events {
+                    last = last.max(event.seq);
+                    deps.jobs.publish(Update::Event(event));
+                }
+            }
+            Err(fault) => tracing::warn!(%fault, "the event log could not be followed"),
+        }
+        let now = checkpoints_version(deps).await;
+        if now != seen {
+            seen = now;
+            deps.jobs.publish(Update::Snapshots);
+        }
+        // Not every operation has an event: a verify, or patches that are applied.
+        let now = deps.operations.version().await.ok();
+        if now != operations {
+            operations = now;
+            deps.jobs.publish(Update::Operations);
+        }
+    }
+}
+
+/// Changes whenever a snapshot or a patch does.
+async fn checkpoints_version(deps: &Deps) -> (Option<u64>, Option<u64>) {
+    (deps.snapshots.version().await.ok(), deps.patches.version().await.ok())
+}

@@ -1,0 +1,363 @@
+//! What somebody should look at: the stores, the installation, what dead processes left, the hosts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use crate::domain::error::Error;
+use crate::domain::extension::OwnerStamp;
+use crate::domain::facts::{HostState, HostView};
+use crate::domain::host::HostSpec;
+use crate::domain::name::{HostName, OwnerId};
+use crate::domain::operation::OperationState;
+use crate::domain::request::{Check, CheckState};
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::text::plural;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::check::probe_host;
+use crate::manager::operation::dead::is_alive;
+use crate::manager::sandboxes::observe::refresh_services;
+use crate::manager::snapshots::gc::is_left;
+use crate::manager::upkeep::ownership::{CLAIM, words};
+use crate::store::{PassedOver, Standing};
+use crate::transport::probe;
+
+/// A host's clock may differ by this many seconds before somebody should look (contract 4).
+const CLOCK_OFFSET_S: f64 = 2.0;
+
+/// So many numbers of lines are said.
+const LINES_SHOWN: usize = 10;
+
+/// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
+/// check that failed, not an error.
+///
+/// Errors: a claim that cannot be written.
+pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error> {
+    let mut checks = Vec::new();
+    if claim {
+        checks.push(claim_directory(deps).await?);
+    }
+    // First, because a host may say that this data directory is an old copy.
+    let hosts = deps.transports.hosts();
+    let hosts = join_all(hosts.iter().map(|spec| check_one_host(deps, spec.name.as_str()))).await;
+    for view in hosts.iter().filter(|check| check.state != CheckState::Failed) {
+        let name = view.name.trim_start_matches("host ");
+        if let Err(fault) = refresh_services(deps, name).await {
+            tracing::debug!(host = name, %fault, "its services could not be asked for");
+        }
+    }
+    checks.push(check_installation(deps).await);
+    match deps.sandboxes.list().await {
+        Ok(records) => {
+            checks.push(ok("sandboxes", plural(records.len() as u64, "record", "records")));
+            checks.extend(check_work(deps, &records).await);
+        }
+        Err(fault) => checks.push(failed("sandboxes", &fault)),
+    }
+    checks.extend(check_snapshots(deps).await);
+    checks.push(match deps.patches.list().await {
+        Ok(patches) => ok("patches", plural(patches.len() as u64, "record", "records")),
+        Err(fault) => failed("patches", &fault),
+    });
+    checks.push(match tokio::try_join!(deps.sandboxes.history(), deps.sandboxes.passed_over()) {
+        Ok((records, passed_over)) => {
+            lines("history", plural(records.len() as u64, "record", "records"), &passed_over)
+        }
+        Err(fault) => failed("history", &fault),
+    });
+    checks.push(check_recipes(deps).await);
+    checks.push(match deps.hosts.get(&HostName::new(HostName::LOCAL)).await {
+        Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
+        Err(fault) => failed("known hosts", &fault),
+    });
+    checks.push(check_operations(deps).await);
+    checks.push(match tokio::try_join!(deps.events.last_seq(), deps.events.passed_over()) {
+        Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
+        Err(fault) => failed("events", &fault),
+    });
+    checks.extend(hosts);
+    Ok(checks)
+}
+
+/// Makes the data directory this machine's, and writes a counter to every host that answers which is above all that they
+/// have: whoever has another copy of it is the one behind.
+async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
+    let owners = deps.installation.owners().await?;
+    let mut hosts = deps.transports.hosts();
+    hosts.retain(|spec| spec.forbid.is_none());
+    let asked = join_all(hosts.iter().map(|spec| highest_counter(deps, &spec.name, &owners))).await;
+    let highest = asked.iter().flatten().copied().max().unwrap_or(0);
+    let mut stamp = deps.installation.claim(highest).await?;
+    let mut told = tell_counter(deps, &hosts, &stamp).await;
+    // Somebody worked with the other copy meanwhile.
+    if let Some(counts) =
+        told.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
+    {
+        stamp = deps.installation.claim(counts).await?;
+        told = tell_counter(deps, &hosts, &stamp).await;
+    }
+    let untold: Vec<&str> = hosts
+        .iter()
+        .zip(&told)
+        .filter(|(_, told)| told.is_none())
+        .map(|(spec, _)| spec.name.as_str())
+        .collect();
+    let message =
+        "this data directory is this machine's from now on; every other copy of it is behind"
+            .to_owned();
+    Ok(if untold.is_empty() {
+        ok("claim", message)
+    } else {
+        warning(
+            "claim",
+            format!("{message}, but where nobody could tell the host: {}", untold.join(", ")),
+        )
+        .hint("a copy that works with these may still remove there; claim again when they answer")
+    })
+}
+
+/// The highest counter that a host has of these owners; `None` where it could not be asked.
+async fn highest_counter(deps: &Deps, host: &HostName, owners: &[OwnerId]) -> Option<u64> {
+    let asked = async {
+        let transport = deps.transports.open(host).await?;
+        let mut highest = 0;
+        for owner in owners {
+            highest = highest.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
+        }
+        Ok::<u64, Error>(highest)
+    };
+    asked
+        .await
+        .inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be read"))
+        .ok()
+}
+
+/// Writes our counter to these hosts; what each one counts then, `None` where nobody could tell it.
+async fn tell_counter(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
+    let tell = |host: &HostName| {
+        let host = host.clone();
+        async move {
+            let told = async {
+                let transport = deps.transports.open(&host).await?;
+                probe::raise_counter(transport.as_ref(), stamp).await
+            };
+            told.await
+                .inspect_err(
+                    |fault| tracing::warn!(%host, %fault, "its counter could not be raised"),
+                )
+                .ok()
+        }
+    };
+    join_all(hosts.iter().map(|spec| tell(&spec.name))).await
+}
+
+async fn check_installation(deps: &Deps) -> Check {
+    match deps.installation.standing().await {
+        Ok(Standing::Own) => ok("installation", words(&Standing::Own)),
+        Ok(standing) => Check {
+            name: "installation".to_owned(),
+            state: CheckState::Failed,
+            message: format!("{}; nothing is removed from here", words(&standing)),
+            hint: Some(CLAIM.to_owned()),
+        },
+        Err(fault) => failed("installation", &fault),
+    }
+}
+
+/// What waits on records: events, removals, tombstones.
+async fn check_work(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
+    let ids = |wanted: &dyn Fn(&SandboxRecord) -> bool| -> Vec<String> {
+        records.iter().filter(|record| wanted(record)).map(|record| record.id.to_string()).collect()
+    };
+    let mut stuck = Vec::new();
+    for record in records.iter().filter(|record| record.operation.is_some()) {
+        if matches!(deps.locks.try_lock(&record.id).await, Ok(Some(_))) {
+            stuck.push(record.id.to_string());
+        }
+    }
+    let unfinished = ids(&|record| record.state == State::Destroying && record.operation.is_none());
+    let forgotten = ids(&|record| record.state == State::Forgotten);
+    let degraded = ids(&|record| record.degraded().next().is_some());
+    let lists = [
+        ("stuck operations", stuck, "`sandboxer recover` brings them into order"),
+        ("unfinished removals", unfinished, "`sandboxer recover` tries again"),
+        (
+            "tombstones",
+            forgotten,
+            "what is left of these is removed when their hosts are next reached",
+        ),
+        ("degraded sandboxes", degraded, "`sandboxer logs ID` shows why a service ended"),
+    ];
+    let check = |(name, list, hint): (&str, Vec<String>, &str)| match list.as_slice() {
+        [] => ok(name, "none".to_owned()),
+        list => warning(name, list.join(", ")).hint(hint),
+    };
+    lists.into_iter().map(check).collect()
+}
+
+/// Snapshots over which a process died, and those whose archives are known to be damaged.
+async fn check_snapshots(deps: &Deps) -> Vec<Check> {
+    let records = match deps.snapshots.list().await {
+        Ok(records) => records,
+        Err(fault) => return vec![failed("snapshots", &fault)],
+    };
+    let mut stuck = Vec::new();
+    for record in records.iter().filter(|record| is_left(record)) {
+        if matches!(deps.locks.try_lock_snapshot(&record.id).await, Ok(Some(_))) {
+            stuck.push(record.id.to_string());
+        }
+    }
+    let left = match stuck.as_slice() {
+        [] => ok("snapshots", plural(records.len() as u64, "record", "records")),
+        stuck => warning("snapshots", format!("left unfinished: {}", stuck.join(", ")))
+            .hint("`sandboxer recover` finishes them or takes them away"),
+    };
+    let damaged = records.iter().filter(|record| !record.damage.is_empty());
+    let damaged: Vec<String> = damaged
+        .map(|record| format!("{} ({})", record.id, record.damage_words().join(", ")))
+        .collect();
+    let damaged = match damaged.as_slice() {
+        [] => ok("damaged archives", "none known".to_owned()),
+        damaged => warning("damaged archives", damaged.join(", ")).hint(
+            "`sandboxer snapshots verify ID` looks again; `snapshots get ID` says what was found",
+        ),
+    };
+    vec![left, damaged]
+}
+
+/// The recipes that sandboxes and snapshots are made again with.
+async fn check_recipes(deps: &Deps) -> Check {
+    let records = async { tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list()) };
+    // Said already.
+    let (sandboxes, snapshots) = records.await.unwrap_or_default();
+    let hashes = sandboxes
+        .iter()
+        .filter(|record| !record.state.is_over())
+        .map(|record| &record.profile.hash);
+    let hashes: BTreeSet<&String> =
+        hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
+    for hash in &hashes {
+        if let Err(fault) = deps.recipes.get(hash).await {
+            return failed("recipes", &fault);
+        }
+    }
+    ok("recipes", format!("{} in use", hashes.len()))
+}
+
+async fn check_operations(deps: &Deps) -> Check {
+    let operations = match deps.operations.list().await {
+        Ok(operations) => operations,
+        Err(fault) => return failed("operations", &fault),
+    };
+    let (mut running, mut dead) = (0, Vec::new());
+    for operation in
+        operations.iter().filter(|operation| operation.state == OperationState::Running)
+    {
+        match is_alive(deps, operation).await {
+            Ok(false) => dead.push(operation.id.to_string()),
+            _ => running += 1,
+        }
+    }
+    match dead.as_slice() {
+        [] => ok("operations", format!("{running} running")),
+        dead => warning("operations", format!("their processes died: {}", dead.join(", ")))
+            .hint("`sandboxer recover` brings them into order"),
+    }
+}
+
+/// Notes the counter that a host has of this installation.
+async fn compare_counter(deps: &Deps, host: &HostName) -> Result<(), Error> {
+    let owner = deps.installation.stamp().await?.owner;
+    let transport = deps.transports.open(host).await?;
+    if let Some(counter) = probe::counter(transport.as_ref(), &owner).await? {
+        deps.installation.seen_on(host, counter).await?;
+    }
+    Ok(())
+}
+
+async fn check_one_host(deps: &Deps, name: &str) -> Check {
+    let title = format!("host {name}");
+    match probe_host(deps, name).await {
+        Ok(view) => {
+            if matches!(view.state, HostState::Up | HostState::Slow)
+                && let Err(fault) = compare_counter(deps, &view.name).await
+            {
+                tracing::warn!(host = %view.name, %fault, "its counter could not be compared");
+            }
+            judge_host(&title, &view)
+        }
+        Err(fault) => failed(&title, &fault),
+    }
+}
+
+fn judge_host(title: &str, view: &HostView) -> Check {
+    let mut said = vec![view.state.to_string()];
+    said.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
+    said.extend(view.message.clone());
+    let mut check = match view.state {
+        HostState::Up | HostState::Forbidden => ok(title, said.join(", ")),
+        HostState::Slow => warning(title, said.join(", ")),
+        _ => Check { state: CheckState::Failed, ..ok(title, said.join(", ")) },
+    };
+    check.hint.clone_from(&view.hint);
+    let Some(facts) = &view.facts else { return check };
+    if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > CLOCK_OFFSET_S) {
+        check.state = CheckState::Warning;
+        check.message = format!("{}, its clock differs by {offset:.1} s", check.message);
+        check.hint =
+            Some("deadlines are judged by this machine's clock; set the host's right".to_owned());
+    }
+    match facts.runtimes.first() {
+        Some(runtime) => {
+            check.message = format!("{}, {} {}", check.message, runtime.flavour, runtime.version);
+            if let Some(escape) = runtime.builds_escape() {
+                check.message = format!("{}; {escape}", check.message);
+            }
+        }
+        None => check.message = format!("{}, no compose runtime", check.message),
+    }
+    check
+}
+
+/// What was found in files of lines, and which lines were passed over.
+fn lines(name: &str, found: String, passed_over: &[PassedOver]) -> Check {
+    if passed_over.is_empty() {
+        return ok(name, found);
+    }
+    let mut words = vec![found];
+    for PassedOver { file, lines } in passed_over {
+        let shown: Vec<String> = lines.iter().take(LINES_SHOWN).map(ToString::to_string).collect();
+        let more = match lines.len().saturating_sub(LINES_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let word = if lines.len() == 1 { "line" } else { "lines" };
+        words.push(format!(
+            "{file}: {word} {}{more} cannot be read; the rest is used",
+            shown.join(", ")
+        ));
+    }
+    warning(name, words.join("\n"))
+        .hint("the file is left as it is; look at these lines, and mend them or take them out")
+}
+
+fn ok(name: &str, message: String) -> Check {
+    Check { name: name.to_owned(), state: CheckState::Ok, message, hint: None }
+}
+
+fn warning(name: &str, message: String) -> Check {
+    Check { state: CheckState::Warning, ..ok(name, message) }
+}
+
+fn failed(name: &str, fault: &Error) -> Check {
+    let words: Vec<String> =
+        std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
+    Check { state: CheckState::Failed, hint: fault.hint.clone(), ..ok(name, words.join(": ")) }
+}
+
+impl Check {
+    fn hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+}

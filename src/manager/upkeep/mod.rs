@@ -1,0 +1,9 @@
+//! Upkeep of an installation: what dead processes left, what is over, and whether it is in order.
+
+pub(super) mod doctor;
+pub(super) mod flush;
+pub(super) mod forget;
+pub(super) mod ownership;
+pub(super) mod reconcile;
+pub(super) mod recover;
+pub(super) mod recover_snapshots;

@@ -1,0 +1,212 @@
+//! A sandbox over which a process died, and which was ready once: it becomes what its host says.
+
+use crate::domain::error::{Code, Error};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{Inspection, SandboxExtension, Target};
+use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::patch::owed;
+use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::sights::report_error_of;
+use crate::manager::journal::Guard;
+use crate::manager::operation::Op;
+use crate::manager::operation::subject::Subject as _;
+use crate::manager::patches::find::patches_of;
+use crate::manager::sandboxes::inspect::{attach_tunnels, inspect_sandbox, lose, lost_event};
+use crate::manager::sandboxes::resolve::resolve_as_known;
+use crate::manager::sandboxes::teardown::{note_teardown, tear_down_checked};
+
+const BACK: &str = "the process that worked on it died; this is what its host says";
+
+/// Asks the host. What runs as it should is ready again; a recreate that died half-way is a failed one, of which
+/// nothing stays; everything else keeps its state.
+pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) -> Result<(), Error> {
+    let deps = &op.deps;
+    let id = &before.id;
+    let dead = before.operation.as_ref().map(|dead| &dead.kind);
+    // Whoever dies over this leaves what the dead one left, and the next one has to know what that was.
+    let kind = dead.unwrap_or(&op.operation.kind).clone();
+    let mark = Running { kind, ..op.mark() };
+    let record = SandboxRecord::write(deps, id, Guard::Any, Vec::new(), |record| {
+        record.operation = Some(mark);
+        Ok(())
+    })
+    .await?;
+    let extension = deps.extension(&record.extension)?;
+    let target = resolve_as_known(deps, &record).await?;
+    let look = async {
+        let seen = inspect_sandbox(deps, extension.as_ref(), &target).await?;
+        if lacks_patches(deps, &record).await? {
+            return Ok(Inspection { ready: false, ..seen });
+        }
+        // The host is proved by now. What it has may run again, or sleep, after this.
+        match dead {
+            Some(OperationKind::Snapshot | OperationKind::Patch) => {
+                extension.resume(&target, None).await
+            }
+            Some(turn) if is_half_turned(deps, turn, &record, &seen).await? => {
+                extension.sleep(&target, &op.progress).await
+            }
+            _ => return Ok(seen),
+        }?;
+        inspect_sandbox(deps, extension.as_ref(), &target).await
+    };
+    let cancelled = || CancelOutcome::Undone.fault(format!("sandbox {id}: not looked at yet"));
+    let seen = op.or(cancelled, look).await;
+    failpoint::reached("recover.inspected");
+    match seen {
+        // A failed one stays failed: it is made again, or destroyed, by whoever asks for it.
+        Ok(seen) if seen.ready && record.state.may_become(&State::Ready) => {
+            ready_again(op, &record, extension.as_ref(), &target, seen).await
+        }
+        Ok(_) if record.state == State::Provisioning => remake_failed(op, &record).await,
+        Ok(seen) => {
+            let now = deps.now();
+            let gone = seen.resources.is_empty() && record.state.may_become(&State::Lost);
+            let asleep = seen.asleep && record.state == State::Ready;
+            let news = match (gone, asleep) {
+                (true, _) => lost_event(&record),
+                (false, true) => {
+                    vec![(EventKind::SandboxSleeping, serde_json::json!({"host": record.host}))]
+                }
+                (false, false) => Vec::new(),
+            };
+            op.update(news, move |record| {
+                record.services = seen.services;
+                record.observed_at = Some(now);
+                record.message = Some(BACK.to_owned());
+                record.operation = None;
+                if gone {
+                    lose(record);
+                } else if asleep {
+                    record.state = State::Sleeping;
+                    record.reason = Some(Reason::CrashRecovered);
+                    record.reachability = None;
+                }
+            })
+            .await
+            .map(|_| ())
+        }
+        Err(fault) => {
+            // Nobody could look: it stays as the dead process left it, for the next time.
+            let dead = before.operation.clone();
+            op.update(Vec::new(), move |record| record.operation = dead).await?;
+            report_error_of(deps, &record.host, &fault).await;
+            Err(fault)
+        }
+    }
+}
+
+/// Whether a sleep or a wake was cut off in the middle: neither awake, with its patches, nor asleep. It is put to sleep,
+/// from where a wake does all of it.
+async fn is_half_turned(
+    deps: &Deps,
+    dead: &OperationKind,
+    record: &SandboxRecord,
+    seen: &Inspection,
+) -> Result<bool, Error> {
+    let patches = match (dead, &record.based_on_snapshot) {
+        (OperationKind::Wake, Some(base)) if record.state == State::Sleeping => {
+            patches_of(deps, base).await?
+        }
+        (OperationKind::Wake | OperationKind::Sleep, _) => Vec::new(),
+        _ => return Ok(false),
+    };
+    let owes = owed(record, &patches, false);
+    let awake = seen.ready && (owes.run.is_empty() || owes.blocked.is_some());
+    Ok(!awake && !seen.asleep && !seen.resources.is_empty())
+}
+
+/// Whether a recreate died over a sandbox that stands again and owes patches which could run. One that was not removed
+/// yet is still reached, and is as it was before.
+async fn lacks_patches(deps: &Deps, record: &SandboxRecord) -> Result<bool, Error> {
+    let Some(base) = &record.based_on_snapshot else { return Ok(false) };
+    if record.state != State::Provisioning || record.reachability.is_some() {
+        return Ok(false);
+    }
+    let patches = patches_of(deps, base).await?;
+    let owes = owed(record, &patches, false);
+    Ok(owes.blocked.is_none() && !owes.run.is_empty())
+}
+
+async fn ready_again(
+    op: &Op<SandboxRecord>,
+    record: &SandboxRecord,
+    extension: &dyn SandboxExtension,
+    target: &Target,
+    seen: Inspection,
+) -> Result<(), Error> {
+    let deps = &op.deps;
+    let now = deps.now();
+    // A recreate starts the time to live again; whatever else died leaves the deadline as it was.
+    let remade = record.state == State::Provisioning;
+    let ready_at = if remade { now } else { record.ready_at.unwrap_or(now) };
+    let expires_at =
+        if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
+    if expires_at != record.expires_at {
+        extension.set_deadline(target, expires_at).await?;
+    }
+    let mut seen = seen;
+    let alone = match &mut seen.reachability {
+        Some(there) => attach_tunnels(deps, &record.id, there).await,
+        None => None,
+    };
+    let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
+    let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});
+    let news = vec![(EventKind::SandboxReady, data)];
+    op.update(news, move |record| {
+        record.state = State::Ready;
+        record.reason = Some(Reason::CrashRecovered);
+        record.message =
+            Some(alone.map_or_else(|| BACK.to_owned(), |why| format!("{BACK}; {why}")));
+        record.observed_at = Some(now);
+        record.ready_at = Some(ready_at);
+        record.expires_at = expires_at;
+        record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
+        record.services = seen.services;
+        record.reachability = seen.reachability.or(record.reachability.take());
+        record.operation = None;
+    })
+    .await
+    .map(|_| ())
+}
+
+/// Removes what a recreate that died had removed or made in part, and leaves `failed`: it can be recreated.
+async fn remake_failed(op: &Op<SandboxRecord>, record: &SandboxRecord) -> Result<(), Error> {
+    let deps = &op.deps;
+    let report = match tear_down_checked(deps, record, &op.progress).await {
+        Ok(report) => report,
+        Err(fault) => {
+            let mark = Running { kind: OperationKind::Recreate, ..op.mark() };
+            op.update(Vec::new(), move |record| {
+                record.operation = Some(mark);
+            })
+            .await?;
+            report_error_of(deps, &record.host, &fault).await;
+            return Err(fault);
+        }
+    };
+    let clean = report.is_clean();
+    let id = record.id.clone();
+    let message =
+        format!("the process that made it again died; `sandboxer recreate {id}` makes it again");
+    let data =
+        serde_json::json!({"code": Code::OperationFailed, "step": "recreate", "message": message});
+    op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
+        record.state = State::Failed;
+        record.reason = Some(Reason::CrashRecovered);
+        record.message = Some(message);
+        record.expires_at = None;
+        record.operation = None;
+        record.reachability = None;
+        record.services.clear();
+        note_teardown(record, Some(report));
+    })
+    .await?;
+    if clean {
+        Ok(())
+    } else {
+        Err(Error::new(Code::OperationFailed, format!("sandbox {id}: something is left")))
+    }
+}

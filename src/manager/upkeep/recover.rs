@@ -1,0 +1,280 @@
+//! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
+//! when its process dies: an operation on a record whose lock is free has nobody who works on it.
+
+use crate::manager::operation::subject::Subject as _;
+use futures_util::stream::{self, StreamExt};
+
+use crate::domain::error::{Code, Error};
+use crate::domain::event::EventKind;
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::operation::{OperationKind, OperationState};
+use crate::domain::request::Recovered;
+use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::manager::deps::Deps;
+use crate::manager::hosts::deep_check::cleanup::cleanup;
+use crate::manager::hosts::sights::report_error_of;
+use crate::manager::journal::Guard;
+use crate::manager::operation::Op;
+use crate::manager::operation::dead::{by, end_dead_operation, is_alive, runs_here};
+use crate::manager::operation::record::new_operation;
+use crate::manager::sandboxes::find::find_sandbox;
+use crate::manager::sandboxes::inspect::inspect_sandbox;
+use crate::manager::sandboxes::remove::destroy_locked;
+use crate::manager::sandboxes::resolve::resolve_as_known;
+use crate::manager::sandboxes::teardown::{not_clean, note_teardown, tear_down_checked};
+use crate::manager::upkeep::flush::flush_all_pending;
+use crate::manager::upkeep::ownership::ensure_own;
+use crate::manager::upkeep::reconcile::reconcile;
+use crate::manager::upkeep::recover_snapshots::recover_snapshots;
+use crate::store::ending;
+
+/// Sandboxes that are worked on at a time.
+const AT_ONCE: usize = 6;
+
+/// What is to be done with a record that nobody works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// Nothing was done on the host yet: it is closed.
+    Close,
+    /// It was never ready, or was being removed: what is there is removed.
+    Remove,
+    /// It was ready once: it goes back to what the host says.
+    Observe,
+    /// It failed, and not all of it could be taken away then.
+    Clear,
+}
+
+/// What a dead process left of a record.
+struct Left {
+    course: Course,
+    /// Whose it was, for a person.
+    was: String,
+}
+
+/// Ends what dead processes began: an item for each thing that was left.
+///
+/// Errors: `conflict` in a copied or restored data directory.
+pub(crate) async fn recover(deps: &Deps) -> Result<Vec<Recovered>, Error> {
+    ending(recover_all(deps)).await
+}
+
+async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
+    ensure_own(deps).await?;
+    if let Err(fault) = flush_all_pending(deps).await {
+        tracing::warn!(%fault, "pending events could not be settled");
+    }
+    let records = deps.sandboxes.list().await?;
+    let stuck = records.iter().filter(|record| left(record).is_some());
+    let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
+    let done: Vec<Result<Option<Recovered>, Error>> = stream::iter(stuck)
+        .map(|id| recover_one(deps, id))
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    let mut items = Vec::new();
+    for item in done {
+        items.extend(item?);
+    }
+    items.extend(recover_snapshots(deps).await?);
+    items.extend(end_dead_operations(deps).await?);
+    items.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(items)
+}
+
+/// `None`: somebody works on it after all, or it is in order by now.
+async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Error> {
+    let Some(lock) = deps.locks.try_lock(&id).await? else { return Ok(None) };
+    let Some(record) = deps.sandboxes.get(&id).await? else { return Ok(None) };
+    let Some(Left { course, was }) = left(&record) else { return Ok(None) };
+    if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead))
+        && !has_ended(deps, &working.id).await?
+    {
+        return Ok(Some(still_there(&record, working)));
+    }
+    let operation = new_operation(deps, OperationKind::Recover, Some(&id), None);
+    let op = Op::queue(deps, operation, record, Some(lock)).await?;
+    let operation = op.run(None, move |op| async move { run_recovery(&op, course).await });
+    let error = deps.jobs.ended(&operation).await.and_then(|ended| ended.error).map(|error| *error);
+    let record = find_sandbox(deps, id.as_str()).await?;
+    Ok(Some(Recovered {
+        id: id.to_string(),
+        ok: error.is_none(),
+        was,
+        message: match &error {
+            None if course == Course::Clear => {
+                "failed as before; nothing of it is left on its host".to_owned()
+            }
+            None => outcome(&record),
+            Some(error) => error.message.clone(),
+        },
+        state: Some(record.state),
+        error,
+    }))
+}
+
+/// Whether its process wrote its end down, and left something to bring in order all the same.
+async fn has_ended(deps: &Deps, id: &OperationId) -> Result<bool, Error> {
+    let operation = deps.operations.get(id).await?;
+    Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
+}
+
+async fn run_recovery(op: &Op<SandboxRecord>, course: Course) -> Result<(), Error> {
+    let (deps, record) = (&op.deps, &op.subject);
+    if let Some(dead) = &record.operation {
+        end_dead_operation(deps, &dead.id).await?;
+    }
+    match course {
+        Course::Close => close_untouched(op).await,
+        Course::Remove => {
+            // Our records may be an old copy in which what is ready by now is half-made: the host knows.
+            prove_current(deps, record).await?;
+            destroy_locked(op, record, Reason::CrashRecovered).await
+        }
+        Course::Clear => Box::pin(clear_leftovers(op)).await,
+        Course::Observe => Box::pin(reconcile(op, record)).await,
+    }
+}
+
+/// Takes away what a failed one left, when its host could not be asked. It stays failed, with its evidence.
+async fn clear_leftovers(op: &Op<SandboxRecord>) -> Result<(), Error> {
+    let (deps, id) = (&op.deps, &op.subject.id);
+    let record = op.attach(Guard::Any, |_| Ok(())).await?;
+    let report = tear_down_checked(deps, &record, &op.progress).await;
+    let report = report;
+    let seen = report.as_ref().ok().cloned();
+    op.update(Vec::new(), move |record| {
+        record.operation = None;
+        if seen.is_some() {
+            note_teardown(record, seen);
+        }
+    })
+    .await?;
+    if let Err(fault) = &report {
+        report_error_of(deps, &record.host, fault).await;
+    }
+    match report? {
+        report if report.is_clean() => Ok(()),
+        report => Err(not_clean(id, &report)),
+    }
+}
+
+/// Closes a record that was written ahead and of which no host has heard.
+async fn close_untouched(op: &Op<SandboxRecord>) -> Result<(), Error> {
+    let (deps, record) = (&op.deps, &op.subject);
+    let data = serde_json::json!({"host": record.host, "was": record.state, "reason": Reason::CrashRecovered});
+    let events = vec![(EventKind::SandboxDestroying, data)];
+    let mark = op.mark();
+    SandboxRecord::write(deps, &record.id, Guard::Any, events, |record| {
+        record.state = State::Destroying;
+        record.reason = Some(Reason::CrashRecovered);
+        record.operation = Some(mark);
+        Ok(())
+    })
+    .await?;
+    deps.ledger.release(&record.id).await?;
+    let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
+    op.update(news, |record| {
+        record.state = State::Destroyed;
+        record.message =
+            Some("the process that was to make it died before it touched the host".to_owned());
+        record.operation = None;
+    })
+    .await
+    .map(|_| ())
+}
+
+/// Asks the host whether it has seen a later state than our records. Nothing is written or removed.
+async fn prove_current(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
+    let extension = deps.extension(&record.extension)?;
+    match inspect_sandbox(deps, extension.as_ref(), &resolve_as_known(deps, record).await?).await {
+        Err(fault) if fault.code == Code::Unsupported => Ok(()),
+        outcome => outcome.map(|_| ()),
+    }
+}
+
+/// Ends operations that no record knows any more: their process died between two writes.
+async fn end_dead_operations(deps: &Deps) -> Result<Vec<Recovered>, Error> {
+    let mut items = Vec::new();
+    for operation in deps.operations.list().await? {
+        if operation.state != OperationState::Running || is_alive(deps, &operation).await? {
+            continue;
+        }
+        // What it made is by now as sandboxes and snapshots are that nobody works on, and nobody's all the same.
+        let cleared = match operation.kind {
+            OperationKind::Check => cleanup(deps, &operation.id).await.map(|made| made.words()),
+            _ => Ok(String::new()),
+        };
+        let message = match &cleared {
+            Ok(ids) if ids.is_empty() => "ended; it had nothing in hand".to_owned(),
+            Ok(ids) => format!("ended; removed what it had made: {ids}"),
+            Err(fault) => fault.message.clone(),
+        };
+        if cleared.is_ok() {
+            end_dead_operation(deps, &operation.id).await?;
+        }
+        items.push(Recovered {
+            id: operation.id.to_string(),
+            ok: cleared.is_ok(),
+            was: by(&operation.kind, operation.pid, &operation.host),
+            state: None,
+            message,
+            error: cleared.err(),
+        });
+    }
+    Ok(items)
+}
+
+fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
+    let message = format!(
+        "process {} still works on it, and not on this data directory: this is a copy",
+        working.pid
+    );
+    let fault = Error::new(Code::Conflict, message.clone())
+        .hint("recover in the original, or wait until it has ended");
+    Recovered {
+        id: record.id.to_string(),
+        ok: false,
+        was: by(&working.kind, working.pid, &working.host),
+        state: Some(record.state.clone()),
+        message,
+        error: Some(fault),
+    }
+}
+
+/// What is to be done with a record if nobody works on it; `None` when it is in order.
+fn left(record: &SandboxRecord) -> Option<Left> {
+    use OperationKind::{Create, Destroy, Recreate, Restore};
+    let was = match &record.operation {
+        Some(dead) => by(&dead.kind, dead.pid, &dead.host),
+        None if record.state == State::Failed => "failed, and something of it was left".to_owned(),
+        None => record.state.to_string(),
+    };
+    let left_over = !record.leftovers.is_empty() && !record.kept_failed;
+    let made = record
+        .operation
+        .as_ref()
+        .is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
+    let course = match (&record.state, &record.operation) {
+        (State::Requested, _) => Course::Close,
+        (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,
+        (State::Failed, None) if left_over => Course::Clear,
+        (State::Destroyed, _) | (_, None) => return None,
+        // Its host may have begun to remove it before anybody could write that down.
+        (_, Some(dead)) if dead.kind == Destroy => Course::Remove,
+        _ if made && record.ready_at.is_none() => Course::Remove,
+        _ => Course::Observe,
+    };
+    Some(Left { course, was })
+}
+
+/// What became of it, in a sentence.
+fn outcome(record: &SandboxRecord) -> String {
+    match &record.state {
+        State::Destroyed => "removed".to_owned(),
+        State::Ready => "ready, as its host says".to_owned(),
+        state => match &record.message {
+            Some(message) => message.clone(),
+            None => state.to_string(),
+        },
+    }
+}
