@@ -17,13 +17,13 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
-# every test; arguments go to nextest, such as `just test --test architecture`
+# every test; arguments go to nextest, such as `just test --test it architecture::`
 test *ARGS:
     tests/run {{ARGS}}
 
 # compose files of a grammar, hostile ones among them, read back as each engine's tools read them; `just fuzz 7 5000`: seed, count
 fuzz SEED="20261129" COUNT="3000":
-    SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{COUNT}} tests/run --success-output final --test fuzz --test lab_render
+    SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{COUNT}} tests/run --success-output final --test it --test lab -E 'test(/^render::/)'
 
 # two real SSH hosts with container engines on this machine (Debian 12, root)
 lab-up:
