@@ -10,12 +10,12 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 
 use crate::cli::{DashboardArgs, Global};
+use crate::client::Client;
 use crate::client::local::LocalClient;
-use crate::client::{Client, Problem};
 use crate::config::{Colours, Config, Environment, Notify, Terminal};
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::ExtensionId;
 use crate::domain::text::hex;
 use crate::domain::time::Time;
@@ -54,7 +54,7 @@ impl App {
 }
 
 /// The app that works in this process, on this configuration's data directory. Starts nothing and writes nothing.
-pub fn local(config: &Config) -> Result<App, Fault> {
+pub fn local(config: &Config) -> Result<App, Error> {
     let stores = JsonStores::open(&config.paths.data_dir)?;
     let user_ssh = config.paths.home.as_ref().map(|home| home.join(".ssh/config"));
     let control =
@@ -90,10 +90,10 @@ pub fn local(config: &Config) -> Result<App, Fault> {
 /// Reads and checks one profile or manifest file, as `profiles validate` does.
 ///
 /// Errors: `invalid_profile`, a cause for each thing that is wrong, with file, line, column and the source's line.
-pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Problem> {
+pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Error> {
     lazy_catalogue(config).validate_file(path).map(|_| ()).map_err(|problems| {
         let mut problem =
-            Problem::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
+            Error::new(Code::InvalidProfile, format!("{} is not valid", path.display()));
         problem.causes = problems.iter().map(|problem| format!("{problem:#}")).collect();
         problem
     })
@@ -107,7 +107,7 @@ pub fn dashboard_options(
     environment: &Environment,
     global: &Global,
     args: &DashboardArgs,
-) -> Result<tui::Options, Fault> {
+) -> Result<tui::Options, Error> {
     let terminal = Terminal::of(environment);
     if terminal.kind.is_none() {
         return Err(not_drawn(environment));
@@ -125,7 +125,7 @@ pub fn dashboard_options(
         read_only: args.read_only,
         theme: ThemeName::ALL.iter().copied().find(|name| name.as_str() == theme).ok_or_else(
             || {
-                Fault::new(Code::Usage, format!("there is no theme {theme:?}"))
+                Error::new(Code::Usage, format!("there is no theme {theme:?}"))
                     .hint("themes are terminal, dark, light, high-contrast and mono")
             },
         )?,
@@ -149,11 +149,11 @@ pub fn dashboard_options(
     })
 }
 
-fn not_drawn(environment: &Environment) -> Fault {
+fn not_drawn(environment: &Environment) -> Error {
     let term = environment
         .text("TERM")
         .map_or_else(|| "TERM is not set".to_owned(), |term| format!("TERM is {term}"));
-    Fault::new(Code::Unsupported, format!("the dashboard cannot be drawn on this terminal: {term}")).hint(
+    Error::new(Code::Unsupported, format!("the dashboard cannot be drawn on this terminal: {term}")).hint(
         "`sandboxer list` and `sandboxer events --follow` print plain lines; where it is another terminal, set TERM, such \
          as TERM=xterm-256color",
     )
@@ -178,7 +178,7 @@ fn lazy_catalogue(config: &Config) -> LazyCatalogue {
     Arc::new(LazyLock::new(Box::new(load)))
 }
 
-fn settings(config: &Config) -> Result<Settings, Fault> {
+fn settings(config: &Config) -> Result<Settings, Error> {
     let actor = match &config.actor {
         Some(text) => Actor::parse(text)?,
         None => default_actor(config.user.as_deref()),

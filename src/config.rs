@@ -17,7 +17,7 @@ pub use sections::{
 };
 pub use terminal::{Colours, Terminal};
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, ProfileId};
 use crate::domain::recipe_yaml::{Document, problems_fault};
@@ -63,7 +63,7 @@ impl Config {
     /// Reads the configuration. The default file may be missing; one that was named may not.
     ///
     /// Errors: `invalid_config`, with file, line and column of every problem in `details.problems`.
-    pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Self, Fault> {
+    pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Self, Error> {
         let paths = Paths::resolve(overrides, environment)?;
         paths.check_named_directories()?;
         let document = paths.read_config_file()?;
@@ -94,12 +94,12 @@ impl Config {
 
     /// A fault about a value of the file that only a later layer can judge, such as `dashboard.keys.destroy`: with
     /// file, line and column where the file has that key.
-    pub fn fault_at(&self, path: &str, message: &str) -> Fault {
+    pub fn fault_at(&self, path: &str, message: &str) -> Error {
         match &self.document {
             Some(document) => {
                 problems_fault(Code::InvalidConfig, &[document.problem(path, message)])
             }
-            None => Fault::new(Code::InvalidConfig, message),
+            None => Error::new(Code::InvalidConfig, message),
         }
     }
 }

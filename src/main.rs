@@ -8,9 +8,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use sandboxer::app::{self, App};
 use sandboxer::cli::{self, Cli, Global, Io, Local};
-use sandboxer::client::Problem;
 use sandboxer::config::{Config, Environment, Overrides};
-use sandboxer::domain::{Code, Fault};
+use sandboxer::domain::{Code, Error};
 use sandboxer::{log, tui};
 
 fn main() -> ExitCode {
@@ -30,8 +29,8 @@ fn main() -> ExitCode {
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
-                let fault = Fault::internal("the asynchronous runtime cannot start").because(error);
-                return cli::report(&fault.into(), &cli, &mut io).into();
+                let fault = Error::internal("the asynchronous runtime cannot start").because(error);
+                return cli::report(&fault, &cli, &mut io).into();
             }
         };
     let status = runtime.block_on(run(cli, &mut io));
@@ -42,9 +41,9 @@ fn main() -> ExitCode {
 
 async fn run(cli: Cli, io: &mut Io) -> u8 {
     let (overrides, environment) = (&overrides(&cli.global), &Environment::from_process());
-    let config = LazyCell::new(|| Config::load(overrides, environment).map_err(Problem::from));
+    let config = LazyCell::new(|| Config::load(overrides, environment));
     let validate =
-        |path: &Path| app::validate_profile(config.as_ref().map_err(Problem::clone)?, path);
+        |path: &Path| app::validate_profile(config.as_ref().map_err(Error::clone)?, path);
     let doctor = |claim| {
         async move { Ok(app::doctor::examine(overrides, environment, claim).await) }.boxed()
     };
@@ -61,7 +60,7 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
         return cli::report(&problem, &cli, io);
     }
     let opened =
-        config.as_ref().map_err(Problem::clone).and_then(|config| Ok((config, open(config)?)));
+        config.as_ref().map_err(Error::clone).and_then(|config| Ok((config, open(config)?)));
     let (config, app) = match opened {
         Ok(opened) => opened,
         Err(problem) => return cli::report(&problem, &cli, io),
@@ -88,11 +87,11 @@ fn overrides(global: &Global) -> Overrides {
     }
 }
 
-fn open(config: &Config) -> Result<App, Fault> {
+fn open(config: &Config) -> Result<App, Error> {
     let filter = config.log_filter.as_deref();
     log::start(&config.paths.log_file, filter).map_err(|error| {
         let text = filter.unwrap_or_default();
-        Fault::new(Code::InvalidConfig, format!("SANDBOXER_LOG={text:?} is no filter of a log"))
+        Error::new(Code::InvalidConfig, format!("SANDBOXER_LOG={text:?} is no filter of a log"))
             .because(error)
             .hint("write a level (error, warn, info, debug, trace), or one of a part: sandboxer::manager=debug")
             .detail("variable", "SANDBOXER_LOG")
@@ -118,13 +117,13 @@ async fn dashboard(
     match ended {
         Ok(tui::Ended::Left) => 0,
         Ok(tui::Ended::By(signal)) => {
-            let problem = Problem::new(
+            let problem = Error::new(
                 Code::Cancelled,
                 format!("the dashboard was ended by {}", signal.name()),
             );
             cli::report(&problem, cli, io);
             signal.exit_status()
         }
-        Err(fault) => cli::report(&fault.into(), cli, io),
+        Err(fault) => cli::report(&fault, cli, io),
     }
 }

@@ -11,7 +11,7 @@ use rustix::fs::{Access, access, statvfs};
 use tokio::process::Command;
 
 use crate::config::{Colours, Config, Environment, Overrides, Paths, Terminal};
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::profile::Bytes;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::text::plural;
@@ -63,7 +63,7 @@ async fn records(config: &Config, claim: bool) -> Vec<Check> {
     seen.unwrap_or_else(|fault| vec![failed(if claim { "claim" } else { "records" }, &fault)])
 }
 
-fn configuration(config: &Result<Config, Fault>) -> Check {
+fn configuration(config: &Result<Config, Error>) -> Check {
     let name = "configuration";
     match config {
         Err(fault) => failed(name, fault),
@@ -262,8 +262,9 @@ fn hinted(check: Check, hint: &str) -> Check {
     Check { hint: Some(hint.to_owned()), ..check }
 }
 
-fn failed(name: &str, fault: &Fault) -> Check {
-    let words: Vec<_> = std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
+fn failed(name: &str, fault: &Error) -> Check {
+    let words: Vec<_> =
+        std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
     Check { hint: fault.hint.clone(), ..check(name, CheckState::Failed, words.join("\n")) }
 }
 

@@ -32,7 +32,7 @@ use super::usage::{ParseOutcome, outcome};
 use super::values::{
     LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states,
 };
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::profile::Seconds;
 use crate::domain::{Code, EventKind, State};
 
@@ -448,19 +448,19 @@ impl Cli {
 
     /// `sandboxer --read-only dashboard` means the same as `sandboxer dashboard --read-only`; before another verb
     /// such a flag would be silently ignored, so it is refused.
-    fn settle_dashboard(&mut self) -> Option<Problem> {
+    fn settle_dashboard(&mut self) -> Option<Error> {
         match &mut self.command {
             Some(Command::Dashboard(args)) => {
                 args.read_only |= self.dashboard.read_only;
                 args.theme = args.theme.take().or_else(|| self.dashboard.theme.take());
                 let json = self.global.json;
                 json.then(|| {
-                    Problem::new(Code::Usage, "the dashboard has no --json")
+                    Error::new(Code::Usage, "the dashboard has no --json")
                         .hint("sandboxer list --json")
                 })
             }
             Some(_) if self.dashboard != DashboardArgs::default() => {
-                Some(Problem::new(Code::Usage, "--read-only and --theme are the dashboard's"))
+                Some(Error::new(Code::Usage, "--read-only and --theme are the dashboard's"))
             }
             _ => None,
         }

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::output::{Face, Outcome, Stop};
-use crate::client::Problem;
+use crate::client::problem::exit_status;
 use crate::domain::Code;
+use crate::domain::error::Error;
 
 /// What became of one target of a bulk verb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +17,11 @@ pub struct BulkItem {
     pub ok: bool,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Problem>,
+    pub error: Option<Error>,
 }
 
 impl BulkItem {
-    pub(super) fn new(id: impl Into<String>, ended: Result<(), Problem>) -> Self {
+    pub(super) fn new(id: impl Into<String>, ended: Result<(), Error>) -> Self {
         Self { id: id.into(), ok: ended.is_ok(), error: ended.err() }
     }
 }
@@ -39,7 +40,7 @@ pub(super) fn bulk(
 /// Ends with the status of all, after they were printed.
 pub(super) fn end(face: &Face<'_>, items: &[BulkItem], printed: Result<(), Stop>) -> Outcome {
     let problem = summary(items);
-    let status = problem.as_ref().map_or(0, Problem::exit_status);
+    let status = problem.as_ref().map_or(0, |problem| exit_status(&problem.code));
     match printed {
         // What failed, failed, whether or not anybody read the list.
         Err(Stop::PipeClosed) => return Ok(status),
@@ -81,7 +82,7 @@ pub(super) fn complain(face: &mut Face<'_>, item: &BulkItem, alone: bool) {
 }
 
 /// The one problem that stands for all failures.
-fn summary(items: &[BulkItem]) -> Option<Problem> {
+fn summary(items: &[BulkItem]) -> Option<Error> {
     let problems: Vec<_> = items.iter().filter_map(|item| item.error.as_ref()).collect();
     let first = *problems.first()?;
     if items.len() == 1 {
@@ -90,7 +91,7 @@ fn summary(items: &[BulkItem]) -> Option<Problem> {
     let same =
         problems.len() == items.len() && problems.iter().all(|problem| problem.code == first.code);
     let code = if same { first.code.clone() } else { Code::Partial };
-    let mut problem = Problem::new(code, format!("{} of {} failed", problems.len(), items.len()));
+    let mut problem = Error::new(code, format!("{} of {} failed", problems.len(), items.len()));
     problem.retryable = problems.iter().all(|problem| problem.retryable);
     Some(problem)
 }

@@ -10,7 +10,7 @@ use super::record;
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use super::snapshots;
-use crate::client::{Problem, RestoreRequest, SnapshotRequest};
+use crate::client::{Error, RestoreRequest, SnapshotRequest};
 use crate::domain::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::request::counted;
@@ -66,7 +66,7 @@ fn caveats(face: &mut Face<'_>, record: &SnapshotRecord) {
 }
 
 /// Shows the evidence of a snapshot that failed, and returns the problem to end with, which says what remains.
-async fn failed(face: &mut Face<'_>, mut problem: Problem, id: &SnapshotId) -> Stop {
+async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SnapshotId) -> Stop {
     let Ok(left) = face.client.snapshot_view(id.as_str()).await else { return problem.into() };
     let left = left.record;
     if face.look.json {

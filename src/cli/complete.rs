@@ -15,7 +15,7 @@ use clap_complete::Shell;
 
 use super::args::{Cli, Command, Global, command};
 use super::output::Io;
-use crate::client::{Client, ListQuery, Problem, SnapshotQuery};
+use crate::client::{Client, Error, ListQuery, SnapshotQuery};
 use crate::domain::host::check_host_name;
 use crate::domain::text::clean_line;
 
@@ -183,7 +183,7 @@ async fn known(
     kind: Kind,
     typed: &Typed,
     client: &dyn Client,
-) -> Result<Vec<(String, String)>, Problem> {
+) -> Result<Vec<(String, String)>, Error> {
     let mut words = Vec::new();
     let of = typed.operands.first().map(String::as_str).unwrap_or_default();
     match kind {

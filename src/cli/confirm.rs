@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use super::output::{Face, Stop};
 use super::table::{age, size};
 use super::tty::Tty;
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::Patch;
 use crate::domain::{Code, SandboxRecord, Time};
@@ -130,7 +130,7 @@ pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Resul
         Course::Go => Ok(false),
         Course::Refuse => {
             let why = question.needs_yes.as_deref().unwrap_or_default();
-            Err(Problem::new(Code::Usage, format!("{why} needs --yes where nobody can be asked"))
+            Err(Error::new(Code::Usage, format!("{why} needs --yes where nobody can be asked"))
                 .into())
         }
         Course::Ask if question.about.lines.is_empty() => Ok(false),
@@ -156,7 +156,7 @@ async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
     {
         return Ok(());
     }
-    Err(Problem::new(Code::Cancelled, "nothing was changed").into())
+    Err(Error::new(Code::Cancelled, "nothing was changed").into())
 }
 
 /// Answer that was typed. Neither the end of input nor what cannot be read is a yes.
@@ -170,10 +170,10 @@ async fn answer(tty: &mut dyn Tty) -> String {
     }
 }
 
-fn unasked(question: &Question<'_>, error: &std::io::Error) -> Problem {
+fn unasked(question: &Question<'_>, error: &std::io::Error) -> Error {
     let message =
         format!("{} asks on /dev/tty, which cannot be used; nothing was changed", question.verb);
-    let mut problem = Problem::new(Code::Usage, message).hint("--yes goes on without asking");
+    let mut problem = Error::new(Code::Usage, message).hint("--yes goes on without asking");
     problem.causes.push(error.to_string());
     problem
 }

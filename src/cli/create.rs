@@ -6,13 +6,13 @@ use super::args::CreateArgs;
 use super::interrupt::{Running, attend, look_on};
 use super::output::{Face, Outcome, Stop};
 use super::{record, sandboxes, table, values};
-use crate::client::{CreateRequest, Decision, Problem};
+use crate::client::{CreateRequest, Decision, Error};
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
 pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
     if args.no_wait {
-        return Err(Problem::new(
+        return Err(Error::new(
             Code::Usage,
             "--no-wait works with --server only: here this process does the work",
         )
@@ -59,7 +59,7 @@ fn request(args: CreateArgs) -> Result<CreateRequest, Stop> {
 
 /// Shows the evidence of a failed establishment, and returns the problem to end with. With `--json` the evidence
 /// is in the problem's `details`.
-pub(super) async fn failed(face: &mut Face<'_>, mut problem: Problem, id: &SandboxId) -> Stop {
+pub(super) async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SandboxId) -> Stop {
     let Ok(left) = face.client.get(id.as_str()).await else { return problem.into() };
     if face.look.json {
         problem.details = details(problem.details, &left);
@@ -123,12 +123,12 @@ async fn plan(face: &mut Face<'_>, request: CreateRequest) -> Outcome {
 }
 
 /// Why the create would be refused.
-fn verdict(decision: &Decision) -> Option<Problem> {
+fn verdict(decision: &Decision) -> Option<Error> {
     if decision.ok {
         return None;
     }
-    let unsaid = || Problem::new(Code::Internal, "create would be refused");
-    let mut problem = decision.error.clone().map_or_else(unsaid, Problem::from);
+    let unsaid = || Error::new(Code::Internal, "create would be refused");
+    let mut problem = decision.error.clone().map_or_else(unsaid, Error::from);
     // The decision has listed them above, each with its place.
     let refused = decision.preview.refusals.len();
     if refused > 0 {

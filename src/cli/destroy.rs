@@ -13,7 +13,7 @@ use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
-use crate::client::{Client, DestroyRequest, Problem, RecreateRequest};
+use crate::client::{Client, DestroyRequest, Error, RecreateRequest};
 use crate::domain::extension::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 16;
 const LINE: usize = 1000;
 
 /// One target: what was typed, and what it names.
-type Target = (String, Result<SandboxRecord, Problem>);
+type Target = (String, Result<SandboxRecord, Error>);
 
 pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome {
     let targets = resolve(face.client, &args.ids).await;
@@ -81,7 +81,7 @@ async fn destroy_one(
     client: &dyn Client,
     running: &Running<'_>,
     request: DestroyRequest,
-) -> Result<(State, Vec<String>), Problem> {
+) -> Result<(State, Vec<String>), Error> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
@@ -96,7 +96,7 @@ async fn destroy_one(
         // Never report destroyed for something that nobody saw gone.
         state => {
             let message = left.message.unwrap_or_else(|| format!("it is {state}, not destroyed"));
-            Err(Problem::new(Code::OperationFailed, message))
+            Err(Error::new(Code::OperationFailed, message))
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Local;
 use super::args::DoctorArgs;
 use super::output::{Face, Outcome, Stop, Tone};
-use crate::client::{Check, CheckState, Problem};
+use crate::client::{Check, CheckState, Error};
 use crate::domain::Code;
 use crate::domain::text::columns;
 
@@ -25,7 +25,7 @@ pub(super) async fn doctor(
     }
     if failed > 0 && face.look.json {
         let message = format!("{failed} of {} checks failed", checks.len());
-        return Err(Problem::new(Code::OperationFailed, message).into());
+        return Err(Error::new(Code::OperationFailed, message).into());
     }
     Ok(status)
 }

@@ -37,7 +37,7 @@ async fn query(face: &Face<'_>, args: &EventsArgs) -> Result<EventQuery, Stop> {
         None => None,
     };
     let actor = match &face.global.actor {
-        Some(text) => Some(Actor::parse(text).map_err(crate::client::Problem::from)?.to_string()),
+        Some(text) => Some(Actor::parse(text)?.to_string()),
         None => None,
     };
     let (after_seq, since) = match args.since {

@@ -11,7 +11,7 @@ use super::args::ExecArgs;
 use super::interrupt::{INTERRUPTED, look_on};
 use super::output::{Face, Outcome, Stop};
 use super::pour::pour;
-use crate::client::{ExecRequest, Problem};
+use crate::client::{Error, ExecRequest};
 use crate::domain::Code;
 use crate::domain::output::{ExecOutput, Source};
 
@@ -37,7 +37,7 @@ pub struct ExecResult {
     pub truncated: bool,
 }
 
-type Pieces = BoxStream<'static, Result<ExecOutput, Problem>>;
+type Pieces = BoxStream<'static, Result<ExecOutput, Error>>;
 
 pub(super) async fn exec(face: &mut Face<'_>, args: &ExecArgs) -> Outcome {
     let client = face.client;
@@ -80,7 +80,7 @@ async fn collect(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
             Some(()) = face.io.interrupts.next() => {
-                return Err(Problem::new(Code::Cancelled, "cancelled; the command was ended").into());
+                return Err(Error::new(Code::Cancelled, "cancelled; the command was ended").into());
             }
         };
         match told(piece)? {
@@ -99,9 +99,9 @@ async fn collect(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
     }
 }
 
-fn told(piece: Option<Result<ExecOutput, Problem>>) -> Result<ExecOutput, Problem> {
+fn told(piece: Option<Result<ExecOutput, Error>>) -> Result<ExecOutput, Error> {
     piece.unwrap_or_else(|| {
-        Err(Problem::new(Code::OperationFailed, "it is not known how the command ended"))
+        Err(Error::new(Code::OperationFailed, "it is not known how the command ended"))
     })
 }
 

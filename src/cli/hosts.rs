@@ -9,7 +9,8 @@ use super::bulk::{self, BulkItem};
 use super::interrupt::look_on;
 use super::output::{Face, Outcome, Stop, Tone};
 use super::table::{self, Line, age, size};
-use crate::client::{Client, Problem};
+use crate::client::problem::exit_status;
+use crate::client::{Client, Error};
 use crate::domain::facts::{HostFacts, HostState, HostView, Runtime};
 use crate::domain::{Code, Time};
 
@@ -42,29 +43,29 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> 
     for item in &items {
         bulk::complain(face, item, false);
     }
-    Ok(problem.exit_status())
+    Ok(exit_status(&problem.code))
 }
 
 /// Whether a host that was probed is up, and if not, why.
-fn item((name, checked): &(String, Result<HostView, Problem>)) -> BulkItem {
+fn item((name, checked): &(String, Result<HostView, Error>)) -> BulkItem {
     match checked {
         Err(problem) => BulkItem::new(name.as_str(), Err(problem.clone())),
         Ok(view) => BulkItem::new(view.name.as_str(), is_up(view)),
     }
 }
 
-fn is_up(view: &HostView) -> Result<(), Problem> {
+fn is_up(view: &HostView) -> Result<(), Error> {
     Err(match view.state {
         HostState::Up | HostState::Slow => return Ok(()),
         HostState::Forbidden => {
             let why = view.message.as_deref().unwrap_or("forbidden by the configuration");
             let hint =
                 "its `forbid` in the configuration says so; nothing is done there while it stands";
-            Problem::new(Code::Forbidden, format!("host {} is {why}", view.name)).hint(hint)
+            Error::new(Code::Forbidden, format!("host {} is {why}", view.name)).hint(hint)
         }
         _ => {
             let mut problem =
-                Problem::new(Code::HostUnreachable, format!("no answer from {}", view.name));
+                Error::new(Code::HostUnreachable, format!("no answer from {}", view.name));
             problem.causes.extend(view.message.clone());
             problem.hint.clone_from(&view.hint);
             problem
@@ -73,7 +74,7 @@ fn is_up(view: &HostView) -> Result<(), Problem> {
 }
 
 /// Each of these once; all that are known where none is named.
-async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Problem> {
+async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Error> {
     let mut names = names.to_vec();
     if names.is_empty() {
         let known = client.hosts().await?.into_iter();
@@ -91,7 +92,7 @@ async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Pr
 async fn probe(
     client: &dyn Client,
     names: &[String],
-) -> Result<Vec<(String, Result<HostView, Problem>)>, Problem> {
+) -> Result<Vec<(String, Result<HostView, Error>)>, Error> {
     let names = wanted(client, names).await?;
     let probe = async |name: &String| {
         let view = client.check_host(name).await?;
@@ -99,7 +100,7 @@ async fn probe(
             // Whoever looks at a host wants to know which services died there; that it cannot be told fails no check.
             let _ = client.refresh_services(name).await;
         }
-        Ok::<_, Problem>(view)
+        Ok::<_, Error>(view)
     };
     let probes = stream::iter(names).map(async |name| {
         let checked = probe(&name).await;
@@ -109,8 +110,8 @@ async fn probe(
 }
 
 /// The one problem that stands for all hosts that are not up.
-fn not_up(items: &[BulkItem]) -> Option<Problem> {
-    let problems: Vec<&Problem> = items.iter().filter_map(|item| item.error.as_ref()).collect();
+fn not_up(items: &[BulkItem]) -> Option<Error> {
+    let problems: Vec<&Error> = items.iter().filter_map(|item| item.error.as_ref()).collect();
     let first = *problems.first()?;
     if items.len() == 1 {
         return Some(first.clone());
@@ -123,7 +124,7 @@ fn not_up(items: &[BulkItem]) -> Option<Problem> {
         Code::HostUnreachable
     };
     let words: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    let mut problem = Problem::new(code, words.join("; "));
+    let mut problem = Error::new(code, words.join("; "));
     problem.retryable = problems.iter().all(|problem| problem.retryable);
     let failed: Vec<&BulkItem> = items.iter().filter(|item| !item.ok).collect();
     problem.details = serde_json::json!({"failed": failed});

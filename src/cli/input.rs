@@ -8,14 +8,14 @@ use futures_util::stream::{self, BoxStream};
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::client::Problem;
 use crate::domain::Code;
+use crate::domain::error::Error;
 
 /// Size of a read, in bytes.
 const PIECE: usize = 256 * 1024;
 
 /// Bytes as a client takes them.
-pub(super) type Pieces = BoxStream<'static, Result<Vec<u8>, Problem>>;
+pub(super) type Pieces = BoxStream<'static, Result<Vec<u8>, Error>>;
 
 /// The process's standard input, to its end, in pieces as they come.
 pub(super) fn stdin() -> Pieces {
@@ -41,8 +41,8 @@ pub(super) fn pieces(reader: impl AsyncRead + Send + Unpin + 'static, shown: Str
 }
 
 /// A file, or standard input, that cannot be read.
-pub(super) fn unreadable(shown: &str, error: &io::Error) -> Problem {
-    let mut problem = Problem::new(Code::InvalidInput, format!("{shown} cannot be read"));
+pub(super) fn unreadable(shown: &str, error: &io::Error) -> Error {
+    let mut problem = Error::new(Code::InvalidInput, format!("{shown} cannot be read"));
     problem.causes.push(error.to_string());
     problem
 }

@@ -10,7 +10,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::output::{Face, Stop};
 use super::progress::Meter;
-use crate::client::{Client, Problem, SnapshotStarted, Started};
+use crate::client::{Client, Error, SnapshotStarted, Started};
 use crate::domain::facts::HostView;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::{Code, Operation, OperationId, OperationState, SandboxId, SandboxRecord};
@@ -53,14 +53,14 @@ impl<'a> Running<'a> {
 
     /// Waits for what makes or removes a sandbox; the record as it is then. An operation that began after Ctrl-C (the
     /// request was under way) is cancelled at once.
-    pub(super) async fn finish(&self, started: Started) -> Result<SandboxRecord, Problem> {
+    pub(super) async fn finish(&self, started: Started) -> Result<SandboxRecord, Error> {
         let Some(operation) = started.operation else { return Ok(started.sandbox) };
         self.begin(&operation, Remedy::Destroy(started.sandbox.id)).await?;
         self.end(&operation, self.client.finish(&operation)).await
     }
 
     /// As [`Self::finish`], for what changes a sandbox that stays: sleep, wake, patches.
-    pub(super) async fn finish_change(&self, started: Started) -> Result<SandboxRecord, Problem> {
+    pub(super) async fn finish_change(&self, started: Started) -> Result<SandboxRecord, Error> {
         let Some(operation) = started.operation else { return Ok(started.sandbox) };
         self.begin(&operation, Remedy::Recover).await?;
         self.end(&operation, self.client.finish(&operation)).await
@@ -70,7 +70,7 @@ impl<'a> Running<'a> {
     pub(super) async fn finish_snapshot(
         &self,
         started: SnapshotStarted,
-    ) -> Result<SnapshotRecord, Problem> {
+    ) -> Result<SnapshotRecord, Error> {
         let Some(operation) = started.operation else { return Ok(started.snapshot) };
         self.begin(&operation, Remedy::Recover).await?;
         self.end(&operation, self.client.finish_snapshot(&operation)).await
@@ -80,12 +80,12 @@ impl<'a> Running<'a> {
     pub(super) async fn finish_deep_check(
         &self,
         operation: OperationId,
-    ) -> Result<HostView, Problem> {
+    ) -> Result<HostView, Error> {
         self.begin(&operation, Remedy::Recover).await?;
         self.end(&operation, self.client.finish_deep_check(&operation)).await
     }
 
-    async fn begin(&self, operation: &OperationId, remedy: Remedy) -> Result<(), Problem> {
+    async fn begin(&self, operation: &OperationId, remedy: Remedy) -> Result<(), Error> {
         self.operations.borrow_mut().push((operation.clone(), remedy));
         if self.asked.get() {
             self.client.cancel(operation).await?;
@@ -96,8 +96,8 @@ impl<'a> Running<'a> {
     async fn end<T>(
         &self,
         operation: &OperationId,
-        ended: impl Future<Output = Result<T, Problem>>,
-    ) -> Result<T, Problem> {
+        ended: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         let ended = ended.await;
         self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
         self.operations.borrow_mut().retain(|(known, _)| known != operation);
@@ -113,8 +113,8 @@ impl<'a> Running<'a> {
     }
 
     /// The error of what has not begun when Ctrl-C is pressed: nothing new is begun then.
-    pub(super) fn cancelled(&self) -> Option<Problem> {
-        self.asked.get().then(|| Problem::new(Code::Cancelled, "cancelled before it began"))
+    pub(super) fn cancelled(&self) -> Option<Error> {
+        self.asked.get().then(|| Error::new(Code::Cancelled, "cancelled before it began"))
     }
 
     /// Returns once Ctrl-C was pressed. Only for work that [`attend`] awaits: it looks again whenever that goes on.
@@ -142,8 +142,8 @@ impl<'a> Running<'a> {
     }
 
     /// What may be left when nobody waits for the end of what was cancelled.
-    fn abandoned(&self) -> Problem {
-        let problem = Problem::new(
+    fn abandoned(&self) -> Error {
+        let problem = Error::new(
             Code::Cancelled,
             "left before the cancel had ended: what it began may be half done",
         );
@@ -215,6 +215,6 @@ pub(super) async fn look_on<T>(
 ) -> Result<T, Stop> {
     tokio::select! {
         ended = work => Ok(ended),
-        Some(()) = face.io.interrupts.next() => Err(Problem::new(Code::Cancelled, "cancelled; nothing was changed").into()),
+        Some(()) = face.io.interrupts.next() => Err(Error::new(Code::Cancelled, "cancelled; nothing was changed").into()),
     }
 }

@@ -4,7 +4,7 @@ use super::args::LabelArgs;
 use super::output::{Face, Outcome, Stop};
 use super::sandboxes;
 use super::values::{LabelChange, Pair};
-use crate::client::{LabelRequest, Problem};
+use crate::client::{Error, LabelRequest};
 use crate::domain::Code;
 
 pub(super) async fn label(face: &mut Face<'_>, args: &LabelArgs) -> Outcome {
@@ -21,11 +21,11 @@ fn request(changes: &[LabelChange]) -> Result<LabelRequest, Stop> {
     for change in changes {
         let (LabelChange::Set(Pair { key, .. }) | LabelChange::Remove(key)) = change;
         if request.set.contains_key(key) || request.remove.contains(key) {
-            return Err(Problem::new(Code::Usage, format!("the label {key} is named twice")).into());
+            return Err(Error::new(Code::Usage, format!("the label {key} is named twice")).into());
         }
         match change {
             LabelChange::Set(pair) => {
-                drop(request.set.insert(pair.key.clone(), pair.value.clone()))
+                drop(request.set.insert(pair.key.clone(), pair.value.clone()));
             }
             LabelChange::Remove(key) => drop(request.remove.insert(key.clone())),
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::table::short;
-use crate::client::{Client, Problem};
+use crate::client::{Client, Error};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
@@ -19,11 +19,11 @@ pub struct SandboxDetail {
     pub lineage: Option<Lineage>,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unread: Option<Problem>,
+    pub unread: Option<Error>,
 }
 
 /// Warning of what of a sandbox cannot be read, in a sentence.
-pub(super) fn unread(problem: &Problem) -> String {
+pub(super) fn unread(problem: &Error) -> String {
     let what = "where it comes from and what was taken of it cannot be read";
     let hint = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
     format!("warning: {what}: {}{hint}", problem.message)
@@ -36,7 +36,7 @@ pub(super) async fn fields(
     client: &dyn Client,
     record: &SandboxRecord,
     lineage: &Lineage,
-) -> Result<Vec<(&'static str, String)>, Problem> {
+) -> Result<Vec<(&'static str, String)>, Error> {
     let mut fields = Vec::new();
     let mut base = None;
     for (at, id) in lineage.ancestors.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::args::LogsArgs;
 use super::interrupt::{INTERRUPTED, look_on};
 use super::output::{Face, Look, Outcome, Stop, encoding};
 use super::pour::pour;
-use crate::client::{LogsRequest, Problem};
+use crate::client::{Error, LogsRequest};
 use crate::domain::SandboxRecord;
 use crate::domain::output::{LogLine, Source};
 use crate::domain::text::columns;
@@ -48,7 +48,7 @@ pub(super) async fn logs(face: &mut Face<'_>, args: &LogsArgs) -> Outcome {
             tail: args.tail,
             follow: args.follow,
         };
-        Ok::<_, Problem>((margin(&record, args), client.logs(request).await?))
+        Ok::<_, Error>((margin(&record, args), client.logs(request).await?))
     };
     let (margin, mut lines) = look_on(face, begin).await??;
     let (mut page, mut silent) = (Vec::new(), true);

@@ -8,9 +8,9 @@ use clap_mangen::roff::{Roff, bold, roman};
 use super::args::{CompletionsArgs, ManArgs, without_examples};
 use super::output::{Face, Outcome, Stop};
 use super::{complete, examples};
-use crate::client::Problem;
 use crate::client::problem::codes_by_exit_status;
 use crate::domain::Code;
+use crate::domain::error::Error;
 
 pub(super) fn completions(face: &mut Face<'_, ()>, args: &CompletionsArgs) -> Outcome {
     no_json(face, "a completion script")?;
@@ -28,7 +28,7 @@ pub(super) fn man(face: &mut Face<'_, ()>, args: &ManArgs) -> Outcome {
     };
     write_pages(dir).map_err(|error| {
         let message = format!("the manual pages cannot be written to {}", dir.display());
-        let mut problem = Problem::new(Code::InvalidInput, message);
+        let mut problem = Error::new(Code::InvalidInput, message);
         problem.causes.push(error.to_string());
         problem
     })?;
@@ -139,7 +139,7 @@ fn section<'a>(roff: &mut Roff, title: &str, rows: impl Iterator<Item = (&'a str
 
 fn no_json(face: &Face<'_, ()>, what: &str) -> Result<(), Stop> {
     if face.look.json {
-        return Err(Problem::new(Code::Usage, format!("{what} is no JSON"))
+        return Err(Error::new(Code::Usage, format!("{what} is no JSON"))
             .hint("leave --json out")
             .into());
     }

@@ -59,16 +59,17 @@ use args::{Command, ExtensionsCommand, HostsCommand, OperationsCommand, Profiles
 use futures_util::future::BoxFuture;
 use output::{Face, Look, Outcome, Stop};
 
-use crate::client::{Check, Client, Problem};
+use crate::client::problem::exit_status;
+use crate::client::{Check, Client, Error};
 use crate::domain::Code;
 
 /// What a command does without a client, on this machine's files.
 pub struct Local<'a> {
     /// Checks one profile (or extension) file. Error: `invalid_profile`, one cause for each thing that is wrong.
-    pub validate_profile: &'a dyn Fn(&Path) -> Result<(), Problem>,
+    pub validate_profile: &'a dyn Fn(&Path) -> Result<(), Error>,
     /// Checks this installation, also where there can be no client; the argument is `--claim`. What is wrong is a
     /// check that failed, not an error.
-    pub doctor: &'a dyn Fn(bool) -> BoxFuture<'a, Result<Vec<Check>, Problem>>,
+    pub doctor: &'a dyn Fn(bool) -> BoxFuture<'a, Result<Vec<Check>, Error>>,
 }
 
 /// Does what the command line says if that needs no client, no configuration and no data directory; the exit
@@ -110,26 +111,26 @@ fn end(cli: &Cli, io: &mut Io, outcome: Outcome) -> u8 {
     match outcome {
         Ok(status) => status,
         Err(Stop::PipeClosed) => 0,
-        Err(Stop::Problem(problem)) => report(&problem, cli, io),
+        Err(Stop::Error(problem)) => report(&problem, cli, io),
     }
 }
 
 /// Shows an error and returns the exit status. Also for one that came before [`run`] (a configuration that cannot
 /// be read, say).
-pub fn report(problem: &Problem, cli: &Cli, io: &mut Io) -> u8 {
+pub fn report(problem: &Error, cli: &Cli, io: &mut Io) -> u8 {
     output::error(io, Look::of(&cli.global, io), problem);
     match &cli.command {
         // Any other status is the command's own.
         Some(Command::Exec(_)) if problem.code != Code::Cancelled => exec::OURS,
-        _ => problem.exit_status(),
+        _ => exit_status(&problem.code),
     }
 }
 
 /// What is asked for and not there yet: `unsupported` for `--server`. To be asked before a store is opened.
-pub fn unsupported(global: &Global) -> Option<Problem> {
+pub fn unsupported(global: &Global) -> Option<Error> {
     global.server.as_ref()?;
     let problem =
-        Problem::new(Code::Unsupported, "--server comes with the server, which this version lacks");
+        Error::new(Code::Unsupported, "--server comes with the server, which this version lacks");
     Some(problem.hint("without --server the command works on this machine's own records"))
 }
 
@@ -140,7 +141,7 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
     match command {
         None => nothing(face),
         Some(Command::Dashboard(_)) => {
-            Err(Problem::new(Code::Usage, "the dashboard needs a terminal").into())
+            Err(Error::new(Code::Usage, "the dashboard needs a terminal").into())
         }
         Some(Command::Create(args)) => create::create(face, args).await,
         Some(Command::List(args)) => sandboxes::list(face, args).await,
@@ -187,12 +188,12 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
 
 /// No command and no terminal: the help, and the status of wrong usage.
 fn nothing(face: &mut Face<'_>) -> Outcome {
-    let problem = Problem::new(Code::Usage, "no command, and no terminal for the dashboard")
+    let problem = Error::new(Code::Usage, "no command, and no terminal for the dashboard")
         .hint("sandboxer --help");
     if face.look.json {
         return Err(problem.into());
     }
     let help = command().render_help();
     let _ = write!(face.io.stderr, "{help}");
-    Ok(problem.exit_status())
+    Ok(exit_status(&problem.code))
 }

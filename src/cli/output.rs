@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::Global;
 use super::input;
 use super::tty::{self, Tty};
-use crate::client::{Client, Problem};
+use crate::client::{Client, Error};
 use crate::domain::operation::CancelOutcome;
 use crate::domain::output::Source;
 use crate::domain::text::{clean_line, is_utf8_locale};
@@ -36,7 +36,7 @@ pub struct Io {
     /// Standard input, where a script may come from.
     pub stdin: Box<dyn BufRead + Send>,
     /// Standard input as a stream, for what passes it on while it comes. Used by one verb, once.
-    pub input: Box<dyn Fn() -> BoxStream<'static, Result<Vec<u8>, Problem>> + Send>,
+    pub input: Box<dyn Fn() -> BoxStream<'static, Result<Vec<u8>, Error>> + Send>,
     /// Opens the terminal that questions are asked on.
     pub tty: Box<dyn Fn() -> io::Result<Box<dyn Tty>> + Send>,
     /// Whether an output takes bytes without waiting; it is given a moment to. Asked before much is written, so that
@@ -225,14 +225,14 @@ impl Tone {
 #[derive(Debug)]
 pub(super) enum Stop {
     /// An error to be shown.
-    Problem(Box<Problem>),
+    Error(Box<Error>),
     /// Nobody reads stdout any more.
     PipeClosed,
 }
 
-impl From<Problem> for Stop {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(Box::new(problem))
+impl From<Error> for Stop {
+    fn from(problem: Error) -> Self {
+        Self::Error(Box::new(problem))
     }
 }
 
@@ -241,7 +241,7 @@ impl From<io::Error> for Stop {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::PipeClosed;
         }
-        let mut problem = Problem::new(Code::Internal, "standard output cannot be written");
+        let mut problem = Error::new(Code::Internal, "standard output cannot be written");
         problem.causes.push(error.to_string());
         problem.into()
     }
@@ -303,7 +303,7 @@ impl<C: ?Sized> Face<'_, C> {
     }
 
     /// An error on stderr that does not end the command.
-    pub(super) fn error(&mut self, problem: &Problem) {
+    pub(super) fn error(&mut self, problem: &Error) {
         error(self.io, self.look, problem);
     }
 
@@ -319,14 +319,14 @@ impl<C: ?Sized> Face<'_, C> {
 }
 
 pub(super) fn encoding(error: &serde_json::Error) -> Stop {
-    Problem::new(Code::Internal, format!("the answer cannot be written as JSON: {error}")).into()
+    Error::new(Code::Internal, format!("the answer cannot be written as JSON: {error}")).into()
 }
 
 /// The last line of stderr under `--json`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorLine {
     /// What went wrong.
-    pub error: Problem,
+    pub error: Error,
 }
 
 /// A line of stderr under `--json` while an operation runs.
@@ -337,7 +337,7 @@ pub struct ProgressLine {
 }
 
 /// Writes an error to stderr: a JSON line, or the sentence, its causes, evidence and a hint.
-pub(super) fn error(io: &mut Io, look: Look, problem: &Problem) {
+pub(super) fn error(io: &mut Io, look: Look, problem: &Error) {
     let text = if look.json {
         serde_json::to_string(&ErrorLine { error: problem.clone() }).unwrap_or_default()
     } else {
@@ -347,7 +347,7 @@ pub(super) fn error(io: &mut Io, look: Look, problem: &Problem) {
     let _ = writeln!(io.stderr, "{text}").and_then(|()| io.stderr.flush());
 }
 
-fn error_text(problem: &Problem, look: Look, color: bool) -> String {
+fn error_text(problem: &Error, look: Look, color: bool) -> String {
     let mut text =
         format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
     if let Some(outcome) = CancelOutcome::told(&problem.details) {

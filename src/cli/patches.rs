@@ -13,7 +13,7 @@ use super::output::Tone;
 use super::output::{Face, Outcome, Stop};
 use super::record;
 use super::table::{self, Line, age, size};
-use crate::client::{PatchRequest, Problem};
+use crate::client::{Error, PatchRequest};
 use crate::domain::Code;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
@@ -107,7 +107,7 @@ fn show(face: &mut Face<'_>, patch: &Patch) -> Result<(), Stop> {
 }
 
 /// Reads a script, no more of it than may be taken.
-fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Problem> {
+fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Error> {
     let read = if path.as_os_str() == "-" {
         if face.io.terminals.stdin {
             face.remark("type the script; Ctrl-D ends it");
@@ -122,18 +122,18 @@ fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Problem> {
         path.display().to_string()
     };
     let bytes = read.map_err(|error| {
-        let mut problem = Problem::new(Code::InvalidInput, format!("{shown} cannot be read"));
+        let mut problem = Error::new(Code::InvalidInput, format!("{shown} cannot be read"));
         problem.causes.push(error.to_string());
         problem
     })?;
     if bytes.len() > MAX_SCRIPT_BYTES {
         let message = format!("the script has more than {}", size(MAX_SCRIPT_BYTES as u64));
-        return Err(Problem::new(Code::InvalidInput, message).hint("let it fetch what is large"));
+        return Err(Error::new(Code::InvalidInput, message).hint("let it fetch what is large"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("{shown} is not UTF-8: byte {at} belongs to no character");
-        Problem::new(Code::InvalidInput, message).hint("a patch is a script, kept as text")
+        Error::new(Code::InvalidInput, message).hint("a patch is a script, kept as text")
     })
 }
 
@@ -162,9 +162,9 @@ async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
     Ok(0)
 }
 
-fn no_such_patch(view: &SnapshotView, reference: &str) -> Problem {
+fn no_such_patch(view: &SnapshotView, reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let problem = Problem::new(
+    let problem = Error::new(
         Code::NotFound,
         format!("snapshot {} has no patch {shown:?}", view.record.title()),
     );

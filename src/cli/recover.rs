@@ -4,7 +4,7 @@ use super::bulk::{BulkItem, complain, end};
 use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop, Tone};
 use super::table::{self, Line};
-use crate::client::{Problem, Recovered};
+use crate::client::{Error, Recovered};
 use crate::domain::Code;
 
 pub(super) async fn recover(face: &mut Face<'_>) -> Outcome {
@@ -14,7 +14,7 @@ pub(super) async fn recover(face: &mut Face<'_>) -> Outcome {
         tokio::select! {
             done = client.recover() => done,
             // What is half done is what the next `recover` finds; nothing has to be rolled back.
-            () = running.asked_to_stop() => Err(Problem::new(Code::Cancelled, "left before everything was in order")
+            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was in order")
                 .hint("sandboxer recover goes on with the rest")),
         }
     };
@@ -27,8 +27,8 @@ pub(super) async fn recover(face: &mut Face<'_>) -> Outcome {
 fn item(thing: &Recovered) -> BulkItem {
     let ended = match &thing.error {
         _ if thing.ok => Ok(()),
-        Some(error) => Err(error.clone().into()),
-        None => Err(Problem::new(Code::OperationFailed, thing.message.clone())),
+        Some(error) => Err(error.clone()),
+        None => Err(Error::new(Code::OperationFailed, thing.message.clone())),
     };
     BulkItem::new(thing.id.as_str(), ended)
 }

@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::args::ShellArgs;
 use super::interrupt::look_on;
 use super::output::{Face, Outcome};
-use crate::client::{Problem, ShellRequest};
+use crate::client::{Error, ShellRequest};
 use crate::domain::Code;
 use crate::domain::output::Interactive;
 
@@ -28,7 +28,7 @@ pub(super) async fn shell(face: &mut Face<'_>, args: &ShellArgs) -> Outcome {
     Ok(status(ended))
 }
 
-fn refused(face: &Face<'_>, args: &ShellArgs) -> Option<Problem> {
+fn refused(face: &Face<'_>, args: &ShellArgs) -> Option<Error> {
     let why = if face.look.json {
         "a shell has no --json"
     } else if face.io.terminals.stdin && face.io.terminals.stdout {
@@ -39,7 +39,7 @@ fn refused(face: &Face<'_>, args: &ShellArgs) -> Option<Problem> {
     let service =
         args.service.as_ref().map(|name| format!(" --service {name}")).unwrap_or_default();
     Some(
-        Problem::new(Code::Usage, why)
+        Error::new(Code::Usage, why)
             .hint(format!("sandboxer exec {}{service} -- CMD... runs one command", args.id)),
     )
 }
@@ -54,10 +54,10 @@ struct Handover {
 }
 
 impl Handover {
-    fn listen() -> Result<Self, Problem> {
+    fn listen() -> Result<Self, Error> {
         let listen = |kind| {
             signal(kind).map_err(|error| {
-                let mut problem = Problem::new(Code::Internal, "signals cannot be listened to");
+                let mut problem = Error::new(Code::Internal, "signals cannot be listened to");
                 problem.causes.push(error.to_string());
                 problem
             })
@@ -70,7 +70,7 @@ impl Handover {
         })
     }
 
-    async fn until_end_of(mut self, interactive: &Interactive) -> Result<ExitStatus, Problem> {
+    async fn until_end_of(mut self, interactive: &Interactive) -> Result<ExitStatus, Error> {
         let mut child = start(interactive)?;
         loop {
             tokio::select! {
@@ -84,9 +84,9 @@ impl Handover {
     }
 }
 
-fn start(interactive: &Interactive) -> Result<Child, Problem> {
+fn start(interactive: &Interactive) -> Result<Child, Error> {
     let [program, arguments @ ..] = interactive.words.as_slice() else {
-        return Err(Problem::new(Code::Internal, "the extension names no program for a shell"));
+        return Err(Error::new(Code::Internal, "the extension names no program for a shell"));
     };
     let mut command = Command::new(program);
     command
@@ -109,7 +109,7 @@ fn end(child: &Child) {
     }
 }
 
-fn failed(interactive: &Interactive, error: &std::io::Error) -> Problem {
+fn failed(interactive: &Interactive, error: &std::io::Error) -> Error {
     let program = interactive
         .words
         .first()
@@ -119,12 +119,12 @@ fn failed(interactive: &Interactive, error: &std::io::Error) -> Problem {
     let folder = interactive.folder.as_ref().filter(|folder| !folder.is_dir());
     let mut problem = match folder {
         Some(folder) => {
-            Problem::new(Code::NotFound, format!("the folder {} is not there", folder.display()))
+            Error::new(Code::NotFound, format!("the folder {} is not there", folder.display()))
         }
         None if error.kind() == ErrorKind::NotFound => {
-            Problem::new(Code::MissingDependency, format!("this machine has no program {program}"))
+            Error::new(Code::MissingDependency, format!("this machine has no program {program}"))
         }
-        None => Problem::new(Code::Internal, format!("{program} cannot be run")),
+        None => Error::new(Code::Internal, format!("{program} cannot be run")),
     };
     problem.causes.push(error.to_string());
     problem

@@ -6,8 +6,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exec;
 use super::output::{self, Io, Look};
-use crate::client::Problem;
+use crate::client::problem::exit_status;
 use crate::domain::Code;
+use crate::domain::error::Error;
 
 /// Why there is nothing to run.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub enum ParseOutcome {
     /// The command line is wrong.
     Usage {
         /// How.
-        problem: Box<Problem>,
+        problem: Box<Error>,
         /// Whether `--json` is among the arguments, so that the error is JSON too.
         json: bool,
         /// The exit status.
@@ -26,8 +27,8 @@ pub enum ParseOutcome {
 }
 
 impl ParseOutcome {
-    pub(super) fn usage(problem: Problem, json: bool) -> Self {
-        Self::Usage { status: problem.exit_status(), problem: Box::new(problem), json }
+    pub(super) fn usage(problem: Error, json: bool) -> Self {
+        Self::Usage { status: exit_status(&problem.code), problem: Box::new(problem), json }
     }
 
     /// Prints it and returns the exit status.
@@ -60,7 +61,7 @@ pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
     }
     let verbs = verbs(args);
     let problem = later(error, &verbs).unwrap_or_else(|| problem(&text.to_string(), &verbs));
-    let status = if verbs == "sandboxer exec" { exec::OURS } else { problem.exit_status() };
+    let status = if verbs == "sandboxer exec" { exec::OURS } else { exit_status(&problem.code) };
     ParseOutcome::Usage { problem: Box::new(problem), json: asks_for_json(args), status }
 }
 
@@ -80,7 +81,7 @@ const LATER: [&str; 11] = [
 ];
 
 /// The problem of a verb that comes later, if the first word that clap does not know is one.
-fn later(error: &clap::Error, verbs: &str) -> Option<Problem> {
+fn later(error: &clap::Error, verbs: &str) -> Option<Error> {
     let kind = match error.kind() {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
@@ -90,7 +91,7 @@ fn later(error: &clap::Error, verbs: &str) -> Option<Problem> {
     let verb = format!("{verbs} {word}");
     let known = LATER.iter().any(|later| verb.strip_prefix("sandboxer ") == Some(*later));
     let message = format!("`{verb}` is not in this version yet");
-    known.then(|| Problem::new(Code::Usage, message).hint("`sandboxer --help` lists what is"))
+    known.then(|| Error::new(Code::Usage, message).hint("`sandboxer --help` lists what is"))
 }
 
 /// Whether `--json` is given. Looked for by hand, since clap could not read these arguments.
@@ -112,7 +113,7 @@ fn verbs(args: &[OsString]) -> String {
 }
 
 /// Reads clap's paragraphs: the sentence, then tips and a usage line.
-fn problem(text: &str, verbs: &str) -> Problem {
+fn problem(text: &str, verbs: &str) -> Error {
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
         let lines: Vec<_> =
             paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -127,5 +128,5 @@ fn problem(text: &str, verbs: &str) -> Problem {
     } else {
         tips.join("; ").replace(" tip: ", "; ")
     };
-    Problem::new(Code::Usage, sentence).hint(hint)
+    Error::new(Code::Usage, sentence).hint(hint)
 }

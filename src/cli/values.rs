@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::Stop;
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::profile::{Seconds, SnapshotMode};
 use crate::domain::{Code, EventKind, State, Time};
 
@@ -64,9 +64,7 @@ pub(super) fn map_of(flag: &str, pairs: Vec<Pair>) -> Result<BTreeMap<String, St
     let mut map = BTreeMap::new();
     for Pair { key, value } in pairs {
         if map.contains_key(&key) {
-            return Err(
-                Problem::new(Code::Usage, format!("{flag} {key}=... is given twice")).into()
-            );
+            return Err(Error::new(Code::Usage, format!("{flag} {key}=... is given twice")).into());
         }
         map.insert(key, value);
     }

@@ -9,7 +9,7 @@ use super::args::{WaitArgs, WaitFor};
 use super::interrupt::look_on;
 use super::output::{Face, Outcome};
 use super::{record, sandboxes};
-use crate::client::{Client, Problem, Update};
+use crate::client::{Client, Error, Update};
 use crate::domain::patch::{Patch, PatchState, owed};
 use crate::domain::sandbox::Service;
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
@@ -29,7 +29,7 @@ async fn until(
     client: &dyn Client,
     args: &WaitArgs,
     deadline: Option<Instant>,
-) -> Result<SandboxRecord, Problem> {
+) -> Result<SandboxRecord, Error> {
     // Listening begins before the first look, so that nothing falls between.
     let mut updates = client.subscribe().await?;
     let mut record = client.get(&args.id).await?;
@@ -71,7 +71,7 @@ async fn observed(
     client: &dyn Client,
     record: &SandboxRecord,
     what: WaitFor,
-) -> Result<SandboxRecord, Problem> {
+) -> Result<SandboxRecord, Error> {
     if what == WaitFor::Ready && record.state == State::Ready && record.operation.is_none() {
         return client.observe(record.id.as_str()).await;
     }
@@ -105,11 +105,7 @@ async fn concerning(
 /// Whether what is waited for has come.
 ///
 /// Errors: `operation_failed` or `conflict` when it will not come by itself.
-async fn judge(
-    client: &dyn Client,
-    record: &SandboxRecord,
-    what: WaitFor,
-) -> Result<bool, Problem> {
+async fn judge(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Result<bool, Error> {
     match what {
         WaitFor::Ready => judge_ready(record),
         // `forgotten` is not destroyed: nobody looked.
@@ -119,7 +115,7 @@ async fn judge(
 }
 
 /// By what it owes, which the record says only once whoever works on it is done.
-fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Problem> {
+fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Error> {
     match record.state {
         // While it is made its patches are still to come.
         State::Requested | State::Provisioning => return Ok(false),
@@ -140,7 +136,7 @@ fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Prob
 }
 
 /// The patches of the snapshot that a sandbox is based on; with a snapshot go its patches. Read behind the record.
-async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<Patch>, Problem> {
+async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<Patch>, Error> {
     let Some(base) = &record.based_on_snapshot else { return Ok(Vec::new()) };
     match client.snapshot_view(base.as_str()).await {
         Ok(view) => Ok(view.patches),
@@ -149,7 +145,7 @@ async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<
     }
 }
 
-fn judge_ready(record: &SandboxRecord) -> Result<bool, Problem> {
+fn judge_ready(record: &SandboxRecord) -> Result<bool, Error> {
     match &record.state {
         State::Ready => Ok(record.degraded().next().is_none()),
         // A recreate that has begun leads out of these.
@@ -168,36 +164,33 @@ fn judge_ready(record: &SandboxRecord) -> Result<bool, Problem> {
 }
 
 /// A sandbox of which a service ended that nobody starts again.
-fn degraded(record: &SandboxRecord) -> Problem {
+fn degraded(record: &SandboxRecord) -> Error {
     let words = record::degraded(record).unwrap_or_default();
-    Problem::new(
-        Code::OperationFailed,
-        format!("{} is not ready any more: {words}", record.title()),
-    )
-    .hint(format!(
-        "sandboxer logs {0} shows why it ended; sandboxer recreate {0} makes it again",
-        record.id
-    ))
+    Error::new(Code::OperationFailed, format!("{} is not ready any more: {words}", record.title()))
+        .hint(format!(
+            "sandboxer logs {0} shows why it ended; sandboxer recreate {0} makes it again",
+            record.id
+        ))
 }
 
 fn is_ending(state: &State) -> bool {
     matches!(state, State::Destroying | State::Destroyed | State::Forgotten)
 }
 
-fn failure(record: &SandboxRecord, message: Option<&String>) -> Problem {
+fn failure(record: &SandboxRecord, message: Option<&String>) -> Error {
     let message =
         message.cloned().unwrap_or_else(|| format!("{} is {}", record.title(), record.state));
-    Problem::new(Code::OperationFailed, message)
+    Error::new(Code::OperationFailed, message)
 }
 
-fn ending(record: &SandboxRecord) -> Problem {
-    Problem::new(
+fn ending(record: &SandboxRecord) -> Error {
+    Error::new(
         Code::Conflict,
         format!("{} is {}; what is waited for will not come", record.title(), record.state),
     )
 }
 
-fn late(record: &SandboxRecord, args: &WaitArgs) -> Problem {
+fn late(record: &SandboxRecord, args: &WaitArgs) -> Error {
     let what = match args.what {
         WaitFor::Ready => "ready",
         WaitFor::Destroyed => "destroyed",
@@ -207,7 +200,7 @@ fn late(record: &SandboxRecord, args: &WaitArgs) -> Problem {
     let state: Vec<String> =
         std::iter::once(record.state.to_string()).chain(record::degraded(record)).collect();
     let state = state.join(", ");
-    Problem::new(
+    Error::new(
         Code::Timeout,
         format!("{} is not {what} after {timeout}; it is {state}", record.title()),
     )

@@ -1,6 +1,6 @@
 //! The one door for every face: a trait with every verb, its requests and replies.
 //!
-//! [`local::LocalClient`] works on the manager of this process. Errors are [`Problem`]s; what a face prints and
+//! [`local::LocalClient`] works on the manager of this process. Errors are [`Error`]s; what a face prints and
 //! which status it ends with follows from them alone.
 
 pub mod local;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-pub use problem::Problem;
+pub use crate::domain::error::Error;
 
 pub use crate::domain::event::Update;
 pub use crate::domain::request::{
@@ -26,9 +26,9 @@ pub use crate::domain::request::{
     ShellRequest, Started,
 };
 
+use crate::domain::error::Code;
 use crate::domain::event::{Actor, Event};
 use crate::domain::facts::HostView;
-use crate::domain::fault::Code;
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
@@ -42,129 +42,128 @@ use crate::domain::verbatim::JsonText;
 #[async_trait]
 pub trait Client: Send + Sync {
     /// Writes the record, starts the work, and returns at once.
-    async fn create(&self, request: CreateRequest) -> Result<Started, Problem>;
+    async fn create(&self, request: CreateRequest) -> Result<Started, Error>;
     /// What a create would do; touches nothing.
-    async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Problem>;
+    async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error>;
     /// Sandboxes, oldest first.
-    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem>;
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error>;
     /// As [`Self::list`], each as JSON: for a face that only hands them on.
-    async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Problem> {
+    async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Error> {
         let texts: Result<_, _> =
             self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
         texts.map_err(|error| {
-            Problem::new(Code::Internal, format!("a record cannot be written as JSON: {error}"))
+            Error::new(Code::Internal, format!("a record cannot be written as JSON: {error}"))
         })
     }
     /// The sandbox that an exact id, an exact name or a unique prefix of an id (4 or more) means, destroyed ones
     /// and the history included. `not_found`, or `conflict` for an ambiguous prefix, naming the matches.
-    async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem>;
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Error>;
     /// Starts a removal and returns at once.
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem>;
+    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error>;
     /// Starts a recreate and returns at once.
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem>;
+    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error>;
     /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem>;
+    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error>;
     /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Problem>;
+    async fn wake(&self, request: SleepRequest) -> Result<Started, Error>;
     /// Starts a snapshot and returns at once.
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem>;
+    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error>;
     /// Starts a new sandbox from a snapshot and returns at once.
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem>;
+    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error>;
     /// Snapshots with what hangs on them, oldest first.
-    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem>;
+    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error>;
     /// The snapshot that an exact id, an exact name or a unique beginning of an id (`snap-` plus 4 or more) means.
-    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem>;
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error>;
     /// Waits until an operation on a snapshot ended; the record as it is then, or the operation's error. The record of one
     /// that was deleted is its last.
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem>;
+    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error>;
     /// Starts to read a snapshot and to compare it with what is known of it.
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem>;
+    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error>;
     /// Starts to delete a snapshot. `in_use` names what depends on it.
     async fn delete_snapshot(
         &self,
         request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Problem>;
+    ) -> Result<SnapshotStarted, Error>;
     /// Starts to copy a snapshot to another host.
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest)
-    -> Result<SnapshotStarted, Problem>;
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error>;
     /// The bytes of a file that [`Client::import_snapshot`] takes.
     async fn export_snapshot(
         &self,
         id: &str,
-    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem>;
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error>;
     /// Starts to take a snapshot from a file's bytes.
     async fn import_snapshot(
         &self,
         request: SnapshotImportRequest,
-        source: BoxStream<'static, Result<Vec<u8>, Problem>>,
-    ) -> Result<SnapshotStarted, Problem>;
+        source: BoxStream<'static, Result<Vec<u8>, Error>>,
+    ) -> Result<SnapshotStarted, Error>;
     /// What differs between a snapshot and another one, or a sandbox as it is now.
-    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem>;
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error>;
     /// Deletes old snapshots on which nothing depends, or says which it would.
-    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem>;
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error>;
     /// Adds a patch to a snapshot; runs nothing.
-    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem>;
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error>;
     /// Takes a patch away from a snapshot: by its id or sequence. Sandboxes that have it keep it.
-    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem>;
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error>;
     /// Which sandboxes have each patch of a snapshot, will get it, or failed.
-    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem>;
+    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error>;
     /// Starts to apply what a sandbox owes, without a wake; it stays `ready`.
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem>;
+    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error>;
     /// Applies a snapshot's patches to all sandboxes based on it, some first; stops at the first failure.
-    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem>;
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error>;
     /// Where a sandbox (exact id) comes from, and the snapshots taken of it.
-    async fn lineage(&self, id: &str) -> Result<Lineage, Problem>;
+    async fn lineage(&self, id: &str) -> Result<Lineage, Error>;
     /// Waits until an operation of this process ended; the record as it is then, or the operation's error.
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem>;
+    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error>;
     /// Asks an operation to roll back. Returns at once; `finish` tells the end.
-    async fn cancel(&self, operation: &OperationId) -> Result<(), Problem>;
+    async fn cancel(&self, operation: &OperationId) -> Result<(), Error>;
     /// Operations that run and the last day's, oldest first.
-    async fn operations(&self) -> Result<Vec<Operation>, Problem>;
+    async fn operations(&self) -> Result<Vec<Operation>, Error>;
     /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
-    async fn operation(&self, reference: &str) -> Result<Operation, Problem>;
+    async fn operation(&self, reference: &str) -> Result<Operation, Error>;
     /// Runs a command in a sandbox, which reads `input`; the last item is `Exit`. Takes no lock. Dropping the stream ends the
     /// command.
     async fn exec(
         &self,
         request: ExecRequest,
-        input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
-    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem>;
+        input: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error>;
     /// What a sandbox's services write. Takes no lock. Dropping the stream ends it.
     async fn logs(
         &self,
         request: LogsRequest,
-    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem>;
+    ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error>;
     /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.
-    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem>;
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error>;
     /// Changes labels; the record as it is then. Takes no lock.
-    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem>;
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error>;
     /// Brings into order what killed processes left: an item for each thing, none when there was nothing.
-    async fn recover(&self) -> Result<Vec<Recovered>, Problem>;
+    async fn recover(&self) -> Result<Vec<Recovered>, Error>;
     /// Asks its host for one sandbox; the record as it is then. What changed is written.
-    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem>;
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Error>;
     /// Asks a host for the services of all its sandboxes. What changed is written and comes as `Update::Record`.
-    async fn refresh_services(&self, host: &str) -> Result<(), Problem>;
+    async fn refresh_services(&self, host: &str) -> Result<(), Error>;
     /// All profiles.
-    async fn profiles(&self) -> Result<Vec<ProfileView>, Problem>;
+    async fn profiles(&self) -> Result<Vec<ProfileView>, Error>;
     /// One profile (with or without `profile.`).
-    async fn profile(&self, id: &str) -> Result<ProfileView, Problem>;
+    async fn profile(&self, id: &str) -> Result<ProfileView, Error>;
     /// All extensions.
-    async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem>;
+    async fn extensions(&self) -> Result<Vec<ExtensionView>, Error>;
     /// One extension (with or without `ext.`).
-    async fn extension(&self, id: &str) -> Result<ExtensionView, Problem>;
+    async fn extension(&self, id: &str) -> Result<ExtensionView, Error>;
     /// All configured hosts as last seen; contacts none.
-    async fn hosts(&self) -> Result<Vec<HostView>, Problem>;
+    async fn hosts(&self) -> Result<Vec<HostView>, Error>;
     /// Connects to one host and probes it. A host that is down is a view that says so, not an error; only an
     /// unknown name is `not_found`.
-    async fn check_host(&self, name: &str) -> Result<HostView, Problem>;
+    async fn check_host(&self, name: &str) -> Result<HostView, Error>;
     /// Starts to try everything on one host and returns at once. What fails there is a step that says so.
-    async fn deep_check(&self, name: &str) -> Result<OperationId, Problem>;
+    async fn deep_check(&self, name: &str) -> Result<OperationId, Error>;
     /// Waits for a deep check's end; the host with what was found. It is told once.
-    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Problem>;
+    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Error>;
     /// Kept events that pass, in order.
-    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem>;
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error>;
     /// Everything that happens from now on, in this process and in others.
-    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem>;
+    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error>;
     /// The actor that this client acts as.
     fn actor(&self) -> Actor;
     /// Ends background work: waits for running operations (or rolls them back), closes connections.

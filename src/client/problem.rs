@@ -1,57 +1,17 @@
-//! Errors as a face shows them, and the one table from a code to an exit status and an HTTP status.
+//! The one table from an error's code to an exit status and an HTTP status.
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::domain::error::Code;
 
-use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::{CancelOutcome, OperationError};
-
-/// An error as every face shows it (contract, section 4).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Problem {
-    /// What kind.
-    pub code: Code,
-    /// One sentence.
-    pub message: String,
-    /// The sentences of its causes, outermost first.
-    pub causes: Vec<String>,
-    /// What to do next.
-    pub hint: Option<String>,
-    /// Whether the same request may succeed later.
-    pub retryable: bool,
-    /// Machine-readable particulars, or null.
-    pub details: serde_json::Value,
+/// The process's exit status for a code.
+pub fn exit_status(code: &Code) -> u8 {
+    statuses(code).0
 }
 
-impl Problem {
-    /// A problem of this code with this sentence.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Fault::new(code, message).into()
-    }
-
-    /// Adds what to do next.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    /// How an operation was left that ended with this, if it was cancelled.
-    pub fn cancel_outcome(&self) -> Option<CancelOutcome> {
-        CancelOutcome::of(&self.code, &self.details)
-    }
-
-    /// The process's exit status.
-    pub fn exit_status(&self) -> u8 {
-        statuses(&self.code).0
-    }
-
-    /// The HTTP status.
-    pub fn http_status(&self) -> u16 {
-        statuses(&self.code).1
-    }
+/// The HTTP status for a code.
+pub fn http_status(code: &Code) -> u16 {
+    statuses(code).1
 }
 
 /// Exit status and HTTP status of a code (contract, section 4).
@@ -84,49 +44,6 @@ pub fn codes_by_exit_status() -> BTreeMap<u8, Vec<&'static Code>> {
     table
 }
 
-impl From<Fault> for Problem {
-    fn from(fault: Fault) -> Self {
-        let causes = fault.causes();
-        Self {
-            code: fault.code,
-            message: fault.message,
-            causes,
-            hint: fault.hint,
-            retryable: fault.retryable,
-            details: fault.details,
-        }
-    }
-}
-
-impl From<OperationError> for Problem {
-    fn from(error: OperationError) -> Self {
-        Self {
-            code: error.code,
-            message: error.message,
-            causes: error.causes,
-            hint: error.hint,
-            retryable: error.retryable,
-            details: error.details,
-        }
-    }
-}
-
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Self {
-        let mut fault = Self::new(problem.code, problem.message).retryable(problem.retryable);
-        (fault.hint, fault.details) = (problem.hint, problem.details);
-        if problem.causes.is_empty() { fault } else { fault.because(problem.causes.join(": ")) }
-    }
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Problem {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,10 +52,7 @@ mod tests {
     fn every_code_has_the_contracts_statuses() {
         let table: Vec<String> = Code::ALL
             .iter()
-            .map(|code| {
-                let problem = Problem::new(code.clone(), "");
-                format!("{code} {} {}", problem.exit_status(), problem.http_status())
-            })
+            .map(|code| format!("{code} {} {}", exit_status(code), http_status(code)))
             .collect();
         insta::assert_snapshot!(table.join("\n"), @r"
         internal 1 500

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 
 /// Environment variables. An empty one counts as not set.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -36,11 +36,11 @@ impl Environment {
     /// somewhere else, than was meant.
     ///
     /// Errors: `usage`, naming the variable.
-    pub fn check_text(&self, names: &[&str]) -> Result<(), Fault> {
+    pub fn check_text(&self, names: &[&str]) -> Result<(), Error> {
         let odd =
             names.iter().find(|name| self.raw(name).is_some_and(|value| value.to_str().is_none()));
         odd.map_or(Ok(()), |name| {
-            Err(Fault::new(Code::Usage, format!("{name} is not UTF-8"))
+            Err(Error::new(Code::Usage, format!("{name} is not UTF-8"))
                 .hint(format!("set {name} to plain text")))
         })
     }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::Environment;
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::recipe_yaml::{Document, problems_fault};
 use crate::store::catalogue::read_document;
 
@@ -54,7 +54,7 @@ impl Paths {
     /// Works out every path. Touches no file.
     ///
     /// Errors: `invalid_config` when a path depends on `HOME` and that is not set; it names the flags to use instead.
-    pub fn resolve(overrides: &Overrides, environment: &Environment) -> Result<Self, Fault> {
+    pub fn resolve(overrides: &Overrides, environment: &Environment) -> Result<Self, Error> {
         let home = environment.home();
         // The specification says that a relative path is invalid and to be ignored.
         let base = |variable: &str, below_home: &str| {
@@ -110,7 +110,7 @@ impl Paths {
         } else {
             "HOME is not set"
         };
-        Err(Fault::new(
+        Err(Error::new(
             Code::InvalidConfig,
             format!("{problem}, so it is not known where sandboxer's files are"),
         )
@@ -118,7 +118,7 @@ impl Paths {
     }
 
     /// Errors: `invalid_config` when a directory that a flag names is missing.
-    pub(super) fn check_named_directories(&self) -> Result<(), Fault> {
+    pub(super) fn check_named_directories(&self) -> Result<(), Error> {
         let named = [
             ("--profiles-dir", &self.profiles_dir, self.profiles_named),
             ("--extensions-dir", &self.extensions_dir, self.extensions_named),
@@ -126,7 +126,7 @@ impl Paths {
         for (flag, dir, _) in named.into_iter().filter(|(_, _, named)| *named) {
             if !dir.is_dir() {
                 let message = format!("{flag} names {}, which is not a directory", dir.display());
-                return Err(Fault::new(Code::InvalidConfig, message)
+                return Err(Error::new(Code::InvalidConfig, message)
                     .detail("path", dir.display().to_string()));
             }
         }
@@ -134,7 +134,7 @@ impl Paths {
     }
 
     /// The configuration file; `None` when it is missing and was not named.
-    pub(super) fn read_config_file(&self) -> Result<Option<Document>, Fault> {
+    pub(super) fn read_config_file(&self) -> Result<Option<Document>, Error> {
         match std::fs::symlink_metadata(&self.config_file) {
             Err(error) if error.kind() == ErrorKind::NotFound && !self.config_named => {
                 return Ok(None);
@@ -146,7 +146,7 @@ impl Paths {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let message =
                     format!("the configuration file {} does not exist", self.config_file.display());
-                return Err(Fault::new(Code::InvalidConfig, message).because(error));
+                return Err(Error::new(Code::InvalidConfig, message).because(error));
             }
             _ => {}
         }

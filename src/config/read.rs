@@ -7,7 +7,7 @@ use super::sections::{
     UndoSettings,
 };
 use super::{Config, Environment, Paths};
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::{HostSpec, check_host_name};
 use crate::domain::name::{HostName, ProfileId};
 use crate::domain::profile::{FieldProblem, Seconds};
@@ -60,11 +60,11 @@ pub(super) fn read(paths: Paths, document: Option<Document>) -> Result<Config, V
 }
 
 /// The host of `SANDBOXER_HOST`.
-pub(super) fn requested_host(environment: &Environment) -> Result<Option<HostName>, Fault> {
+pub(super) fn requested_host(environment: &Environment) -> Result<Option<HostName>, Error> {
     let Some(name) = environment.text("SANDBOXER_HOST") else { return Ok(None) };
     match check_host_name(name) {
         Ok(()) => Ok(Some(HostName::from(name))),
-        Err(message) => Err(Fault::new(Code::InvalidConfig, format!("SANDBOXER_HOST: {message}"))),
+        Err(message) => Err(Error::new(Code::InvalidConfig, format!("SANDBOXER_HOST: {message}"))),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{Config, Environment, HubFormat, Notify, Overrides, Paths, Theme};
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::profile::{Bytes, Seconds};
 
 /// A home with a configuration.
@@ -30,7 +30,7 @@ impl Home {
         Environment::from_pairs([("HOME", self.dir.path())])
     }
 
-    fn load(&self) -> Result<Config, Fault> {
+    fn load(&self) -> Result<Config, Error> {
         Config::load(&Overrides::default(), &self.environment())
     }
 

@@ -6,9 +6,9 @@ use futures_util::stream::BoxStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::Error;
 use crate::domain::extension::{ExtensionError, Reporter, TeardownReport};
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, OwnerId, SnapshotId};
 use crate::domain::output::OutputSink;
 use crate::domain::profile::Profile;
@@ -17,7 +17,7 @@ use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::words::string_enum;
 
 /// Bytes on their way; the first error ends it.
-pub type ByteStream = BoxStream<'static, Result<Vec<u8>, Fault>>;
+pub type ByteStream = BoxStream<'static, Result<Vec<u8>, Error>>;
 
 /// The kind of a fault of a transfer whose bytes came as something else than is recorded: they were so where they came from,
 /// or became so on the way. A reading of that archive tells which.

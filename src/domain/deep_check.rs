@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::Error;
 use crate::domain::extension::Resource;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::OperationError;
 use crate::domain::words::string_enum;
 
 string_enum! {
@@ -56,7 +56,7 @@ pub struct DeepStep {
     /// What was done, or why it was skipped.
     pub message: Option<String>,
     /// Why it failed; `details.failure` has the last lines of the program that did.
-    pub error: Option<Box<OperationError>>,
+    pub error: Option<Box<Error>>,
 }
 
 /// What a deep check found on one host.
@@ -78,7 +78,7 @@ pub struct DeepCheck {
 
 impl DeepCheck {
     /// Why the first step that failed did.
-    pub fn error(&self) -> Option<&OperationError> {
+    pub fn error(&self) -> Option<&Error> {
         self.steps.iter().find_map(|step| step.error.as_deref())
     }
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
+use crate::domain::error::{Code, Error};
 use crate::domain::facts::HostView;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::sandbox::SandboxRecord;
@@ -42,9 +42,9 @@ impl Actor {
     }
 
     /// Reads `adm:NAME`, `agt:NAME` or `atm:NAME`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Fault::new(Code::Usage, "an actor is written adm:NAME, agt:NAME or atm:NAME")
+            Error::new(Code::Usage, "an actor is written adm:NAME, agt:NAME or atm:NAME")
                 .hint("adm is a human, agt an agent, atm an automation")
                 .detail("field", "actor")
         };

@@ -9,7 +9,7 @@
 //!   derive from the id alone.
 //! * Progress may be lost; a caller never waits for it.
 //! * It never blocks a thread.
-//! * Errors are [`Fault`]s: `host_unreachable`, `host_changed`, `timeout`, `missing_dependency`, `invalid_input`
+//! * Errors are [`Error`]s: `host_unreachable`, `host_changed`, `timeout`, `missing_dependency`, `invalid_input`
 //!   (with the field), `unsupported`, `operation_failed` (with a [`Failure`](crate::domain::sandbox::Failure) in [`ExtensionError`]).
 
 mod exchange;
@@ -25,7 +25,7 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
@@ -54,7 +54,7 @@ pub trait SandboxExtension: Send + Sync {
         &self,
         _profile: &Profile,
         _host: &HostName,
-    ) -> Result<Option<ComposeHost>, Fault> {
+    ) -> Result<Option<ComposeHost>, Error> {
         Ok(None)
     }
 
@@ -237,7 +237,7 @@ pub trait SandboxExtension: Send + Sync {
         _profile: &Profile,
         _archive: &ArchiveFacts,
         _host: &HostName,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         Ok(())
     }
 
@@ -313,12 +313,12 @@ pub trait SandboxExtension: Send + Sync {
     }
 
     /// Refuses what needs a capability that it lacks: `unsupported`, with the verb.
-    fn ensure(&self, capability: &Capability, verb: &str) -> Result<(), Fault> {
+    fn ensure(&self, capability: &Capability, verb: &str) -> Result<(), Error> {
         if self.capabilities().contains(capability) { Ok(()) } else { Err(self.unsupported(verb)) }
     }
 
     /// The fault for a verb this extension lacks.
-    fn unsupported(&self, verb: &str) -> Fault {
-        Fault::new(Code::Unsupported, format!("{} cannot {verb}", self.id()))
+    fn unsupported(&self, verb: &str) -> Error {
+        Error::new(Code::Unsupported, format!("{} cannot {verb}", self.id()))
     }
 }

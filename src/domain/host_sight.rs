@@ -32,7 +32,7 @@ impl HostMemory {
             EventKind::HostUp => self.saw(&HostSight::Answers(machine_id)),
             // Another machine that was looked at is the host from then on.
             EventKind::HostChanged if machine_id.is_some() => {
-                self.saw(&HostSight::Answers(machine_id))
+                self.saw(&HostSight::Answers(machine_id));
             }
             EventKind::HostChanged => self.saw(&HostSight::Another),
             _ => {}

@@ -6,10 +6,10 @@ pub mod archive;
 pub mod compose_host;
 pub mod deep_check;
 pub mod diff;
+pub mod error;
 pub mod event;
 pub mod extension;
 pub mod facts;
-pub mod fault;
 pub mod host;
 pub mod host_sight;
 pub mod lineage;
@@ -32,8 +32,8 @@ pub mod usd;
 pub mod verbatim;
 pub mod words;
 
+pub use error::{Code, Error};
 pub use event::{Actor, ActorType, Event, EventKind, Progress};
-pub use fault::{Code, Fault};
 pub use name::{
     EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
 };

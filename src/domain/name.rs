@@ -1,6 +1,6 @@
 //! Ids and names: one newtype each, from one macro, and the rules that a chosen one must keep.
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 
 /// Defines a newtype over a string: ordered, hashable, serialised as the bare string.
 macro_rules! id {
@@ -112,13 +112,13 @@ impl SandboxId {
     }
 
     /// Checks an id the operator chose: `^[a-z0-9][a-z0-9-]{0,30}$`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let head = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
         let body = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if head && body && text.len() <= 31 {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Fault::invalid_input(
+            Err(Error::invalid_input(
                 "id",
                 "a sandbox id is 1 to 31 characters of a-z, 0-9 and '-', and begins with a letter or digit",
             ))
@@ -153,20 +153,20 @@ impl PatchId {
 }
 
 /// Checks a sandbox's or snapshot's name: `^[a-z0-9][a-z0-9_.-]{0,62}$`, and nothing that reads as an id.
-pub fn check_name(text: &str) -> Result<(), Fault> {
+pub fn check_name(text: &str) -> Result<(), Error> {
     let head = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     let body = text
         .chars()
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-'));
     if !(head && body && text.len() <= 63) {
-        return Err(Fault::invalid_input(
+        return Err(Error::invalid_input(
             "name",
             "a name is 1 to 63 characters of a-z, 0-9, '_', '.' and '-', and begins with a letter or digit",
         ));
     }
     let bare = text.strip_prefix("snap-").unwrap_or(text);
     if is_hex8(bare) {
-        return Err(Fault::invalid_input("name", "a name may not look like an id (8 hex digits)")
+        return Err(Error::invalid_input("name", "a name may not look like an id (8 hex digits)")
             .hint("choose a name with another letter or length"));
     }
     Ok(())
@@ -179,29 +179,29 @@ pub fn is_hex8(text: &str) -> bool {
 
 /// Checks a label's key and value: key `^[a-z0-9][a-z0-9_./-]{0,62}$`, value at most 255 bytes without control
 /// characters. `sandboxer.` is reserved for what is written on hosts.
-pub fn check_label(key: &str, value: &str) -> Result<(), Fault> {
+pub fn check_label(key: &str, value: &str) -> Result<(), Error> {
     let head = key.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     let body = key.chars().all(|c| {
         c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-' | '/')
     });
     if !(head && body && key.len() <= 63) {
-        return Err(Fault::invalid_input(
+        return Err(Error::invalid_input(
             "label",
             "a label's key is 1 to 63 characters of a-z, 0-9, '_', '.', '/' and '-', and begins with a letter or digit",
         ));
     }
     if key.starts_with("sandboxer.") {
-        return Err(Fault::invalid_input(
+        return Err(Error::invalid_input(
             "label",
             "labels that begin with 'sandboxer.' are sandboxer's own",
         ));
     }
     // A word that looks like protection and protects nothing would cost somebody a sandbox.
     if key == "protect" && !matches!(value, "true" | "false") {
-        return Err(Fault::invalid_input("label", "the label 'protect' is 'true' or 'false'"));
+        return Err(Error::invalid_input("label", "the label 'protect' is 'true' or 'false'"));
     }
     if value.len() > 255 || value.chars().any(char::is_control) {
-        return Err(Fault::invalid_input(
+        return Err(Error::invalid_input(
             "label",
             "a label's value is at most 255 bytes without control characters",
         ));

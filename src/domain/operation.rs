@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
+use crate::domain::error::{Code, Error};
 use crate::domain::event::Actor;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::words::string_enum;
 
@@ -60,13 +60,13 @@ const OUTCOME: &str = "cancel_outcome";
 
 impl CancelOutcome {
     /// The error of an operation that was cancelled and left like this.
-    pub fn fault(&self, message: impl Into<String>) -> Fault {
-        self.noted_on(Fault::new(Code::Cancelled, message))
+    pub fn fault(&self, message: impl Into<String>) -> Error {
+        self.noted_on(Error::new(Code::Cancelled, message))
     }
 
     /// Says on the error of something cancelled how it was left. Other errors stay as they are.
     #[must_use]
-    pub fn noted_on(&self, fault: Fault) -> Fault {
+    pub fn noted_on(&self, fault: Error) -> Error {
         if fault.code == Code::Cancelled { fault.detail(OUTCOME, self.as_str()) } else { fault }
     }
 
@@ -137,47 +137,6 @@ string_enum! {
     }
 }
 
-/// An error as it is kept on an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OperationError {
-    /// The error's code.
-    pub code: Code,
-    /// Its sentence.
-    pub message: String,
-    /// The sentences of its causes, outermost first.
-    #[serde(default)]
-    pub causes: Vec<String>,
-    /// What to do next.
-    pub hint: Option<String>,
-    /// Whether the same request may succeed later.
-    #[serde(default)]
-    pub retryable: bool,
-    /// Machine-readable particulars, or null.
-    #[serde(default)]
-    pub details: serde_json::Value,
-}
-
-impl From<Fault> for OperationError {
-    fn from(fault: Fault) -> Self {
-        Self {
-            causes: fault.causes(),
-            code: fault.code,
-            message: fault.message,
-            hint: fault.hint,
-            retryable: fault.retryable,
-            details: fault.details,
-        }
-    }
-}
-
-impl From<OperationError> for Fault {
-    fn from(error: OperationError) -> Self {
-        let mut fault = Self::new(error.code, error.message).retryable(error.retryable);
-        (fault.hint, fault.details) = (error.hint, error.details);
-        if error.causes.is_empty() { fault } else { fault.because(error.causes.join(": ")) }
-    }
-}
-
 /// One operation (contract, section 3). `stage`, `done`, `of` and `bytes` live only in the running process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
@@ -216,5 +175,5 @@ pub struct Operation {
     #[serde(default)]
     pub cancel_outcome: Option<CancelOutcome>,
     /// How it failed. Boxed: most have not.
-    pub error: Option<Box<OperationError>>,
+    pub error: Option<Box<Error>>,
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::Error;
 use crate::domain::event::{Actor, PendingEvent};
-use crate::domain::fault::Fault;
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::time::Time;
@@ -182,31 +182,31 @@ pub fn find<'a>(patches: &'a [Patch], reference: &str) -> Option<&'a Patch> {
 
 /// Refuses the line ends of Windows: the interpreter would be `sh` and a CR, which no host has, and each command's last word
 /// would end in one. It is not mended in silence: a patch is kept as it was written.
-fn unix_lines(script: &str) -> Result<(), Fault> {
+fn unix_lines(script: &str) -> Result<(), Error> {
     let Some(at) = script.find("\r\n") else { return Ok(()) };
     let line = script[..at].matches('\n').count() + 1;
     let message = format!(
         "line {line} of the script ends in CR and LF, as on Windows: on a host the CR belongs to the line's last word"
     );
-    Err(Fault::invalid_input("script", message)
+    Err(Error::invalid_input("script", message)
         .hint("sed -i 's/\\r$//' FILE takes it out of each line; so does dos2unix"))
 }
 
 /// Checks what a patch is to be.
 ///
 /// Errors: `invalid_input` with the field (`script`, `run_in`, `description`).
-pub fn check(script: &str, run_in: &str, description: Option<&str>) -> Result<(), Fault> {
+pub fn check(script: &str, run_in: &str, description: Option<&str>) -> Result<(), Error> {
     if script.trim().is_empty() {
-        return Err(Fault::invalid_input("script", "the script is empty"));
+        return Err(Error::invalid_input("script", "the script is empty"));
     }
     if script.len() > MAX_SCRIPT_BYTES {
         let message =
             format!("the script has {} bytes; {MAX_SCRIPT_BYTES} are the most", script.len());
-        return Err(Fault::invalid_input("script", message)
+        return Err(Error::invalid_input("script", message)
             .hint("let it fetch what is large, or take another snapshot"));
     }
     if script.contains('\0') {
-        return Err(Fault::invalid_input("script", "the script has a zero byte: it is no text"));
+        return Err(Error::invalid_input("script", "the script has a zero byte: it is no text"));
     }
     unix_lines(script)?;
     let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -215,14 +215,14 @@ pub fn check(script: &str, run_in: &str, description: Option<&str>) -> Result<()
         || !run_in.chars().all(named)
         || run_in.starts_with('-')
     {
-        return Err(Fault::invalid_input(
+        return Err(Error::invalid_input(
             "run_in",
             "a patch runs in `workspace` or in a service, by its name",
         ));
     }
     if description.is_some_and(|text| text.len() > 255 || text.chars().any(char::is_control)) {
         let message = "a description is at most 255 bytes without control characters";
-        return Err(Fault::invalid_input("description", message));
+        return Err(Error::invalid_input("description", message));
     }
     Ok(())
 }

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::Error;
 use crate::domain::extension::Preview;
 use crate::domain::manifest::ExtensionManifest;
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::OperationError;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::domain::{EventKind, State, Time, Usd};
@@ -67,7 +67,7 @@ pub struct Decision {
     /// Whether a create would go ahead.
     pub ok: bool,
     /// What a create would end with, where it would not.
-    pub error: Option<OperationError>,
+    pub error: Option<Error>,
 }
 
 /// An operation that was started, and the record it works on as it is now.
@@ -190,7 +190,7 @@ pub struct Recovered {
     pub message: String,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<OperationError>,
+    pub error: Option<Error>,
 }
 
 crate::domain::words::string_enum! {

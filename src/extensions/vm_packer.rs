@@ -11,12 +11,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
     PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
     RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
@@ -56,7 +56,7 @@ impl VmPacker {
         Self { id: ID.into(), keeper: Keeper::new(Arc::clone(&transports)), transports }
     }
 
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         self.transports.open(host).await
     }
 }
@@ -257,21 +257,21 @@ impl SandboxExtension for VmPacker {
     }
 }
 
-fn reach(transport: &dyn Transport, target: &Target) -> Result<Reachability, Fault> {
+fn reach(transport: &dyn Transport, target: &Target) -> Result<Reachability, Error> {
     Ok(reachability(transport.spec(), &workspace(workdir(target)?), std::iter::empty()))
 }
 
 /// What must stay free below the root.
-fn min_free(profile: &Profile) -> Result<Bytes, Fault> {
+fn min_free(profile: &Profile) -> Result<Bytes, Error> {
     let Some(text) = profile.config["min_free"].as_str() else { return Ok(MIN_FREE) };
     text.parse().map_err(|error| {
-        Fault::new(Code::InvalidProfile, format!("config.min_free of {}: {error}", profile.id))
+        Error::new(Code::InvalidProfile, format!("config.min_free of {}: {error}", profile.id))
             .detail("field", "config.min_free")
     })
 }
 
 /// Whether somebody can work there.
-fn confirm(target: &Target, found: &Found) -> Result<(), Fault> {
+fn confirm(target: &Target, found: &Found) -> Result<(), Error> {
     let place =
         target.workdir.as_deref().or_else(|| configured_root(&target.profile)).unwrap_or_default();
     if !found.ours || !found.workspace {
@@ -289,7 +289,7 @@ fn confirm(target: &Target, found: &Found) -> Result<(), Fault> {
 }
 
 /// Whether there is room to work. Not asked of a sandbox that is ready: a disk that fills up later takes nothing away.
-fn confirm_room(target: &Target, found: &Found) -> Result<(), Fault> {
+fn confirm_room(target: &Target, found: &Found) -> Result<(), Error> {
     let min_free = min_free(&target.profile)?;
     match found.free.filter(|free| *free < min_free) {
         Some(free) => Err(not_ready(
@@ -300,6 +300,6 @@ fn confirm_room(target: &Target, found: &Found) -> Result<(), Fault> {
     }
 }
 
-fn not_ready(what: String, hint: &str) -> Fault {
-    Fault::new(Code::OperationFailed, what).hint(hint).detail("step", "ready")
+fn not_ready(what: String, hint: &str) -> Error {
+    Error::new(Code::OperationFailed, what).hint(hint).detail("step", "ready")
 }

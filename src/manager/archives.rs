@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace, ByteStream, SnapshotArchives};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, SandboxExtension};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::request::SnapshotStarted;
@@ -26,7 +26,7 @@ impl SandboxManager {
     /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
     ///
     /// Errors of the operation: `operation_failed` with `details.kind` = `altered`, `not_found`.
-    pub async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Fault> {
+    pub async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
         let record = self.ready_snapshot(id).await?;
         archives_of(self.extension(&record.extension)?.as_ref())?;
         let (operation, snapshot, held) =
@@ -48,7 +48,7 @@ impl SandboxManager {
         operation: &Operation,
         record: &SnapshotRecord,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let work = async {
             let extension = self.extension(&record.extension)?;
@@ -85,7 +85,7 @@ impl SandboxManager {
     /// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
     ///
     /// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
-    pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Fault> {
+    pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Error> {
         let record = self.ready_snapshot(id).await?;
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
@@ -98,7 +98,7 @@ impl SandboxManager {
     }
 
     /// The snapshot with exactly this id, if its archive is whole.
-    pub(super) async fn ready_snapshot(&self, id: &str) -> Result<SnapshotRecord, Fault> {
+    pub(super) async fn ready_snapshot(&self, id: &str) -> Result<SnapshotRecord, Error> {
         let record = self.exact_snapshot(id, None).await?;
         match ensure_ready(&record) {
             Ok(()) => Ok(record),
@@ -111,8 +111,8 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         kind: OperationKind,
-        change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Fault> + Send,
-    ) -> Result<(Operation, SnapshotRecord, Box<dyn Held>), Fault> {
+        change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error> + Send,
+    ) -> Result<(Operation, SnapshotRecord, Box<dyn Held>), Error> {
         let held = self.hold_snapshot(&record.id).await?;
         let operation = self.new_snapshot_operation(kind, &record.id);
         self.parts.operations.put(operation.clone()).await?;
@@ -128,7 +128,7 @@ impl SandboxManager {
         match begun {
             Ok(record) => Ok((operation, record, held)),
             Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                let told = Error::new(fault.code.clone(), fault.message.clone());
                 self.end_operation(operation, Err(told)).await;
                 Err(fault)
             }
@@ -140,7 +140,7 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         change: impl FnOnce(&mut SnapshotRecord) + Send,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         self.transition_snapshot(id, None, Vec::new(), move |record| {
             record.operation = None;
             change(record);
@@ -158,7 +158,7 @@ impl SandboxManager {
         work: impl Future<Output = Result<T, ExtensionError>>,
     ) -> Result<T, ExtensionError> {
         let called_off =
-            || Fault::new(Code::Cancelled, format!("{}: cancelled", operation.kind)).into();
+            || Error::new(Code::Cancelled, format!("{}: cancelled", operation.kind)).into();
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(called_off()),
@@ -189,7 +189,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         archives: &dyn SnapshotArchives,
         but: &[HostName],
-    ) -> Result<ArchivePlace, Fault> {
+    ) -> Result<ArchivePlace, Error> {
         let mut first = None;
         let wanted = record.hosts().filter(|host| !but.iter().any(|but| but.same(host.as_str())));
         // Those last of which somebody knows better.
@@ -206,7 +206,7 @@ impl SandboxManager {
             self.note_damage(&record.id, host, &why).await;
             first.get_or_insert(why);
         }
-        Err(first.unwrap_or_else(|| Fault::internal(format!("snapshot {} is nowhere", record.id))))
+        Err(first.unwrap_or_else(|| Error::internal(format!("snapshot {} is nowhere", record.id))))
     }
 
     /// What lies beside a snapshot's archive, as it is on one of its hosts.
@@ -214,7 +214,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         host: &HostName,
-    ) -> Result<ArchiveManifest, Fault> {
+    ) -> Result<ArchiveManifest, Error> {
         let snapshot = SnapshotRecord {
             archive: facts_on(record, host),
             message: None,
@@ -258,15 +258,15 @@ pub(super) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
 /// An extension's archives.
 pub(super) fn archives_of(
     extension: &dyn SandboxExtension,
-) -> Result<&dyn SnapshotArchives, Fault> {
+) -> Result<&dyn SnapshotArchives, Error> {
     extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))
 }
 
-fn ensure_ready(record: &SnapshotRecord) -> Result<(), Fault> {
+fn ensure_ready(record: &SnapshotRecord) -> Result<(), Error> {
     if record.state == SnapshotState::Ready {
         return Ok(());
     }
-    Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", record.title(), record.state))
+    Err(Error::new(Code::Conflict, format!("snapshot {} is {}", record.title(), record.state))
         .hint("it takes a snapshot that is ready")
         .detail("state", record.state.as_str()))
 }
@@ -283,7 +283,7 @@ fn ensure_own_recipe(
                 "the archive of snapshot {} on {host} was altered: the recipe in its manifest.json is another one",
                 record.id
             );
-            Err(Fault::new(Code::OperationFailed, message)
+            Err(Error::new(Code::OperationFailed, message)
                 .detail("kind", "altered")
                 .detail("differs", "recipe")
                 .into())
@@ -293,14 +293,14 @@ fn ensure_own_recipe(
 }
 
 /// An archive that is not where, or not what, the record says.
-pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Fault {
+pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Error {
     let id = &record.id;
     match bytes {
         None => {
-            Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
+            Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
                 .detail("differs", "missing")
         }
-        Some(_) => Fault::new(
+        Some(_) => Error::new(
             Code::OperationFailed,
             format!("the archive of snapshot {id} on {host} is not what it was"),
         )
@@ -310,7 +310,7 @@ pub(super) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<
 }
 
 /// What to do about an archive that is not sound: there may be one that is.
-fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: Fault) -> Fault {
+fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: Error) -> Error {
     let lost = fault.details["kind"] == "altered" || fault.code == Code::NotFound;
     let id = &record.id;
     match sound.first() {

@@ -7,8 +7,8 @@ use futures_util::{FutureExt, select_biased};
 use tokio::sync::mpsc;
 
 use crate::domain::archive::ByteStream;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Capability, ExecRun, SandboxExtension, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{ExecOutput, Interactive, LogLine, LogSink, OutputSink, Source};
 use crate::domain::request::{ExecRequest, LogsRequest, ShellRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -23,9 +23,9 @@ impl SandboxManager {
         &self,
         request: ExecRequest,
         input: Option<ByteStream>,
-    ) -> Result<BoxStream<'static, Result<ExecOutput, Fault>>, Fault> {
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error> {
         if request.command.first().is_none_or(String::is_empty) {
-            return Err(Fault::new(Code::Usage, "there is no command to run")
+            return Err(Error::new(Code::Usage, "there is no command to run")
                 .hint("sandboxer exec ID -- CMD..."));
         }
         let (extension, target) =
@@ -50,7 +50,7 @@ impl SandboxManager {
     pub async fn logs(
         &self,
         request: LogsRequest,
-    ) -> Result<BoxStream<'static, Result<LogLine, Fault>>, Fault> {
+    ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
         let (extension, target) = self.attended(&request.id, Capability::Logs, "show logs").await?;
         let (sender, receiver) = mpsc::channel(BETWEEN);
         let work = async move {
@@ -66,7 +66,7 @@ impl SandboxManager {
     }
 
     /// A program of this machine that opens a shell in a sandbox.
-    pub async fn shell(&self, request: &ShellRequest) -> Result<Interactive, Fault> {
+    pub async fn shell(&self, request: &ShellRequest) -> Result<Interactive, Error> {
         let (extension, target) =
             self.attended(&request.id, Capability::Exec, "open a shell").await?;
         extension.shell(&target, request.service.as_deref()).await.map_err(|error| error.fault)
@@ -78,7 +78,7 @@ impl SandboxManager {
         id: &str,
         capability: Capability,
         verb: &str,
-    ) -> Result<(std::sync::Arc<dyn SandboxExtension>, Target), Fault> {
+    ) -> Result<(std::sync::Arc<dyn SandboxExtension>, Target), Error> {
         let record = self.exactly(id, None).await?;
         let extension = self.extension(&record.extension)?;
         if !extension.capabilities().contains(&capability) {
@@ -91,7 +91,7 @@ impl SandboxManager {
 }
 
 /// Whether there is something on the host to work in. A failed one that was kept is there to be looked at.
-fn reachable(record: &SandboxRecord) -> Result<(), Fault> {
+fn reachable(record: &SandboxRecord) -> Result<(), Error> {
     let there = match record.state {
         State::Failed => record.kept_failed || !record.leftovers.is_empty(),
         State::Requested | State::Destroyed | State::Forgotten | State::Lost => false,
@@ -100,7 +100,7 @@ fn reachable(record: &SandboxRecord) -> Result<(), Fault> {
     if there && record.workdir.is_some() {
         return Ok(());
     }
-    let fault = Fault::new(
+    let fault = Error::new(
         Code::Conflict,
         format!("sandbox {} is {}; nothing of it can be entered", record.id, record.state),
     );
@@ -131,7 +131,7 @@ fn driven<T: Send + 'static>(
     .boxed()
 }
 
-struct Pieces(mpsc::Sender<Result<ExecOutput, Fault>>);
+struct Pieces(mpsc::Sender<Result<ExecOutput, Error>>);
 
 #[async_trait]
 impl OutputSink for Pieces {
@@ -140,7 +140,7 @@ impl OutputSink for Pieces {
     }
 }
 
-struct LogPieces(mpsc::Sender<Result<LogLine, Fault>>);
+struct LogPieces(mpsc::Sender<Result<LogLine, Error>>);
 
 #[async_trait]
 impl LogSink for LogPieces {

@@ -1,7 +1,7 @@
 //! How an operation begins on a sandbox whose lock is free: over a dead one only where that hides nothing of what it left
 //! (semantics 5 and 7).
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -16,14 +16,14 @@ impl SandboxManager {
         &self,
         kind: OperationKind,
         record: &SandboxRecord,
-    ) -> Result<(Operation, SandboxRecord), Fault> {
+    ) -> Result<(Operation, SandboxRecord), Error> {
         may_follow(&kind, record)?;
         let operation = self.new_operation(kind, &record.id);
         self.parts.operations.put(operation.clone()).await?;
         match self.mark(&operation, record).await {
             Ok(record) => Ok((operation, record)),
             Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                let told = Error::new(fault.code.clone(), fault.message.clone());
                 self.end_operation(operation, Err(told)).await;
                 Err(fault)
             }
@@ -35,7 +35,7 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         record: &SandboxRecord,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let mark = running(operation);
         let marked = self
             .transition(
@@ -64,7 +64,7 @@ impl SandboxManager {
 /// or neither awake nor asleep.
 ///
 /// Errors: `conflict`, with the dead operation.
-pub(super) fn may_follow(kind: &OperationKind, record: &SandboxRecord) -> Result<(), Fault> {
+pub(super) fn may_follow(kind: &OperationKind, record: &SandboxRecord) -> Result<(), Error> {
     use OperationKind::{Patch, Recreate, Sleep, Wake};
     let Some(dead) = &record.operation else { return Ok(()) };
     let hides_nothing = match &dead.kind {
@@ -80,7 +80,7 @@ pub(super) fn may_follow(kind: &OperationKind, record: &SandboxRecord) -> Result
         return Ok(());
     }
     let (id, dead_was) = (&record.id, by(&dead.kind, dead.pid, &dead.host));
-    Err(Fault::new(
+    Err(Error::new(
         Code::Conflict,
         format!("sandbox {id} is not in order: {dead_was} died over it"),
     )

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind, OperationState};
 use crate::domain::sandbox::{Running, SandboxRecord};
@@ -18,7 +18,7 @@ const TELL_LOOK: Duration = Duration::from_millis(20);
 
 impl SandboxManager {
     /// The fault of somebody who wants a sandbox whose lock another one has.
-    pub(super) async fn busy(&self, id: &SandboxId) -> Fault {
+    pub(super) async fn busy(&self, id: &SandboxId) -> Error {
         let what = format!("sandbox {id} is busy");
         for _ in 0..TELL_LOOKS {
             if let Ok(Some(SandboxRecord { operation: Some(who), .. })) =
@@ -36,7 +36,7 @@ impl SandboxManager {
     }
 
     /// The fault of somebody who wants a snapshot whose lock another one has.
-    pub(super) async fn snapshot_busy(&self, id: &SnapshotId) -> Fault {
+    pub(super) async fn snapshot_busy(&self, id: &SnapshotId) -> Error {
         let what = format!("snapshot {id} is busy");
         for _ in 0..TELL_LOOKS {
             if let Ok(Some(SnapshotRecord { operation: Some(who), .. })) =
@@ -51,7 +51,7 @@ impl SandboxManager {
     }
 
     /// What refuses a snapshot for its state: `busy` while somebody works on it, who may change that.
-    pub(super) async fn busy_or(&self, id: &SnapshotId, refusal: Fault) -> Fault {
+    pub(super) async fn busy_or(&self, id: &SnapshotId, refusal: Error) -> Error {
         match self.parts.locks.try_lock_snapshot(id).await {
             Ok(None) => self.snapshot_busy(id).await,
             Ok(Some(_)) | Err(_) => refusal,
@@ -70,17 +70,17 @@ fn newest(operations: &[Operation], on_it: impl Fn(&Operation) -> bool) -> Optio
 }
 
 /// `busy`, with who and since when where that is known.
-pub(super) fn held_by(what: &str, who: Option<&Running>) -> Fault {
+pub(super) fn held_by(what: &str, who: Option<&Running>) -> Error {
     let hint = "try again when it has ended, or cancel it";
     let Some(who) = who else {
-        return Fault::new(Code::Busy, format!("{what}: another process holds it for a moment"))
+        return Error::new(Code::Busy, format!("{what}: another process holds it for a moment"))
             .hint(hint);
     };
     let message = format!(
         "{what}: {} by process {} on {} since {}",
         who.kind, who.pid, who.host, who.started_at
     );
-    Fault::new(Code::Busy, message)
+    Error::new(Code::Busy, message)
         .hint(hint)
         .detail("operation", who.id.as_str())
         .detail("pid", who.pid)

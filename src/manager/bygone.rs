@@ -1,7 +1,7 @@
 //! Records of snapshots that came to nothing: they tell why, for a while.
 
+use crate::domain::error::Error;
 use crate::domain::event::Update;
-use crate::domain::fault::Fault;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
 use crate::manager::SandboxManager;
@@ -26,13 +26,13 @@ impl SandboxManager {
                 // Whoever changed it meanwhile has a reason.
                 any |= self.parts.snapshots.remove(&record.id, Some(record.revision)).await.is_ok();
             }
-            Ok::<bool, Fault>(any)
+            Ok::<bool, Error>(any)
         };
         match dropped.await {
             Ok(true) => self.jobs.publish(Update::Snapshots),
             Ok(false) => {}
             Err(fault) => {
-                tracing::warn!(%fault, "old records of failed snapshots could not be taken out")
+                tracing::warn!(%fault, "old records of failed snapshots could not be taken out");
             }
         }
     }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
     Capability, CaptureRequest, Captured, ExtensionError, Inspection, SandboxExtension, Target,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::profile::SnapshotMode;
@@ -31,7 +31,7 @@ const CLEAR_LIMIT: Duration = Duration::from_mins(2);
 
 impl SandboxManager {
     /// Starts a snapshot and returns at once.
-    pub async fn snapshot(&self, request: &SnapshotRequest) -> Result<SnapshotStarted, Fault> {
+    pub async fn snapshot(&self, request: &SnapshotRequest) -> Result<SnapshotStarted, Error> {
         let record = self.exactly(&request.id, request.revision).await?;
         let extension = self.extension(&record.extension)?;
         extension.ensure(&Capability::Snapshots, "take snapshots")?;
@@ -53,7 +53,7 @@ impl SandboxManager {
         let draft = self.draft_snapshot(&record, request.name.clone(), SnapshotKind::User);
         let (snapshot, operation, held) = self.write_snapshot_ahead(draft, held).await?;
         if let Err(fault) = self.mark(&operation, &record).await {
-            let told = Fault::new(fault.code.clone(), fault.message.clone());
+            let told = Error::new(fault.code.clone(), fault.message.clone());
             self.parts.snapshots.remove(&snapshot.id, None).await?;
             self.end_operation(operation, Err(told)).await;
             return Err(fault);
@@ -126,7 +126,7 @@ impl SandboxManager {
         &self,
         mut draft: SnapshotRecord,
         held: Box<dyn Held>,
-    ) -> Result<(SnapshotRecord, Operation, Box<dyn Held>), Fault> {
+    ) -> Result<(SnapshotRecord, Operation, Box<dyn Held>), Error> {
         for _ in 0..ID_TRIES {
             let Some(own) = self.parts.locks.try_lock_snapshot(&draft.id).await? else {
                 draft.id = SnapshotId::from_random((self.parts.dice)());
@@ -142,7 +142,7 @@ impl SandboxManager {
                     return Ok((record, operation, Box::new((held, own))));
                 }
                 Err(fault) => {
-                    let told = Fault::new(fault.code.clone(), fault.message.clone());
+                    let told = Error::new(fault.code.clone(), fault.message.clone());
                     self.end_operation(operation, Err(told)).await;
                     if fault.code != Code::Conflict || fault.details["field"] != "id" {
                         return Err(fault);
@@ -151,7 +151,7 @@ impl SandboxManager {
                 }
             }
         }
-        Err(Fault::internal("no free snapshot id was found"))
+        Err(Error::internal("no free snapshot id was found"))
     }
 
     async fn capture(
@@ -161,7 +161,7 @@ impl SandboxManager {
         target: &Target,
         request: CaptureRequest,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let id = request.snapshot.id.clone();
         let reporter = JobReporter::new(&self.jobs, operation);
         if let Some(keep) = target.profile.snapshot.keep {
@@ -203,7 +203,7 @@ impl SandboxManager {
         operation: &Operation,
         id: &SnapshotId,
         captured: Captured,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let data = serde_json::json!({
             "bytes": captured.archive.bytes,
             "files": captured.archive.files,
@@ -242,7 +242,7 @@ impl SandboxManager {
         id: &SandboxId,
         message: Option<String>,
         seen: Option<Inspection>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         self.transition(id, Guard::Operation(operation.id.clone()), Vec::new(), move |record| {
             record.operation = None;
             if let Some(seen) = seen {
@@ -262,8 +262,8 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         request: &CaptureRequest,
-        fault: Fault,
-    ) -> Result<Fault, Fault> {
+        fault: Error,
+    ) -> Result<Error, Error> {
         self.parts.snapshots.remove(&request.snapshot.id, None).await?;
         self.jobs.publish(crate::domain::event::Update::Snapshots);
         self.free(operation, &request.snapshot.sandbox_id, None, None).await?;
@@ -279,7 +279,7 @@ impl SandboxManager {
         request: &CaptureRequest,
         reporter: &JobReporter,
         error: ExtensionError,
-    ) -> Result<Fault, Fault> {
+    ) -> Result<Error, Error> {
         let id = &request.snapshot.id;
         let ExtensionError { mut fault, failure, untouched } = error;
         // Before clearing up is a step itself.
@@ -291,7 +291,7 @@ impl SandboxManager {
                 let resumed = extension.resume(target, Some(id)).await.map_err(|error| error.fault);
                 (resumed, self.remove_archives(id, reporter).await)
             };
-            let late = || Fault::new(Code::Timeout, "the clearing up took too long");
+            let late = || Error::new(Code::Timeout, "the clearing up took too long");
             let limit = CLEAR_LIMIT + target.profile.stop_grace.duration();
             tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
         };
@@ -363,7 +363,7 @@ fn is_refusal(error: &ExtensionError) -> bool {
 }
 
 /// The error of a snapshot that was cancelled, by what the clearing up came to.
-fn called_off(id: &SnapshotId, cleared: bool) -> Fault {
+fn called_off(id: &SnapshotId, cleared: bool) -> Error {
     if cleared {
         return CancelOutcome::Undone
             .fault(format!("snapshot {id}: cancelled; nothing of it is left"));
@@ -372,10 +372,10 @@ fn called_off(id: &SnapshotId, cleared: bool) -> Fault {
         .fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
 }
 
-fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {
+fn parse_mode(word: &str) -> Result<SnapshotMode, Error> {
     match SnapshotMode::from_word(word) {
         SnapshotMode::Other(_) => {
-            Err(Fault::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
+            Err(Error::invalid_input("mode", format!("there is no snapshot mode {word:?}"))
                 .hint("modes are live, pause and stop"))
         }
         mode => Ok(mode),
@@ -383,7 +383,7 @@ fn parse_mode(word: &str) -> Result<SnapshotMode, Fault> {
 }
 
 /// Refuses to hold still what has no containers: only they can be.
-fn ensure_without_containers(record: &SandboxRecord, mode: &SnapshotMode) -> Result<(), Fault> {
+fn ensure_without_containers(record: &SandboxRecord, mode: &SnapshotMode) -> Result<(), Error> {
     if *mode == SnapshotMode::Live {
         return Ok(());
     }
@@ -391,16 +391,16 @@ fn ensure_without_containers(record: &SandboxRecord, mode: &SnapshotMode) -> Res
         "sandbox {} has no containers: nothing in it can be held still by --mode {mode}",
         record.id
     );
-    Err(Fault::new(Code::Unsupported, message)
+    Err(Error::new(Code::Unsupported, message)
         .hint("--mode live takes its files as they are, and so does a snapshot without --mode")
         .detail("field", "mode"))
 }
 
-fn check_state(record: &SandboxRecord) -> Result<(), Fault> {
+fn check_state(record: &SandboxRecord) -> Result<(), Error> {
     if matches!(record.state, State::Ready | State::Sleeping) {
         return Ok(());
     }
-    Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be snapshotted", record.state))
+    Err(Error::new(Code::Conflict, format!("a {} sandbox cannot be snapshotted", record.state))
         .hint("a snapshot is taken of a sandbox that is ready or sleeping")
         .detail("state", record.state.as_str()))
 }

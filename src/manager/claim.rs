@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::Error;
 use crate::domain::event::EventKind;
-use crate::domain::fault::Fault;
 use crate::domain::name::SnapshotId;
 use crate::domain::request::EventQuery;
 use crate::domain::snapshot::{ArchiveManifest, SnapshotRecord};
@@ -57,7 +57,7 @@ impl SandboxManager {
         &self,
         manifest: &ArchiveManifest,
         ours: bool,
-    ) -> Result<Claim, Fault> {
+    ) -> Result<Claim, Error> {
         let refused =
             |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1, revision: 0 });
         if !ours {
@@ -86,7 +86,7 @@ impl SandboxManager {
         Ok(Claim { refused: None, next_patch_sequence, revision })
     }
 
-    async fn past_of(&self, id: &SnapshotId) -> Result<Past, Fault> {
+    async fn past_of(&self, id: &SnapshotId) -> Result<Past, Error> {
         let kinds = [
             EventKind::SnapshotReady,
             EventKind::SnapshotFailed,
@@ -108,7 +108,7 @@ impl SandboxManager {
     }
 
     /// What here is based on the snapshot with this id, or belongs to it, though it is gone.
-    async fn that_refer_to(&self, id: &SnapshotId) -> Result<Vec<String>, Fault> {
+    async fn that_refer_to(&self, id: &SnapshotId) -> Result<Vec<String>, Error> {
         let sandboxes = self.based_on(id).await?;
         let patches = self.patches_of(id).await?;
         let snapshots = self.parts.snapshots.list().await?;

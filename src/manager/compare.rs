@@ -2,7 +2,7 @@
 
 use crate::domain::archive::TreeEntry;
 use crate::domain::diff::{Side, compare};
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::SnapshotId;
 use crate::domain::request::{SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -24,7 +24,7 @@ impl SandboxManager {
     pub async fn diff_snapshot(
         &self,
         request: &SnapshotDiffRequest,
-    ) -> Result<SnapshotDiff, Fault> {
+    ) -> Result<SnapshotDiff, Error> {
         let a = self.ready_snapshot(&request.a).await?;
         let other = match &request.b {
             Some(b) if SnapshotId::is_one(b) => {
@@ -53,7 +53,7 @@ impl SandboxManager {
     }
 
     /// The sandbox that it was taken from, or the snapshot that this one came from.
-    async fn compared_by_default(&self, a: &SnapshotRecord) -> Result<Other, Fault> {
+    async fn compared_by_default(&self, a: &SnapshotRecord) -> Result<Other, Error> {
         if let Ok(sandbox) = self.exactly(a.sandbox_id.as_str(), None).await
             && !sandbox.state.is_over()
         {
@@ -68,11 +68,11 @@ impl SandboxManager {
             "the sandbox that snapshot {} was taken from is gone, and there is no parent",
             a.title()
         );
-        Err(Fault::invalid_input("b", message)
+        Err(Error::invalid_input("b", message)
             .hint("name a snapshot or a sandbox to compare it with"))
     }
 
-    async fn entries_of_snapshot(&self, record: &SnapshotRecord) -> Result<Vec<TreeEntry>, Fault> {
+    async fn entries_of_snapshot(&self, record: &SnapshotRecord) -> Result<Vec<TreeEntry>, Error> {
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let place = self.whole_archive(record, archives, &[]).await?;
@@ -84,9 +84,9 @@ impl SandboxManager {
         &self,
         record: &SandboxRecord,
         a: &SnapshotRecord,
-    ) -> Result<Vec<TreeEntry>, Fault> {
+    ) -> Result<Vec<TreeEntry>, Error> {
         if !matches!(record.state, State::Ready | State::Sleeping) {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::Conflict,
                 format!("sandbox {} is {}: its files cannot be compared", record.id, record.state),
             )

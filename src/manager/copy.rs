@@ -5,9 +5,9 @@ mod carry;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::Arrived;
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::ExtensionError;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
@@ -28,7 +28,7 @@ impl SandboxManager {
     pub async fn copy_snapshot(
         &self,
         request: &SnapshotCopyRequest,
-    ) -> Result<SnapshotStarted, Fault> {
+    ) -> Result<SnapshotStarted, Error> {
         let record = self.ready_snapshot(&request.id).await?;
         let extension = self.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
@@ -69,14 +69,14 @@ impl SandboxManager {
         record: &SnapshotRecord,
         bytes: Option<u64>,
         sealed: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let host = &record.host;
         if !sealed {
             self.note_damage(&record.id, host, &not_whole(record, host, bytes)).await;
         } else if record.damage_on(host).is_none() {
             let message =
                 format!("snapshot {} is on {host}: that is where it was made", record.title());
-            return Err(Fault::invalid_input("host", message).hint(format!(
+            return Err(Error::invalid_input("host", message).hint(format!(
                 "`sandboxer snapshots verify {}` says whether it is whole there",
                 record.id
             )));
@@ -86,21 +86,21 @@ impl SandboxManager {
                 "snapshot {} has no other archive than the one on {host}, which is not whole",
                 record.title()
             );
-            return Err(Fault::new(Code::NotFound, message).hint("an export of it can be imported"));
+            return Err(Error::new(Code::NotFound, message).hint("an export of it can be imported"));
         }
         Ok(())
     }
 
     /// One copy at a time is on its way: where the last one may have left something is not forgotten for the next, as long as
     /// its host is configured.
-    fn refuse_left(&self, record: &SnapshotRecord, to: &HostName) -> Result<(), Fault> {
+    fn refuse_left(&self, record: &SnapshotRecord, to: &HostName) -> Result<(), Error> {
         match left_elsewhere(record, to).filter(|left| self.parts.transports.spec(left).is_some()) {
             Some(left) => {
                 let hint = format!(
                     "`sandboxer recover` removes it, when that host is back; if it never will be, take {left} out of the \
                      configuration"
                 );
-                Err(Fault::new(
+                Err(Error::new(
                     Code::Conflict,
                     format!("what was to be copied to {left} may still be there in part"),
                 )
@@ -117,7 +117,7 @@ impl SandboxManager {
         record: SnapshotRecord,
         to: &HostName,
         reporter: &JobReporter,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let Some(left) = left_elsewhere(&record, to).cloned() else { return Ok(record) };
         let clearing = tokio::time::timeout(
             CLEAR_LIMIT,
@@ -149,7 +149,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         host: &HostName,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         reporter.announce(CARRY_STEPS, 0);
         self.replicate(operation, record, host, cancel, &reporter).await.map(|_| ())
@@ -167,7 +167,7 @@ impl SandboxManager {
         to: &HostName,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         self.refuse_left(record, to)?;
         let mark = running(operation);
         let record = self
@@ -191,7 +191,7 @@ impl SandboxManager {
         id: &SnapshotId,
         host: &HostName,
         arrived: Arrived,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let replica = replica(host, arrived, self.now());
         let data =
             serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
@@ -214,7 +214,7 @@ impl SandboxManager {
         host: &HostName,
         reporter: &JobReporter,
         error: ExtensionError,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let record = self.exact_snapshot(id.as_str(), None).await?;
         if !record.copying_to.as_ref().is_some_and(|to| to.same(host.as_str())) {
             self.free_snapshot(id, |_| {}).await?;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
-use crate::domain::operation::{Operation, OperationError, OperationKind};
+use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::patch::{PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
@@ -46,7 +46,7 @@ pub(super) struct Ahead<'a> {
 
 impl SandboxManager {
     /// What a create would do; touches nothing.
-    pub async fn plan_create(&self, request: &CreateRequest) -> Result<Decision, Fault> {
+    pub async fn plan_create(&self, request: &CreateRequest) -> Result<Decision, Error> {
         let resolved = self.resolve(request).await?;
         let extension = self.extension(&resolved.profile.extension)?;
         let mut draft = self.draft(&resolved, request, HostName::new(HostName::LOCAL));
@@ -70,7 +70,7 @@ impl SandboxManager {
             }
             Err(fault) => (None, Some(fault)),
         };
-        let error = refused.or(unfit).or(taken).map(OperationError::from);
+        let error = refused.or(unfit).or(taken);
         Ok(Decision {
             ok: error.is_none(),
             error,
@@ -87,7 +87,7 @@ impl SandboxManager {
     }
 
     /// Writes the record, starts the work, and returns at once.
-    pub async fn create(&self, request: CreateRequest) -> Result<Started, Fault> {
+    pub async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
         self.create_marked(request, None).await
     }
 
@@ -96,7 +96,7 @@ impl SandboxManager {
         &self,
         mut request: CreateRequest,
         mark: Option<(&str, String)>,
-    ) -> Result<Started, Fault> {
+    ) -> Result<Started, Error> {
         let hash = self.request_hash(&request);
         if let Some(found) = self.repeated(&request, &hash).await? {
             return Ok(found);
@@ -157,12 +157,12 @@ impl SandboxManager {
     }
 
     /// Whether the id, name or key that a plan asks for is used already. A create is told by the store.
-    async fn taken(&self, request: &CreateRequest) -> Result<(), Fault> {
+    async fn taken(&self, request: &CreateRequest) -> Result<(), Error> {
         if let Some(first) = self.repeated(request, &self.request_hash(request)).await? {
             return self.repeated_error(&first).await?.map_or(Ok(()), Err);
         }
         let used = |field: &str, word: &str| {
-            Err(Fault::new(Code::Conflict, format!("the {field} {word} is taken"))
+            Err(Error::new(Code::Conflict, format!("the {field} {word} is taken"))
                 .detail("field", field))
         };
         let mut records = self.parts.sandboxes.list().await?;
@@ -186,7 +186,7 @@ impl SandboxManager {
         }
     }
 
-    async fn resolve(&self, request: &CreateRequest) -> Result<Resolved, Fault> {
+    async fn resolve(&self, request: &CreateRequest) -> Result<Resolved, Error> {
         let id = request.profile.as_deref().unwrap_or(&self.parts.settings.default_profile);
         let entry = self.parts.catalogue.profile(id).map_err(|fault| match request.profile {
             Some(_) => fault,
@@ -204,14 +204,14 @@ impl SandboxManager {
                 .collect();
             let first = problems.into_iter().next();
             let (field, message) = first.map_or_else(Default::default, |p| (p.field, p.message));
-            Fault::invalid_input(&field, message)
+            Error::invalid_input(&field, message)
                 .hint(format!("`sandboxer profiles show {}` lists its inputs", profile.id))
                 .detail("problems", list)
         })?;
         self.settle_directories(&profile, &mut inputs).await?;
         let id = match (request.id.as_deref(), input_id.as_deref()) {
             (Some(a), Some(b)) if a != b => {
-                return Err(Fault::invalid_input(
+                return Err(Error::invalid_input(
                     "id",
                     "--id and the input sandbox_id name different ids",
                 ));
@@ -230,7 +230,7 @@ impl SandboxManager {
             .as_ref()
             .is_some_and(|key| key.is_empty() || key.len() > 255 || key.contains(char::is_control))
         {
-            return Err(Fault::invalid_input(
+            return Err(Error::invalid_input(
                 "idempotency_key",
                 "an idempotency key is 1 to 255 bytes without control characters",
             ));
@@ -260,7 +260,7 @@ impl SandboxManager {
         }
     }
 
-    pub(super) async fn quote(&self, resolved: &Resolved) -> Result<Option<MeterQuote>, Fault> {
+    pub(super) async fn quote(&self, resolved: &Resolved) -> Result<Option<MeterQuote>, Error> {
         let extension = self.extension(&resolved.profile.extension)?;
         let seconds = resolved.ttl_s.unwrap_or(3600);
         extension
@@ -277,14 +277,14 @@ impl SandboxManager {
     pub(super) async fn write_ahead(
         &self,
         ahead: Ahead<'_>,
-    ) -> Result<(SandboxRecord, Operation, Box<dyn Held>), Fault> {
+    ) -> Result<(SandboxRecord, Operation, Box<dyn Held>), Error> {
         let Ahead { request, resolved, route, quote, request_hash, base } = ahead;
         let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
         let owners = self.parts.installation.owners().await?;
         let owner = owners
             .into_iter()
             .next()
-            .ok_or_else(|| Fault::internal("this installation has no owner id"))?;
+            .ok_or_else(|| Error::internal("this installation has no owner id"))?;
         let patches = match base {
             Some(base) => self.patches_of(&base.id).await?,
             None => Vec::new(),
@@ -339,7 +339,7 @@ impl SandboxManager {
                         // The record must not stay as if somebody worked on it.
                         self.abandon(
                             operation,
-                            Fault::new(fault.code.clone(), fault.message.clone()),
+                            Error::new(fault.code.clone(), fault.message.clone()),
                         )
                         .await;
                         return Err(fault);
@@ -350,7 +350,7 @@ impl SandboxManager {
                     let again = fault.code == Code::Conflict
                         && resolved.id.is_none()
                         && fault.details["field"] == "id";
-                    let told = Fault::new(fault.code.clone(), fault.message.clone());
+                    let told = Error::new(fault.code.clone(), fault.message.clone());
                     self.end_operation(operation, Err(told)).await;
                     if !again {
                         return Err(fault);
@@ -358,7 +358,7 @@ impl SandboxManager {
                 }
             }
         }
-        Err(Fault::internal("no free sandbox id was found"))
+        Err(Error::internal("no free sandbox id was found"))
     }
 
     fn new_record(

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 
 use crate::domain::archive::{ArchivePlace, ByteStream, SnapshotArchives};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Reporter};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::snapshot::{Damage, DamageKind, SnapshotRecord};
 use crate::domain::time::Time;
@@ -20,8 +20,8 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         sound: &[HostName],
-        wrong: &[(HostName, Fault)],
-    ) -> Result<(), Fault> {
+        wrong: &[(HostName, Error)],
+    ) -> Result<(), Error> {
         let now = self.now();
         let (mut found, mut unsaid) = (Vec::new(), Vec::new());
         for (host, fault) in wrong {
@@ -50,7 +50,7 @@ impl SandboxManager {
     }
 
     /// Writes down what a fault proves of a snapshot's archive on a host, if it proves anything.
-    pub(super) async fn note_damage(&self, id: &SnapshotId, host: &HostName, fault: &Fault) {
+    pub(super) async fn note_damage(&self, id: &SnapshotId, host: &HostName, fault: &Error) {
         let Some(damage) = proven(host, fault, self.now()) else { return };
         let noting = self.transition_snapshot(id, None, Vec::new(), move |record| {
             // A copy may be taken off the record meanwhile.
@@ -124,8 +124,8 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         host: &HostName,
-        fault: Fault,
-    ) -> Fault {
+        fault: Error,
+    ) -> Error {
         if proven(host, &fault, self.now()).is_none() {
             return fault;
         }
@@ -143,7 +143,7 @@ impl SandboxManager {
 }
 
 /// What a fault proves of an archive: that it was altered, or is not there. Of a host that does not answer it proves nothing.
-pub(super) fn proven(host: &HostName, fault: &Fault, now: Time) -> Option<Damage> {
+pub(super) fn proven(host: &HostName, fault: &Error, now: Time) -> Option<Damage> {
     let kind = match fault.details["kind"].as_str() {
         Some("altered" | "hostile") => DamageKind::Altered,
         Some("absent") => DamageKind::Missing,

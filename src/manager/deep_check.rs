@@ -12,8 +12,8 @@ use std::sync::PoisonError;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::{DeepCheck, DeepStage};
+use crate::domain::error::Error;
 use crate::domain::facts::HostView;
-use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, OperationId, SandboxId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::manager::SandboxManager;
@@ -29,7 +29,7 @@ impl SandboxManager {
     /// failed.
     ///
     /// Errors: `not_found` for an unknown name, `conflict` in a copied or restored data directory.
-    pub async fn deep_check(&self, name: &str) -> Result<OperationId, Fault> {
+    pub async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
         let host = self.host_spec(name)?.name;
         self.ensure_own().await?;
         let nobody = SandboxId::new(String::new());
@@ -58,12 +58,12 @@ impl SandboxManager {
     }
 
     /// Waits for a deep check's end; the host with what was found. Steps that failed are in that; it is told once.
-    pub async fn finish_deep_check(&self, id: &OperationId) -> Result<HostView, Fault> {
+    pub async fn finish_deep_check(&self, id: &OperationId) -> Result<HostView, Error> {
         let ended = self.jobs.ended(id).await;
         let found = self.deeply_checked.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        let why = ended.and_then(|operation| operation.error).map(|error| Fault::from(*error));
+        let why = ended.and_then(|operation| operation.error).map(|error| *error);
         found.ok_or_else(|| {
-            why.unwrap_or_else(|| Fault::internal(format!("{id} is no deep check of this process")))
+            why.unwrap_or_else(|| Error::internal(format!("{id} is no deep check of this process")))
         })
     }
 
@@ -102,8 +102,8 @@ impl SandboxManager {
 }
 
 /// Why a check did not come well to its end. One that was cancelled has undone everything if it could remove all of it.
-fn why_not(deep: &DeepCheck) -> Option<Fault> {
-    let fault = Fault::from(deep.error()?.clone());
+fn why_not(deep: &DeepCheck) -> Option<Error> {
+    let fault = deep.error()?.clone();
     let removed = |stage: &DeepStage| {
         deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none())
     };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
+use crate::domain::error::Error;
 use crate::domain::extension::OwnerStamp;
 use crate::domain::facts::{HostState, HostView};
-use crate::domain::fault::Fault;
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, OwnerId};
 use crate::domain::operation::OperationState;
@@ -31,7 +31,7 @@ impl SandboxManager {
     /// check that failed, not an error.
     ///
     /// Errors: a claim that cannot be written.
-    pub async fn doctor(&self, claim: bool) -> Result<Vec<Check>, Fault> {
+    pub async fn doctor(&self, claim: bool) -> Result<Vec<Check>, Error> {
         let mut checks = Vec::new();
         if claim {
             checks.push(self.claim().await?);
@@ -90,7 +90,7 @@ impl SandboxManager {
 
     /// Makes the data directory this machine's, and writes a counter to every host that answers which is above all that they
     /// have: whoever has another copy of it is the one behind.
-    async fn claim(&self) -> Result<Check, Fault> {
+    async fn claim(&self) -> Result<Check, Error> {
         let owners = self.parts.installation.owners().await?;
         let mut hosts = self.parts.transports.hosts();
         hosts.retain(|spec| spec.forbid.is_none());
@@ -137,7 +137,7 @@ impl SandboxManager {
                 highest =
                     highest.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
             }
-            Ok::<u64, Fault>(highest)
+            Ok::<u64, Error>(highest)
         };
         asked
             .await
@@ -284,7 +284,7 @@ impl SandboxManager {
     }
 
     /// Notes the counter that a host has of this installation.
-    async fn compare_counter(&self, host: &HostName) -> Result<(), Fault> {
+    async fn compare_counter(&self, host: &HostName) -> Result<(), Error> {
         let owner = self.parts.installation.stamp().await?.owner;
         let transport = self.parts.transports.open(host).await?;
         if let Some(counter) = probe::counter(transport.as_ref(), &owner).await? {
@@ -368,8 +368,9 @@ fn warning(name: &str, message: String) -> Check {
     Check { state: CheckState::Warning, ..ok(name, message) }
 }
 
-fn failed(name: &str, fault: &Fault) -> Check {
-    let words: Vec<String> = std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
+fn failed(name: &str, fault: &Error) -> Check {
+    let words: Vec<String> =
+        std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
     Check { state: CheckState::Failed, hint: fault.hint.clone(), ..ok(name, words.join(": ")) }
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
     ExtensionError, Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource,
     Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation};
 use crate::domain::profile::Seconds;
@@ -108,7 +108,7 @@ impl SandboxManager {
         mut work: Establishment,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let id = work.provision.id.clone();
         let mine = Guard::Operation(operation.id.clone());
         let host = work.provision.host.clone();
@@ -138,7 +138,7 @@ impl SandboxManager {
         let begun = async {
             // Two files, and each waits for the disk.
             let (owner, _) = tokio::try_join!(self.parts.installation.next_stamp(), provisioning)?;
-            Ok::<_, Fault>((owner, self.roots_for_new(&host).await?))
+            Ok::<_, Error>((owner, self.roots_for_new(&host).await?))
         };
         let made = match begun.await {
             Ok((owner, roots)) => {
@@ -267,7 +267,7 @@ impl SandboxManager {
                 None
             }
             Err(fault) => {
-                let causes = fault.causes().join("; ");
+                let causes = fault.causes.join("; ");
                 let why = if causes.is_empty() { String::new() } else { format!(": {causes}") };
                 Some(format!("no attachments: {}{why}", fault.message))
             }
@@ -281,7 +281,7 @@ impl SandboxManager {
         ready: Readiness,
         message: Option<String>,
         ready_at: crate::domain::Time,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let took_ms = took_ms(ready_at.since(operation.started_at));
         let data = serde_json::json!({"host": work.provision.host, "took_ms": took_ms});
         let mut news = vec![(EventKind::SandboxReady, data.clone())];
@@ -325,7 +325,7 @@ impl SandboxManager {
         work: &Establishment,
         error: ExtensionError,
         reporter: &JobReporter,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let ExtensionError { fault, failure, untouched } = error;
         let id = &work.provision.id;
         let cancelled = fault.code == Code::Cancelled;
@@ -413,7 +413,7 @@ impl SandboxManager {
         cancel: &CancellationToken,
         work: impl Future<Output = Result<T, ExtensionError>>,
     ) -> Result<T, ExtensionError> {
-        let cancelled = || Fault::new(Code::Cancelled, format!("sandbox {id}: cancelled")).into();
+        let cancelled = || Error::new(Code::Cancelled, format!("sandbox {id}: cancelled")).into();
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(cancelled()),
@@ -443,7 +443,7 @@ impl SandboxManager {
 
 /// The failure of a restore that wants all patches, with what the script wrote.
 fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> ExtensionError {
-    let fault = Fault::new(Code::OperationFailed, why).detail("step", "patch");
+    let fault = Error::new(Code::OperationFailed, why).detail("step", "patch");
     let Some(run) = record.applied_patches.iter().find(|run| run.stopped()) else {
         // None ran to a bad end: one was not begun, or the pass took too long.
         let hint = "restore again when that is mended, or without --require-patches: then `patches apply` goes on";
@@ -481,7 +481,7 @@ fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {
 }
 
 /// The error of an establishment that was cancelled, by what its rollback came to.
-fn called_off(work: &Establishment, report: Option<&TeardownReport>) -> Fault {
+fn called_off(work: &Establishment, report: Option<&TeardownReport>) -> Error {
     let (id, host) = (&work.provision.id, &work.provision.host);
     if !report.is_some_and(TeardownReport::is_clean) {
         let message = format!(
@@ -520,7 +520,7 @@ pub(super) fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
 }
 
 /// Adds to the fault what the operator has to know of the rollback.
-fn explain(fault: Fault, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Fault {
+fn explain(fault: Error, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Error {
     let left: Vec<String> = report
         .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
         .unwrap_or_default();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{Event, PendingEvent, Update};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{EventId, OperationId};
 use crate::domain::operation::{Operation, OperationState};
 use crate::domain::request::EventQuery;
@@ -22,7 +22,7 @@ const WATCH_EVERY: Duration = Duration::from_millis(300);
 
 impl SandboxManager {
     /// Kept events that pass, in order.
-    pub async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Fault> {
+    pub async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
         let filter = EventFilter {
             after_seq: query.after_seq,
             since: query.since,
@@ -34,7 +34,7 @@ impl SandboxManager {
     }
 
     /// Everything that happens from now on, in this process and in others.
-    pub async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Fault> {
+    pub async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
         let receiver = self.jobs.listen();
         // Numbered before the follower starts, so that nothing falls between a listing and this stream.
         let last = self.parts.events.last_seq().await?;
@@ -90,7 +90,7 @@ impl SandboxManager {
     }
 
     /// As [`Self::settle`], for snapshots and patches.
-    async fn settle_checkpoints(&self) -> Result<(), Fault> {
+    async fn settle_checkpoints(&self) -> Result<(), Error> {
         for record in self
             .parts
             .snapshots
@@ -112,7 +112,7 @@ impl SandboxManager {
     }
 
     /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
-    pub async fn settle(&self) -> Result<(), Fault> {
+    pub async fn settle(&self) -> Result<(), Error> {
         let records = self.parts.sandboxes.list().await?;
         let pending: Vec<PendingEvent> =
             records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
@@ -126,7 +126,7 @@ impl SandboxManager {
     }
 
     /// Moves what has been over for a day to the history, and takes out snapshots that came to nothing long ago.
-    pub(super) async fn archive(&self) -> Result<(), Fault> {
+    pub(super) async fn archive(&self) -> Result<(), Error> {
         self.drop_bygone().await;
         let day_ago = self.now().minus_seconds(24 * 3600);
         for record in self.parts.sandboxes.list().await? {
@@ -143,7 +143,7 @@ impl SandboxManager {
     }
 
     /// The lock under which an operation works, if nobody has it.
-    async fn free_lock(&self, operation: &Operation) -> Result<Option<Box<dyn Held>>, Fault> {
+    async fn free_lock(&self, operation: &Operation) -> Result<Option<Box<dyn Held>>, Error> {
         match (&operation.sandbox_id, &operation.snapshot_id) {
             (Some(sandbox), _) => self.parts.locks.try_lock(sandbox).await,
             (None, Some(snapshot)) => self.parts.locks.try_lock_snapshot(snapshot).await,
@@ -152,11 +152,11 @@ impl SandboxManager {
     }
 
     /// Waits for the end of an operation that another process runs.
-    pub(super) async fn watch_elsewhere(&self, id: &OperationId) -> Result<Operation, Fault> {
+    pub(super) async fn watch_elsewhere(&self, id: &OperationId) -> Result<Operation, Error> {
         loop {
             let operation =
                 self.parts.operations.get(id).await?.ok_or_else(|| {
-                    Fault::new(Code::NotFound, format!("there is no operation {id}"))
+                    Error::new(Code::NotFound, format!("there is no operation {id}"))
                 })?;
             if operation.state != OperationState::Running {
                 return Ok(operation);
@@ -169,7 +169,7 @@ impl SandboxManager {
                 {
                     return Ok(ended);
                 }
-                return Err(Fault::new(
+                return Err(Error::new(
                     Code::OperationFailed,
                     format!("the process {} that ran operation {id} is gone", operation.pid),
                 )

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::Error;
 use crate::domain::event::EventKind;
-use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
@@ -22,7 +22,7 @@ impl SandboxManager {
         operation: &Operation,
         id: &SandboxId,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let _held = self.take_over(id, operation, true, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state.is_over() {
@@ -71,7 +71,7 @@ impl SandboxManager {
     }
 
     /// Removes a forgotten sandbox as an operation of its own.
-    async fn collect(&self, id: &SandboxId) -> Result<(), Fault> {
+    async fn collect(&self, id: &SandboxId) -> Result<(), Error> {
         self.ensure_own().await?;
         let Some(held) = self.parts.locks.try_lock(id).await? else { return Ok(()) };
         let Some(record) = self.parts.sandboxes.get(id).await?.filter(waits_for_host) else {

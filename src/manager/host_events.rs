@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, Event, EventKind, PendingEvent, derived_event_id};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::host_sight::{HostMemory, HostSight};
 use crate::domain::name::HostName;
 use crate::manager::SandboxManager;
@@ -45,7 +45,7 @@ impl SandboxManager {
     }
 
     /// As [`Self::saw_host`], by what an operation on it came to; other faults than the host's say nothing of it.
-    pub(super) async fn saw_fault_of(&self, host: &HostName, fault: &Fault) {
+    pub(super) async fn saw_fault_of(&self, host: &HostName, fault: &Error) {
         let sight = match fault.code {
             Code::HostUnreachable => HostSight::Silent,
             Code::HostChanged => HostSight::Another,
@@ -59,7 +59,7 @@ impl SandboxManager {
         host: &HostName,
         sight: &HostSight,
         message: Option<&str>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let mut sights = self.host_sights.lock().await;
         let events = if let Some(read) = sights.read {
             self.parts.events.tail(read).await?
@@ -98,7 +98,7 @@ impl SandboxManager {
     }
 
     /// What records say of a host of which no event tells: it answered when something was made there.
-    async fn known_by_records(&self, host: &HostName) -> Result<HostMemory, Fault> {
+    async fn known_by_records(&self, host: &HostName) -> Result<HostMemory, Error> {
         let records = self.parts.sandboxes.list().await?;
         let mut there = records.iter().rev().filter(|record| record.host.same(host.as_str()));
         let identity = there.find_map(|record| record.host_identity.as_ref());

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::Update;
 use crate::domain::facts::{HostState, HostView};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::HostName;
@@ -24,7 +24,7 @@ const PING_LIMIT: Duration = Duration::from_secs(10);
 
 impl SandboxManager {
     /// All configured hosts as last seen; contacts none.
-    pub async fn hosts(&self) -> Result<Vec<HostView>, Fault> {
+    pub async fn hosts(&self) -> Result<Vec<HostView>, Error> {
         let counts = self.count_by_host().await;
         let seen = self.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self
@@ -42,7 +42,7 @@ impl SandboxManager {
     }
 
     /// Connects to one host, probes it, and removes what forgotten sandboxes left there.
-    pub async fn check_host(&self, name: &str) -> Result<HostView, Fault> {
+    pub async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         let view = self.probe_host(name).await?;
         if matches!(view.state, HostState::Up | HostState::Slow) {
             self.collect_tombstones(&view.name).await;
@@ -51,7 +51,7 @@ impl SandboxManager {
     }
 
     /// Connects to one host and probes it.
-    pub(super) async fn probe_host(&self, name: &str) -> Result<HostView, Fault> {
+    pub(super) async fn probe_host(&self, name: &str) -> Result<HostView, Error> {
         let spec = self.host_spec(name)?;
         let mut view = unseen(&spec);
         let counts = self.count_by_host().await;
@@ -65,12 +65,12 @@ impl SandboxManager {
     }
 
     /// A host's configuration; `not_found`, with the nearest name.
-    pub(super) fn host_spec(&self, name: &str) -> Result<HostSpec, Fault> {
+    pub(super) fn host_spec(&self, name: &str) -> Result<HostSpec, Error> {
         self.parts.transports.spec(&HostName::new(name)).ok_or_else(|| {
             let known: Vec<String> =
                 self.parts.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
             let shown: String = name.chars().take(80).collect();
-            let fault = Fault::new(Code::NotFound, format!("there is no host {shown:?}"));
+            let fault = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
             match nearest(&shown, known.iter().map(String::as_str)) {
                 Some(near) => fault.hint(format!("did you mean {near}?")),
                 None => fault
@@ -93,7 +93,7 @@ impl SandboxManager {
                 ..ProbeRequest::new(self.now())
             };
             let facts = probe::probe(transport.as_ref(), request).await?;
-            Ok::<_, Fault>((facts, latency))
+            Ok::<_, Error>((facts, latency))
         };
         match looked.await {
             Ok((facts, latency)) => {
@@ -106,7 +106,7 @@ impl SandboxManager {
             Err(fault) => {
                 self.saw_fault_of(&spec.name, &fault).await;
                 view.state = HostState::Down;
-                let causes = fault.causes();
+                let causes = fault.causes;
                 view.message = Some(
                     std::iter::once(fault.message.clone())
                         .chain(causes)
@@ -119,7 +119,7 @@ impl SandboxManager {
     }
 
     /// The compose command that the configuration or the environment names for a host, as words.
-    pub(super) fn compose_override(&self, spec: &HostSpec) -> Result<Option<Vec<String>>, Fault> {
+    pub(super) fn compose_override(&self, spec: &HostSpec) -> Result<Option<Vec<String>>, Error> {
         probe::override_words(
             spec.compose_cmd.as_deref().or(self.parts.settings.compose_cmd.as_deref()),
         )
@@ -132,7 +132,7 @@ impl SandboxManager {
     }
 
     /// Sandboxes on each host by our records, by the host's name in lower case.
-    pub(super) async fn count_by_host(&self) -> Result<BTreeMap<String, u32>, Fault> {
+    pub(super) async fn count_by_host(&self) -> Result<BTreeMap<String, u32>, Error> {
         let mut counts = BTreeMap::new();
         for record in self.parts.sandboxes.list().await? {
             if occupies(&record) {
@@ -144,11 +144,11 @@ impl SandboxManager {
 }
 
 /// How many sandboxes are on a host. Where that cannot be told, the rest is shown all the same, with why.
-fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Fault>) {
+fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>) {
     match counts {
         Ok(counts) => {
             view.sandboxes =
-                counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0)
+                counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
         }
         Err(fault) => {
             view.message.get_or_insert_with(|| {
@@ -177,8 +177,8 @@ pub(super) fn fullness<'a>(
 }
 
 /// The fault of a host that is full.
-pub(super) fn host_full(spec: &HostSpec, fullness: &str) -> Fault {
-    Fault::new(Code::Conflict, format!("host {} is {fullness}", spec.name))
+pub(super) fn host_full(spec: &HostSpec, fullness: &str) -> Error {
+    Error::new(Code::Conflict, format!("host {} is {fullness}", spec.name))
         .hint("destroy one, or raise the host's max_sandboxes")
 }
 

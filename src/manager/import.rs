@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::ExtensionError;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::profile::Profile;
@@ -32,7 +32,7 @@ impl SandboxManager {
         &self,
         request: &SnapshotImportRequest,
         source: ByteStream,
-    ) -> Result<SnapshotStarted, Fault> {
+    ) -> Result<SnapshotStarted, Error> {
         if let Some(name) = &request.name {
             check_name(name)?;
         }
@@ -40,7 +40,7 @@ impl SandboxManager {
         let reader =
             self.parts.extensions.values().find(|extension| extension.archives().is_some());
         let reader =
-            reader.ok_or_else(|| Fault::new(Code::Unsupported, "this build keeps no snapshots"))?;
+            reader.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))?;
         let opened = archives_of(reader.as_ref())?.open_export(source).await;
         let (manifest, archive) = opened.map_err(|error| error.fault)?;
         archives_of(self.extension(&manifest.snapshot.extension)?.as_ref())?;
@@ -66,7 +66,7 @@ impl SandboxManager {
 
     /// A recipe from outside may not ask for more than the catalogue's of its name: what it allows and where it puts things
     /// is the operator's to say.
-    fn trust(&self, recipe: &Profile) -> Result<(), Fault> {
+    fn trust(&self, recipe: &Profile) -> Result<(), Error> {
         let known = self.parts.catalogue.recipe(recipe.id.as_str()).ok();
         if known.is_some_and(|known| known.hash() == recipe.hash()) {
             return Ok(());
@@ -81,7 +81,7 @@ impl SandboxManager {
             recipe.version,
             more.join(", ")
         );
-        Err(Fault::invalid_input("file", message)
+        Err(Error::invalid_input("file", message)
             .hint("look at the recipe in the file's manifest.json; if you want it, make it a profile of yours first")
             .detail("kind", "recipe"))
     }
@@ -92,13 +92,13 @@ impl SandboxManager {
         request: &SnapshotImportRequest,
         manifest: &ArchiveManifest,
         host: &HostName,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let owners = self.parts.installation.owners().await?;
         let ours = owners.contains(&manifest.owner);
         let owner = match owners.into_iter().next() {
             Some(first) if !ours => first,
             Some(_) => manifest.owner.clone(),
-            None => return Err(Fault::internal("the installation has no id")),
+            None => return Err(Error::internal("the installation has no id")),
         };
         let now = self.now();
         let from = &manifest.snapshot;
@@ -145,7 +145,7 @@ impl SandboxManager {
     async fn write_import_ahead(
         &self,
         mut draft: SnapshotRecord,
-    ) -> Result<(SnapshotRecord, Operation, Box<dyn Held>), Fault> {
+    ) -> Result<(SnapshotRecord, Operation, Box<dyn Held>), Error> {
         for _ in 0..ID_TRIES {
             let fresh = SnapshotId::from_random((self.parts.dice)());
             let Some(held) = self.parts.locks.try_lock_snapshot(&draft.id).await? else {
@@ -161,7 +161,7 @@ impl SandboxManager {
                     return Ok((record, operation, held));
                 }
                 Err(fault) => {
-                    let told = Fault::new(fault.code.clone(), fault.message.clone());
+                    let told = Error::new(fault.code.clone(), fault.message.clone());
                     self.end_operation(operation, Err(told)).await;
                     match fault.details["field"].as_str() {
                         Some("id") => renew(&mut draft, fresh),
@@ -171,7 +171,7 @@ impl SandboxManager {
                 }
             }
         }
-        Err(Fault::internal("no free snapshot id was found"))
+        Err(Error::internal("no free snapshot id was found"))
     }
 
     async fn import_held(
@@ -180,7 +180,7 @@ impl SandboxManager {
         manifest: &ArchiveManifest,
         archive: ByteStream,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         reporter.announce(CARRY_STEPS, 0);
         let record = &manifest.snapshot;
@@ -237,12 +237,12 @@ impl SandboxManager {
             "{} has something of snapshot {} already, and not what is in the file",
             place.host, record.id
         );
-        Err(Fault::new(Code::Conflict, message)
+        Err(Error::new(Code::Conflict, message)
             .hint(format!("nothing was touched; look at {path} there, and move it away, or import to another host"))
             .into())
     }
 
-    async fn write_imported(&self, record: &SnapshotRecord, arrived: Arrived) -> Result<(), Fault> {
+    async fn write_imported(&self, record: &SnapshotRecord, arrived: Arrived) -> Result<(), Error> {
         let data = serde_json::json!({"bytes": arrived.archive.bytes, "host": record.host, "reason": "imported"});
         let now = self.now();
         self.transition_snapshot(
@@ -270,7 +270,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         reporter: &JobReporter,
         error: ExtensionError,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let clearing =
             tokio::time::timeout(CLEAR_LIMIT, self.clear_remains(record, &record.host, reporter))
                 .await;
@@ -296,9 +296,9 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         reporter: &JobReporter,
-        fault: &Fault,
+        fault: &Error,
         clean: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let message = fault.message.clone();
         let data =
             serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::domain::error::Error;
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::profile::{InputKind, Profile};
 use crate::domain::text::expand_home;
@@ -17,7 +17,7 @@ impl SandboxManager {
         &self,
         profile: &Profile,
         inputs: &mut BTreeMap<String, String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let home = self.parts.settings.home.clone();
         let mut forbidden = None;
         for (name, spec) in profile.inputs.iter() {
@@ -27,12 +27,12 @@ impl SandboxManager {
             let Some(value) = inputs.get_mut(name) else { continue };
             let given = expand_home(value, home.as_deref());
             let real = tokio::fs::canonicalize(&given).await.map_err(|error| {
-                Fault::invalid_input(name, format!("{name}: no directory {value:?} is here"))
+                Error::invalid_input(name, format!("{name}: no directory {value:?} is here"))
                     .because(error)
                     .hint("give the path of a directory on this machine")
             })?;
             if !tokio::fs::metadata(&real).await.is_ok_and(|meta| meta.is_dir()) {
-                return Err(Fault::invalid_input(
+                return Err(Error::invalid_input(
                     name,
                     format!("{name}: {value:?} is not a directory"),
                 ));
@@ -45,7 +45,7 @@ impl SandboxManager {
             };
             forbidden.refuse(name, &real)?;
             *value = real.to_str().map(str::to_owned).ok_or_else(|| {
-                Fault::invalid_input(
+                Error::invalid_input(
                     name,
                     format!("{name}: the path is not UTF-8, and records are"),
                 )
@@ -57,7 +57,7 @@ impl SandboxManager {
 
     /// Every root that sandboxes use on this machine: the configured one, those of profiles, and those in which records have
     /// something, whatever this machine is called there.
-    async fn roots_here(&self) -> Result<Vec<PathBuf>, Fault> {
+    async fn roots_here(&self) -> Result<Vec<PathBuf>, Error> {
         let home = self.parts.settings.home.as_deref();
         let local = HostName::new(HostName::LOCAL);
         let configured = self.parts.transports.spec(&local).map(|spec| spec.workspace_root);
@@ -152,7 +152,7 @@ impl Forbidden {
         }
     }
 
-    fn refuse(&self, name: &str, path: &Path) -> Result<(), Fault> {
+    fn refuse(&self, name: &str, path: &Path) -> Result<(), Error> {
         let given = Folder::at(path);
         let why = if given.path == Path::new("/") || given.is(&Folder::at(Path::new("/"))) {
             "is the whole file system".to_owned()
@@ -165,7 +165,7 @@ impl Forbidden {
         } else {
             return Ok(());
         };
-        Err(Fault::invalid_input(name, format!("{name}: {} {why}", path.display()))
+        Err(Error::invalid_input(name, format!("{name}: {} {why}", path.display()))
             .hint("give the directory of one repository"))
     }
 }

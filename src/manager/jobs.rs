@@ -11,8 +11,8 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::domain::error::Error;
 use crate::domain::event::{Progress, Update};
-use crate::domain::fault::Fault;
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 
@@ -55,7 +55,7 @@ impl Jobs {
     where
         B: FnOnce(CancellationToken) -> F,
         F: Future<Output = Operation> + Send + 'static,
-        P: FnOnce(Fault) -> Q + Send + 'static,
+        P: FnOnce(Error) -> Q + Send + 'static,
         Q: Future<Output = Operation> + Send + 'static,
     {
         let cancel = CancellationToken::new();
@@ -149,13 +149,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn fault_of_panic(panic: &(dyn std::any::Any + Send)) -> Fault {
+fn fault_of_panic(panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned());
-    Fault::internal("the operation ended by a fault in sandboxer")
+    Error::internal("the operation ended by a fault in sandboxer")
         .because(text)
         .hint("the log file has the place")
 }

@@ -4,8 +4,8 @@
 use async_trait::async_trait;
 
 use crate::domain::Usd;
+use crate::domain::error::Error;
 use crate::domain::extension::MeterQuote;
-use crate::domain::fault::Fault;
 use crate::domain::name::SandboxId;
 
 /// What an operation asks of the credits.
@@ -16,11 +16,11 @@ pub trait Ledger: Send + Sync {
         &self,
         sandbox: &SandboxId,
         quote: Option<&MeterQuote>,
-    ) -> Result<Option<Usd>, Fault>;
+    ) -> Result<Option<Usd>, Error>;
     /// Gives a hold back.
-    async fn release(&self, sandbox: &SandboxId) -> Result<(), Fault>;
+    async fn release(&self, sandbox: &SandboxId) -> Result<(), Error>;
     /// Ends a hold with a charge: the smaller of `actual` and the hold; what was charged.
-    async fn charge(&self, sandbox: &SandboxId, actual: Option<Usd>) -> Result<Option<Usd>, Fault>;
+    async fn charge(&self, sandbox: &SandboxId, actual: Option<Usd>) -> Result<Option<Usd>, Error>;
 }
 
 /// The ledger of an installation without metered extensions: it holds and charges nothing.
@@ -29,15 +29,15 @@ pub struct NoLedger;
 
 #[async_trait]
 impl Ledger for NoLedger {
-    async fn hold(&self, _: &SandboxId, _: Option<&MeterQuote>) -> Result<Option<Usd>, Fault> {
+    async fn hold(&self, _: &SandboxId, _: Option<&MeterQuote>) -> Result<Option<Usd>, Error> {
         Ok(None)
     }
 
-    async fn release(&self, _: &SandboxId) -> Result<(), Fault> {
+    async fn release(&self, _: &SandboxId) -> Result<(), Error> {
         Ok(())
     }
 
-    async fn charge(&self, _: &SandboxId, _: Option<Usd>) -> Result<Option<Usd>, Fault> {
+    async fn charge(&self, _: &SandboxId, _: Option<Usd>) -> Result<Option<Usd>, Error> {
         Ok(None)
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, Report, Reporter, Target, TeardownReport};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
@@ -31,7 +31,7 @@ const TRIES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Durati
 
 impl SandboxManager {
     /// Starts a removal and returns at once. One that is destroyed already is nothing to do.
-    pub async fn destroy(&self, request: &DestroyRequest) -> Result<Started, Fault> {
+    pub async fn destroy(&self, request: &DestroyRequest) -> Result<Started, Error> {
         let record = self.exactly(&request.id, request.revision).await?;
         if record.state == State::Destroyed || request.forget && record.state == State::Forgotten {
             return Ok(Started { operation: None, sandbox: record });
@@ -68,7 +68,7 @@ impl SandboxManager {
         id: &SandboxId,
         forced: bool,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let held = self.take_over(id, operation, false, cancel).await?;
         let before = self.get(id.as_str()).await?;
         if before.state == State::Destroyed {
@@ -92,7 +92,7 @@ impl SandboxManager {
         before: &SandboxRecord,
         reason: Reason,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let mark = running(operation);
         let marked = self
             .transition(&before.id, Guard::Any, Vec::new(), |record| record.operation = Some(mark))
@@ -135,7 +135,7 @@ impl SandboxManager {
         operation: &Operation,
         before: &SandboxRecord,
         reason: &Reason,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         if before.state == State::Forgotten {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl SandboxManager {
 
     /// Tears down, unless that is cancelled. That it began is written down (`begun`) beside it, as soon as the host removes the
     /// first thing, and in any case but a refusal's.
-    pub(super) async fn tear_down_noting<Written: Future<Output = Result<(), Fault>>>(
+    pub(super) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>>(
         &self,
         record: &SandboxRecord,
         reporter: &JobReporter,
@@ -194,8 +194,8 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         before: &SandboxRecord,
-        fault: Fault,
-    ) -> Result<Fault, Fault> {
+        fault: Error,
+    ) -> Result<Error, Error> {
         let (mine, was) = (Guard::Operation(operation.id.clone()), before.operation.clone());
         self.transition(&before.id, mine, Vec::new(), move |record| record.operation = was).await?;
         self.saw_fault_of(&before.host, &fault).await;
@@ -206,8 +206,8 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         before: &SandboxRecord,
-        outcome: Result<TeardownReport, Fault>,
-    ) -> Result<(), Fault> {
+        outcome: Result<TeardownReport, Error>,
+    ) -> Result<(), Error> {
         let id = &before.id;
         let mine = Guard::Operation(operation.id.clone());
         let now = self.now();
@@ -243,7 +243,7 @@ impl SandboxManager {
             Err(fault) => {
                 let lost = fault.code == Code::HostUnreachable;
                 let message = std::iter::once(fault.message.clone())
-                    .chain(fault.causes())
+                    .chain(fault.causes.clone())
                     .collect::<Vec<_>>()
                     .join(": ");
                 let record = self
@@ -329,7 +329,7 @@ impl SandboxManager {
                 }
             }
         }
-        Err(last.unwrap_or_else(|| Fault::internal("no teardown was tried").into()))
+        Err(last.unwrap_or_else(|| Error::internal("no teardown was tried").into()))
     }
 
     /// The sandbox's lock: at once, or after whoever holds it was cancelled; unless somebody cancels the removal before it has
@@ -340,7 +340,7 @@ impl SandboxManager {
         operation: &Operation,
         forget: bool,
         cancel: &CancellationToken,
-    ) -> Result<Box<dyn Held>, Fault> {
+    ) -> Result<Box<dyn Held>, Error> {
         if cancel.is_cancelled() {
             return Err(not_begun(id, None));
         }
@@ -381,16 +381,16 @@ impl SandboxManager {
         &self,
         id: &str,
         revision: Option<u64>,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let record = self.get(id).await?;
         if record.id.as_str() != id {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::NotFound,
                 format!("there is no sandbox with the id {id}"),
             ));
         }
         match revision {
-            Some(seen) if seen != record.revision => Err(Fault::new(
+            Some(seen) if seen != record.revision => Err(Error::new(
                 Code::Conflict,
                 format!("sandbox {id} changed since it was looked at"),
             )
@@ -403,7 +403,7 @@ impl SandboxManager {
 }
 
 /// A removal that was cancelled before it began; `asked`: whose end it had asked for by then.
-fn not_begun(id: &SandboxId, asked: Option<&String>) -> Fault {
+fn not_begun(id: &SandboxId, asked: Option<&String>) -> Error {
     match asked {
         None => CancelOutcome::Undone.fault(format!("sandbox {id}: nothing was removed")),
         Some(what) => CancelOutcome::Stopped
@@ -415,17 +415,17 @@ fn not_begun(id: &SandboxId, asked: Option<&String>) -> Fault {
 }
 
 /// A removal that was cancelled: what is removed stays removed.
-fn cut_off(id: &SandboxId) -> Fault {
+fn cut_off(id: &SandboxId) -> Error {
     CancelOutcome::Stopped.fault(format!("the removal of sandbox {id} was cut off"))
 }
 
 /// A fault before anything was asked of a host.
-pub(super) fn before_anything(fault: Fault) -> ExtensionError {
+pub(super) fn before_anything(fault: Error) -> ExtensionError {
     ExtensionError { untouched: true, ..fault.into() }
 }
 
 /// Why a removal is not over, with what ends it.
-fn stays(record: &SandboxRecord, fault: Fault) -> Fault {
+fn stays(record: &SandboxRecord, fault: Error) -> Error {
     let (id, state) = (&record.id, &record.state);
     match fault.code {
         _ if fault.hint.is_some() => fault,
@@ -436,9 +436,9 @@ fn stays(record: &SandboxRecord, fault: Fault) -> Fault {
     }
 }
 
-pub(super) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Fault> {
+pub(super) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Error> {
     if record.is_protected() && !forced {
-        return Err(Fault::new(
+        return Err(Error::new(
             Code::Conflict,
             format!("sandbox {} is labelled protect=true", record.id),
         )
@@ -454,11 +454,11 @@ pub(super) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownR
     }
 }
 
-pub(super) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Fault {
+pub(super) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Error {
     let left: Vec<String> =
         report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
     let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
-    let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left);
+    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left);
     if why.is_empty() { fault } else { fault.because(why.join("; ")) }
 }

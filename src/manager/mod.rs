@@ -53,10 +53,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::Actor;
 use crate::domain::extension::SandboxExtension;
 use crate::domain::facts::HostView;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, SnapshotId, is_hex8};
 use crate::domain::operation::{Operation, OperationState};
 use crate::domain::request::ListQuery;
@@ -192,7 +192,7 @@ impl SandboxManager {
     }
 
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
-    pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
+    pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         refuse_unknown_states(query)?;
         let mut records =
             if with_over(query) { self.parts.sandboxes.history().await? } else { Vec::new() };
@@ -203,7 +203,7 @@ impl SandboxManager {
     }
 
     /// As [`Self::list`], for whoever only hands the records on.
-    pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Fault> {
+    pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Error> {
         if !with_over(query) {
             refuse_unknown_states(query)?;
             let query = query.clone();
@@ -215,11 +215,11 @@ impl SandboxManager {
         }
         let texts: Result<_, _> =
             self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
-        texts.map_err(|error| Fault::internal("a record cannot be written as JSON").because(error))
+        texts.map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
     }
 
     /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
-    pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Fault> {
+    pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
         if let Ok(id) = SandboxId::parse(reference)
             && let Some(found) = self.parts.sandboxes.get(&id).await?
         {
@@ -242,7 +242,7 @@ impl SandboxManager {
     }
 
     /// Operations that run and the last day's, oldest first, with what this process knows of their progress.
-    pub async fn operations(&self) -> Result<Vec<Operation>, Fault> {
+    pub async fn operations(&self) -> Result<Vec<Operation>, Error> {
         let mut operations = self.parts.operations.list().await?;
         for operation in &mut operations {
             if let Some(progress) = self.jobs.latest(&operation.id) {
@@ -256,7 +256,7 @@ impl SandboxManager {
     }
 
     /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
-    pub async fn operation(&self, reference: &str) -> Result<Operation, Fault> {
+    pub async fn operation(&self, reference: &str) -> Result<Operation, Error> {
         let operations = self.operations().await?;
         if let Some(exact) = operations.iter().find(|operation| operation.id.as_str() == reference)
         {
@@ -268,23 +268,23 @@ impl SandboxManager {
             .filter(|operation| long && operation.id.as_str().starts_with(reference));
         match (matches.next(), matches.next()) {
             (Some(one), None) => Ok(one.clone()),
-            (Some(_), Some(_)) => Err(Fault::new(
+            (Some(_), Some(_)) => Err(Error::new(
                 Code::Conflict,
                 format!("several operations begin with {reference}"),
             )
             .hint("write more of the id")),
-            _ => Err(Fault::new(Code::NotFound, format!("there is no operation {reference:?}"))
+            _ => Err(Error::new(Code::NotFound, format!("there is no operation {reference:?}"))
                 .hint("`sandboxer operations list` shows those that run and the last day's")),
         }
     }
 
     /// Asks for an operation's end: of one of this process directly, of another's through its record.
-    pub async fn cancel(&self, id: &OperationId) -> Result<(), Fault> {
+    pub async fn cancel(&self, id: &OperationId) -> Result<(), Error> {
         if self.jobs.cancel(id) {
             return Ok(());
         }
         let operation = self.parts.operations.get(id).await?.ok_or_else(|| {
-            Fault::new(Code::NotFound, format!("there is no operation {id}"))
+            Error::new(Code::NotFound, format!("there is no operation {id}"))
                 .hint("the dashboard's J lists them")
         })?;
         match operation.sandbox_id {
@@ -304,7 +304,7 @@ impl SandboxManager {
     pub async fn finish(
         &self,
         id: &OperationId,
-    ) -> Result<(Operation, Option<SandboxRecord>), Fault> {
+    ) -> Result<(Operation, Option<SandboxRecord>), Error> {
         let operation = match self.jobs.ended(id).await {
             Some(operation) => operation,
             None => self.watch_elsewhere(id).await?,
@@ -322,9 +322,9 @@ impl SandboxManager {
         self.parts.transports.close().await;
     }
 
-    fn extension(&self, id: &ExtensionId) -> Result<Arc<dyn SandboxExtension>, Fault> {
+    fn extension(&self, id: &ExtensionId) -> Result<Arc<dyn SandboxExtension>, Error> {
         self.parts.extensions.get(id.as_str()).cloned().ok_or_else(|| {
-            Fault::new(Code::Unsupported, format!("this version of sandboxer has no {id}"))
+            Error::new(Code::Unsupported, format!("this version of sandboxer has no {id}"))
                 .hint("`sandboxer extensions list` shows what is available")
         })
     }
@@ -351,7 +351,7 @@ fn passes(query: &ListQuery, record: &SandboxRecord) -> bool {
         && query.labels.iter().all(|(key, value)| record.labels.get(key) == Some(value))
 }
 
-fn refuse_unknown_states(query: &ListQuery) -> Result<(), Fault> {
+fn refuse_unknown_states(query: &ListQuery) -> Result<(), Error> {
     match query.states.iter().find(|state| matches!(state, State::Other(_))) {
         Some(state) => Err(unknown_state(state)),
         None => Ok(()),
@@ -372,7 +372,7 @@ fn exact<'a>(records: &'a [Arc<SandboxRecord>], reference: &str) -> Option<&'a A
 fn by_prefix<'a>(
     records: &'a [Arc<SandboxRecord>],
     reference: &str,
-) -> Result<Option<&'a Arc<SandboxRecord>>, Fault> {
+) -> Result<Option<&'a Arc<SandboxRecord>>, Error> {
     if reference.len() < 4 {
         return Ok(None);
     }
@@ -383,7 +383,7 @@ fn by_prefix<'a>(
         [one] => Ok(Some(one)),
         several => {
             let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Fault::new(
+            Err(Error::new(
                 Code::Conflict,
                 format!("several sandboxes begin with that: {}", ids.join(", ")),
             )
@@ -393,9 +393,9 @@ fn by_prefix<'a>(
     }
 }
 
-fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Fault {
+fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault = Fault::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
+    let fault = Error::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
     let there = live.iter().filter(|record| !record.state.is_over());
     let known =
         there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
@@ -408,9 +408,9 @@ fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Fault {
     }
 }
 
-fn unknown_state(state: &State) -> Fault {
+fn unknown_state(state: &State) -> Error {
     let known: Vec<&str> = State::ALL.iter().map(State::as_str).collect();
-    let fault = Fault::invalid_input("state", format!("there is no state {:?}", state.as_str()));
+    let fault = Error::invalid_input("state", format!("there is no state {:?}", state.as_str()));
     match nearest(state.as_str(), known.iter().copied()) {
         Some(near) => fault.hint(format!("did you mean {near}?")),
         None => fault.hint(format!("states are {}", known.join(", "))),

@@ -1,8 +1,8 @@
 //! What a record says of the patches that its sandbox owes (semantics 7). It is settled in the very write that frees a
 //! record of its operation, and looked at again behind that: patches have a store of their own.
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::Update;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::operation::Operation;
 use crate::domain::patch::{AppliedPatch, Blocked, Patch, PatchState, owed, settled_state};
@@ -22,7 +22,7 @@ pub(super) struct Base {
 
 impl SandboxManager {
     /// What a sandbox may owe; `None` for one that is based on nothing.
-    pub(super) async fn patch_base(&self, record: &SandboxRecord) -> Result<Option<Base>, Fault> {
+    pub(super) async fn patch_base(&self, record: &SandboxRecord) -> Result<Option<Base>, Error> {
         let Some(base) = &record.based_on_snapshot else { return Ok(None) };
         let patches = self.patches_of(base).await?;
         Ok(Some(Base { title: self.base_title(base).await, patches }))
@@ -74,7 +74,7 @@ impl SandboxManager {
     }
 
     /// `None`: the record says it already, or a pass runs, behind which it is settled.
-    async fn try_note(&self, record: &SandboxRecord) -> Result<Option<SandboxRecord>, Fault> {
+    async fn try_note(&self, record: &SandboxRecord) -> Result<Option<SandboxRecord>, Error> {
         let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
         if in_a_pass || record.state.is_over() {
             return Ok(None);
@@ -94,7 +94,7 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         record: &SandboxRecord,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         // Read anew: somebody may have added or removed one meanwhile.
         let base = self.patch_base(record).await?;
         let Some(base) = base.filter(|base| !is_settled(record, base)) else {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
     Capability, ExtensionError, PatchOutcome, PatchRun, Report, Reporter,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
 use crate::domain::profile::Seconds;
@@ -58,7 +58,7 @@ impl SandboxManager {
     /// Starts to apply what a sandbox owes; it stays `ready`.
     ///
     /// Errors: `conflict` for one that is not ready, or not based on a snapshot.
-    pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Fault> {
+    pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Error> {
         let record = self.exactly(&request.id, request.revision).await?;
         self.extension(&record.extension)?.ensure(&Capability::Patches, "apply patches")?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
@@ -85,7 +85,7 @@ impl SandboxManager {
         record: &SandboxRecord,
         retry: bool,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let outcome = self.patch_pass(operation, record, retry, cancel, &reporter).await;
         let ran = outcome
@@ -113,7 +113,7 @@ impl SandboxManager {
         outcome.map_err(|fault| look_first(&record, fault))?;
         match &record.patch_error {
             Some(why) => {
-                Err(Fault::new(Code::OperationFailed, why.clone()).detail("step", "patch"))
+                Err(Error::new(Code::OperationFailed, why.clone()).detail("step", "patch"))
             }
             None => Ok(()),
         }
@@ -131,7 +131,7 @@ impl SandboxManager {
         retry: bool,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<Passed, Fault> {
+    ) -> Result<Passed, Error> {
         let Some(base) = &record.based_on_snapshot else { return Ok(record.clone().into()) };
         let patches = self.patches_of(base).await?;
         let owes = owed(record, &patches, retry);
@@ -194,7 +194,7 @@ impl SandboxManager {
         run: &PatchRun,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<Step, Fault> {
+    ) -> Result<Step, Error> {
         let mine = Guard::Operation(operation.id.clone());
         let extension = self.extension(&record.extension)?;
         extension.ensure(&Capability::Patches, "apply patches")?;
@@ -302,7 +302,7 @@ impl SandboxManager {
         run: &PatchRun,
         begun: AppliedPatch,
         outcome: PatchOutcome,
-    ) -> Result<Step, Fault> {
+    ) -> Result<Step, Error> {
         let patch = &run.patch;
         let well = outcome.exit_status == 0 && !outcome.timed_out;
         let (kind, state) = if well {
@@ -350,7 +350,7 @@ impl SandboxManager {
 }
 
 /// A script that was cut off in a sandbox that runs on: what it did is there to be looked at.
-fn look_first(record: &SandboxRecord, fault: Fault) -> Fault {
+fn look_first(record: &SandboxRecord, fault: Error) -> Error {
     let stopped = CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped);
     match fault.hint.clone().filter(|_| stopped) {
         Some(how) => {
@@ -370,7 +370,7 @@ fn note(record: &mut SandboxRecord, run: AppliedPatch) {
 }
 
 /// The error of a pass that was cancelled before this patch began; whether others were tried before it.
-fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Fault {
+fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Error {
     let (id, patch) = (&record.id, named(patch));
     if tried {
         let message = format!(
@@ -401,8 +401,11 @@ fn unknown_words(patch: &Patch, because: Option<&str>) -> String {
     format!("nobody knows whether {} came to its end{why}", named(patch))
 }
 
-fn said(fault: &Fault) -> String {
-    std::iter::once(fault.message.clone()).chain(fault.causes()).collect::<Vec<_>>().join(": ")
+fn said(fault: &Error) -> String {
+    std::iter::once(fault.message.clone())
+        .chain(fault.causes.clone())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 fn late(patch: &Patch, limit: Seconds) -> String {
@@ -412,17 +415,17 @@ fn late(patch: &Patch, limit: Seconds) -> String {
     )
 }
 
-fn may_be_patched(record: &SandboxRecord) -> Result<(), Fault> {
+fn may_be_patched(record: &SandboxRecord) -> Result<(), Error> {
     let id = &record.id;
     if record.based_on_snapshot.is_none() {
-        return Err(Fault::new(
+        return Err(Error::new(
             Code::Conflict,
             format!("sandbox {id} is not based on a snapshot; it gets no patches"),
         )
         .hint("patches go to what was restored from their snapshot"));
     }
     let fault = || {
-        Fault::new(
+        Error::new(
             Code::Conflict,
             format!("sandbox {id} is {}; patches are applied to one that is ready", record.state),
         )

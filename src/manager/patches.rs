@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Capability, SandboxExtension};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::patch::{
     AppliedPatch, MAX_SEQUENCE, Patch, PatchState, PatchStrategy, RUN_IN_WORKSPACE, check, find,
@@ -33,7 +33,7 @@ impl SandboxManager {
     /// Adds a patch to a snapshot; runs nothing.
     ///
     /// Errors: `invalid_input` with the field, `conflict` for a snapshot that is not ready or an undo snapshot.
-    pub async fn add_patch(&self, request: &PatchRequest) -> Result<Patch, Fault> {
+    pub async fn add_patch(&self, request: &PatchRequest) -> Result<Patch, Error> {
         let run_in = request.run_in.as_deref().unwrap_or(RUN_IN_WORKSPACE);
         check(&request.script, run_in, request.description.as_deref())?;
         let snapshot = self.exact_snapshot(&request.snapshot, None).await?;
@@ -71,7 +71,7 @@ impl SandboxManager {
         extension: &dyn SandboxExtension,
         snapshot: &SnapshotRecord,
         service: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         if snapshot.archive.images.is_empty() {
             // No host is asked for a recipe that is not here: then it is not known.
             let recipe = self.recipe_here(&snapshot.profile).await?;
@@ -83,7 +83,7 @@ impl SandboxManager {
                 "snapshot {} has no services: {profile} is a workspace and nothing else",
                 snapshot.title()
             );
-            return Err(Fault::invalid_input("run_in", message)
+            return Err(Error::invalid_input("run_in", message)
                 .hint("without --run-in a patch runs in the workspace"));
         }
         let mut known: BTreeSet<String> = snapshot.archive.images.keys().cloned().collect();
@@ -104,7 +104,7 @@ impl SandboxManager {
                 names.join(", ")
             ),
         };
-        Err(Fault::invalid_input("run_in", message).hint(hint))
+        Err(Error::invalid_input("run_in", message).hint(hint))
     }
 
     async fn insert_patch(
@@ -112,7 +112,7 @@ impl SandboxManager {
         snapshot: &SnapshotRecord,
         request: &PatchRequest,
         run_in: &str,
-    ) -> Result<Patch, Fault> {
+    ) -> Result<Patch, Error> {
         let (now, actor) = (self.now(), self.actor());
         let sequence = snapshot.next_patch_sequence - 1;
         for _ in 0..ID_TRIES {
@@ -147,13 +147,13 @@ impl SandboxManager {
                 outcome => return outcome,
             }
         }
-        Err(Fault::internal("no free patch id was found"))
+        Err(Error::internal("no free patch id was found"))
     }
 
     /// Takes a patch away from a snapshot. Sandboxes that have it keep it.
     ///
     /// Errors: `not_found` when the snapshot has no such patch, or not any more.
-    pub async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Fault> {
+    pub async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
         let snapshot = self.exact_snapshot(snapshot, None).await?;
         let _held = self.wait_for_snapshot(&snapshot.id).await?;
         let mine = self.patches_of(&snapshot.id).await?;
@@ -165,7 +165,7 @@ impl SandboxManager {
     }
 
     /// Takes away all patches of a snapshot that goes.
-    pub(super) async fn remove_patches_of(&self, snapshot: &SnapshotId) -> Result<(), Fault> {
+    pub(super) async fn remove_patches_of(&self, snapshot: &SnapshotId) -> Result<(), Error> {
         let mine = self.patches_of(snapshot).await?;
         for patch in &mine {
             self.take_away(patch).await?;
@@ -177,7 +177,7 @@ impl SandboxManager {
     }
 
     /// Takes one away and tells of it; `None` if it is not there any more. The snapshot's lock is the caller's.
-    async fn take_away(&self, patch: &Patch) -> Result<Option<Patch>, Fault> {
+    async fn take_away(&self, patch: &Patch) -> Result<Option<Patch>, Error> {
         let told = self.told(patch.pending.clone()).await;
         let Some(gone) = self.parts.patches.remove(&patch.id).await? else { return Ok(None) };
         let data = serde_json::json!({
@@ -201,7 +201,7 @@ impl SandboxManager {
     }
 
     /// Which sandboxes have each patch of a snapshot, will get it, or failed.
-    pub async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Fault> {
+    pub async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
         let snapshot = self.exact_snapshot(snapshot, None).await?;
         let patches = self.patches_of(&snapshot.id).await?;
         let sandboxes = self.based_on(&snapshot.id).await?;
@@ -215,7 +215,7 @@ impl SandboxManager {
     }
 
     /// A snapshot's patches, in their order.
-    pub(super) async fn patches_of(&self, snapshot: &SnapshotId) -> Result<Vec<Patch>, Fault> {
+    pub(super) async fn patches_of(&self, snapshot: &SnapshotId) -> Result<Vec<Patch>, Error> {
         let mut patches = self.parts.patches.list().await?;
         patches.retain(|patch| patch.snapshot_id == *snapshot);
         patches.sort_by_key(|patch| patch.sequence);
@@ -226,7 +226,7 @@ impl SandboxManager {
     pub(super) async fn based_on(
         &self,
         snapshot: &SnapshotId,
-    ) -> Result<Vec<SandboxRecord>, Fault> {
+    ) -> Result<Vec<SandboxRecord>, Error> {
         let records = self.parts.sandboxes.list().await?;
         let based = records
             .iter()
@@ -235,7 +235,7 @@ impl SandboxManager {
     }
 
     /// The snapshot's lock: changes of its patches take a moment, and wait for one another.
-    async fn wait_for_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Fault> {
+    async fn wait_for_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Error> {
         let until = tokio::time::Instant::now() + LOCK_WAIT;
         loop {
             match self.parts.locks.try_lock_snapshot(id).await? {
@@ -250,24 +250,24 @@ impl SandboxManager {
 }
 
 /// Refuses what gets no patches: nothing is restored from it, or it is only there to take a removal back.
-fn patchable(snapshot: &SnapshotRecord) -> Result<(), Fault> {
+fn patchable(snapshot: &SnapshotRecord) -> Result<(), Error> {
     if snapshot.kind == crate::domain::snapshot::SnapshotKind::Undo {
-        return Err(Fault::new(Code::Conflict, format!("snapshot {} is an undo snapshot", snapshot.title()))
+        return Err(Error::new(Code::Conflict, format!("snapshot {} is an undo snapshot", snapshot.title()))
             .hint("patches go on snapshots that somebody took; `sandboxer undo` brings its sandbox back as it was"));
     }
     if snapshot.state == SnapshotState::Ready {
         return Ok(());
     }
-    Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
+    Err(Error::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
         .hint("only a snapshot that is ready can get patches")
         .detail("state", snapshot.state.as_str()))
 }
 
 /// The number of the patch after the next one.
-fn number_after(snapshot: &SnapshotRecord) -> Result<u64, Fault> {
+fn number_after(snapshot: &SnapshotRecord) -> Result<u64, Error> {
     match snapshot.next_patch_sequence.checked_add(1).filter(|after| *after <= MAX_SEQUENCE + 1) {
         Some(after) => Ok(after),
-        None => Err(Fault::new(
+        None => Err(Error::new(
             Code::Conflict,
             format!(
                 "snapshot {} has no number left for a patch; {MAX_SEQUENCE} is the last one",
@@ -278,10 +278,10 @@ fn number_after(snapshot: &SnapshotRecord) -> Result<u64, Fault> {
     }
 }
 
-fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Fault {
+fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
     let fault =
-        Fault::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
+        Error::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
     if patches.is_empty() {
         return fault.hint("it has no patches");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::{Allowance, Profile, Strategy};
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
@@ -32,7 +32,7 @@ enum Named {
 /// What was found out about one candidate.
 struct Finding {
     verdict: Verdict,
-    fault: Option<Fault>,
+    fault: Option<Error>,
     /// Load per processor, where it was asked for.
     load: Option<f64>,
     /// Host as a stack meets it, where there is a stack.
@@ -44,7 +44,7 @@ pub(super) struct Placed {
     /// Verdict on each candidate that was asked.
     pub(super) verdicts: Vec<Verdict>,
     /// The host and what a stack meets there, or why there is none.
-    pub(super) on: Result<(Route, Option<ComposeHost>), Fault>,
+    pub(super) on: Result<(Route, Option<ComposeHost>), Error>,
 }
 
 impl SandboxManager {
@@ -55,7 +55,7 @@ impl SandboxManager {
         profile: &Profile,
         requested: Option<&str>,
         ask_all: bool,
-    ) -> Result<Placed, Fault> {
+    ) -> Result<Placed, Error> {
         let extension = self.extension(&profile.extension)?;
         let asked = |host: HostName| {
             let extension = Arc::clone(&extension);
@@ -107,7 +107,7 @@ impl SandboxManager {
         &self,
         profile: &Profile,
         requested: Option<&str>,
-    ) -> Result<(Vec<HostName>, Named), Fault> {
+    ) -> Result<(Vec<HostName>, Named), Error> {
         let settings = &self.parts.settings;
         if let Some(host) = requested {
             return Ok((vec![plausible(host)?], Named::Request));
@@ -129,7 +129,7 @@ impl SandboxManager {
     /// tried, as in a create.
     ///
     /// Errors: `invalid_input` for what is no name, `forbidden`, and why there is no way.
-    pub(super) async fn open_host(&self, named: &str) -> Result<HostName, Fault> {
+    pub(super) async fn open_host(&self, named: &str) -> Result<HostName, Error> {
         let named = plausible(named)?;
         let spec = self.parts.transports.spec(&named);
         if let Some(spec) = &spec
@@ -142,7 +142,7 @@ impl SandboxManager {
         Ok(host)
     }
 
-    async fn examine<Asked: Future<Output = Result<Option<ComposeHost>, Fault>>>(
+    async fn examine<Asked: Future<Output = Result<Option<ComposeHost>, Error>>>(
         &self,
         host: &HostName,
         tried_anyway: bool,
@@ -153,7 +153,7 @@ impl SandboxManager {
         let spec = self.parts.transports.spec(host);
         // As configured, whatever case it was typed in: records and scripts compare names.
         let host = spec.as_ref().map_or(host, |spec| &spec.name);
-        let no = |reason: String, fault: Option<Fault>| Finding {
+        let no = |reason: String, fault: Option<Error>| Finding {
             verdict: Verdict { host: host.clone(), ok: false, reason },
             fault,
             load: None,
@@ -178,7 +178,7 @@ impl SandboxManager {
             let transport = self.parts.transports.open(host).await?;
             let compose = asked(host.clone()).await?;
             if !weigh {
-                return Ok::<_, Fault>((transport.latency(), None, compose));
+                return Ok::<_, Error>((transport.latency(), None, compose));
             }
             let request = ProbeRequest { inventory: false, ..ProbeRequest::new(self.now()) };
             let facts = probe::probe(transport.as_ref(), request).await?;
@@ -197,23 +197,23 @@ impl SandboxManager {
             },
             Err(fault) => {
                 let words: Vec<String> =
-                    std::iter::once(fault.message.clone()).chain(fault.causes()).collect();
+                    std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
                 no(words.join(": "), Some(fault))
             }
         }
     }
 }
 
-fn forbidden(host: &HostName, why: &str) -> Fault {
-    Fault::new(Code::Forbidden, format!("host {host} is forbidden by the configuration: {why}"))
+fn forbidden(host: &HostName, why: &str) -> Error {
+    Error::new(Code::Forbidden, format!("host {host} is forbidden by the configuration: {why}"))
         .hint("choose another with --host; `sandboxer hosts list` shows them")
 }
 
 /// Refuses what cannot be a host's name before anything looks it up.
-fn plausible(host: &str) -> Result<HostName, Fault> {
+fn plausible(host: &str) -> Result<HostName, Error> {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || host.contains(odd) {
-        return Err(Fault::invalid_input(
+        return Err(Error::invalid_input(
             "host",
             "a host's name is 1 to 255 characters without spaces, and does not begin with '-'",
         ));
@@ -271,7 +271,7 @@ fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     )]
 }
 
-fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Fault {
+fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
     let verdicts: Vec<serde_json::Value> = findings
         .iter()
         .map(|f| serde_json::json!({"host": f.verdict.host, "ok": false, "reason": f.verdict.reason}))
@@ -284,7 +284,7 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
     }
     let words: Vec<String> =
         findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
-    let fault = Fault::new(Code::HostUnreachable, "no host can take the sandbox")
+    let fault = Error::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
         .detail("verdicts", verdicts);
     let local = extension.as_str() == "ext.compose-ssh"

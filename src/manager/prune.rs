@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationError, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{
     PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery, SnapshotStarted,
 };
@@ -36,7 +36,7 @@ impl SandboxManager {
     pub async fn delete_snapshot(
         &self,
         request: &SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Fault> {
+    ) -> Result<SnapshotStarted, Error> {
         self.delete_giving_up(request, request.force).await
     }
 
@@ -45,7 +45,7 @@ impl SandboxManager {
         &self,
         request: &SnapshotDeleteRequest,
         by_force: bool,
-    ) -> Result<SnapshotStarted, Fault> {
+    ) -> Result<SnapshotStarted, Error> {
         if request.rule.is_none() {
             return ending(self.start_deletion(request, by_force)).await;
         }
@@ -58,7 +58,7 @@ impl SandboxManager {
         &self,
         request: &SnapshotDeleteRequest,
         by_force: bool,
-    ) -> Result<SnapshotStarted, Fault> {
+    ) -> Result<SnapshotStarted, Error> {
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         self.ensure_own().await?;
         if let Some(rule) = &request.rule {
@@ -70,7 +70,7 @@ impl SandboxManager {
         let held = self.hold_snapshot(&record.id).await?;
         let record = self.exact_snapshot(&request.id, request.revision).await?;
         if record.state == SnapshotState::Creating {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::Conflict,
                 format!("snapshot {} is still being made", record.id),
             )
@@ -94,7 +94,7 @@ impl SandboxManager {
     }
 
     /// The snapshot's lock, or `busy` with who has it.
-    pub(super) async fn hold_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Fault> {
+    pub(super) async fn hold_snapshot(&self, id: &SnapshotId) -> Result<Box<dyn Held>, Error> {
         match self.parts.locks.try_lock_snapshot(id).await? {
             Some(held) => Ok(held),
             None => Err(self.snapshot_busy(id).await),
@@ -107,7 +107,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         request: &SnapshotDeleteRequest,
-    ) -> Result<(Operation, SnapshotRecord), Fault> {
+    ) -> Result<(Operation, SnapshotRecord), Error> {
         let operation = self.new_snapshot_operation(OperationKind::Delete, &record.id);
         self.parts.operations.put(operation.clone()).await?;
         let mark = running(&operation);
@@ -123,7 +123,7 @@ impl SandboxManager {
         match begun.await {
             Ok(deleting) => Ok((operation, deleting)),
             Err(fault) => {
-                let told = Fault::new(fault.code.clone(), fault.message.clone());
+                let told = Error::new(fault.code.clone(), fault.message.clone());
                 self.end_operation(operation, Err(told)).await;
                 Err(fault)
             }
@@ -137,7 +137,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         rule: Option<OldRule>,
         mark: Running,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let (id, expected) = (&record.id, Some(record.revision));
         let begin = move |record: &mut SnapshotRecord| {
             // The name of one that has failed may be another's by now.
@@ -167,10 +167,10 @@ impl SandboxManager {
         before: &SnapshotRecord,
         by_force: bool,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let cut_off =
-            || Fault::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
+            || Error::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
         let record = self.exact_snapshot(id.as_str(), None).await?;
         let surveyed = tokio::select! {
             biased;
@@ -230,8 +230,8 @@ impl SandboxManager {
     pub(super) async fn stay_deleting(
         &self,
         id: &SnapshotId,
-        fault: Fault,
-    ) -> Result<Fault, Fault> {
+        fault: Error,
+    ) -> Result<Error, Error> {
         let message = fault.message.clone();
         self.transition_snapshot(id, None, Vec::new(), move |record| {
             record.message = Some(message);
@@ -254,7 +254,7 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         self.remove_archives_but(id, &[], reporter).await.map_err(|error| error.fault)
     }
 
@@ -298,9 +298,9 @@ impl SandboxManager {
     /// Deletes old snapshots on which nothing depends, or says which it would.
     ///
     /// Errors: `invalid_input` when neither a number nor an age says which are old.
-    pub async fn prune_snapshots(&self, request: &PruneRequest) -> Result<Vec<PruneItem>, Fault> {
+    pub async fn prune_snapshots(&self, request: &PruneRequest) -> Result<Vec<PruneItem>, Error> {
         if request.keep.is_none() && request.older_than_s.is_none() {
-            return Err(Fault::invalid_input(
+            return Err(Error::invalid_input(
                 "keep",
                 "which snapshots are old is said by --keep, --older-than, or both",
             ));
@@ -328,9 +328,7 @@ impl SandboxManager {
                 error: None,
             };
             if item.ok && !request.dry_run {
-                item.ended(
-                    self.delete_while_old(&record.id, rule).await.map_err(OperationError::from),
-                );
+                item.ended(self.delete_while_old(&record.id, rule).await);
             }
             items.push(item);
         }
@@ -342,7 +340,7 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         rule: OldRule,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let request = SnapshotDeleteRequest {
             id: id.to_string(),
             rule: Some(rule),
@@ -380,7 +378,7 @@ impl SandboxManager {
             match Box::pin(self.delete_while_old(&record.id, rule)).await {
                 Ok(_) => gone.push(record.title()),
                 Err(fault) => {
-                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted")
+                    tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted");
                 }
             }
         }
@@ -402,7 +400,7 @@ impl SandboxManager {
         &self,
         sandbox: &SandboxId,
         keep: u32,
-    ) -> Result<Vec<Arc<SnapshotView>>, Fault> {
+    ) -> Result<Vec<Arc<SnapshotView>>, Error> {
         let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
         let old = self.old_snapshots(&rule).await?.into_iter().map(|(view, _)| view);
         let goes =
@@ -414,7 +412,7 @@ impl SandboxManager {
     async fn old_snapshots(
         &self,
         rule: &OldRule,
-    ) -> Result<Vec<(Arc<SnapshotView>, String)>, Fault> {
+    ) -> Result<Vec<(Arc<SnapshotView>, String)>, Error> {
         let records = self.parts.snapshots.by_arrival().await?;
         let views = self.snapshots(&SnapshotQuery::default()).await?;
         let view_of = |id: &SnapshotId| views.iter().find(|view| view.record.id == *id).cloned();
@@ -428,7 +426,7 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         request: &SnapshotDeleteRequest,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         if let Some(sandbox) = self.based_on(id).await?.into_iter().find(is_being_made) {
             let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
             return Err(
@@ -447,9 +445,9 @@ fn is_being_made(sandbox: &SandboxRecord) -> bool {
 }
 
 /// A protected one is deleted only by who says that he means it.
-fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Fault> {
+fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Error> {
     if record.is_protected() && !forced {
-        return Err(Fault::new(
+        return Err(Error::new(
             Code::Conflict,
             format!("snapshot {} is labelled protect=true", record.title()),
         )
@@ -466,16 +464,16 @@ fn still_old(
     record: &SnapshotRecord,
     all: &[&SnapshotRecord],
     now: Time,
-) -> Result<String, Fault> {
+) -> Result<String, Error> {
     rule.judge(record, all, now).map_err(|stays| {
         let fault =
-            Fault::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
+            Error::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
         fault.detail("skipped", format!("kept, {stays}"))
     })
 }
 
 /// What refuses the deletion of one that was to go for its age alone passes it over.
-fn passed_over(fault: Fault) -> Fault {
+fn passed_over(fault: Error) -> Error {
     let reason = match (&fault.code, fault.details["dependants"].as_array()) {
         _ if !fault.details["skipped"].is_null() => return fault,
         (Code::NotFound, _) => PruneItem::GONE.to_owned(),
@@ -490,7 +488,7 @@ fn passed_over(fault: Fault) -> Fault {
     fault.detail("skipped", reason)
 }
 
-fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Fault> {
+fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Error> {
     let depends = view.dependants();
     if depends.is_empty() {
         return Ok(());
@@ -499,7 +497,7 @@ fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Re
         return refuse_unseen(view, &depends, request.dependants.as_deref());
     }
     let message = format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
-    Err(Fault::new(Code::InUse, message)
+    Err(Error::new(Code::InUse, message)
         .hint("destroy or remove those first; --force deletes it all the same, and what is based on it cannot be recreated then")
         .detail("dependants", depends))
 }
@@ -509,7 +507,7 @@ fn refuse_unseen(
     view: &SnapshotView,
     depends: &[String],
     seen: Option<&[String]>,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let Some(seen) = seen else { return Ok(()) };
     let unseen: Vec<_> = depends.iter().filter(|one| !seen.contains(one)).cloned().collect();
     if unseen.is_empty() {
@@ -520,12 +518,12 @@ fn refuse_unseen(
         view.record.title(),
         unseen.join(", ")
     );
-    Err(Fault::new(Code::Conflict, message)
+    Err(Error::new(Code::Conflict, message)
         .hint("look again, then decide")
         .detail("dependants", depends))
 }
 
-fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {
+fn left_over(id: &SnapshotId, report: &TeardownReport) -> Error {
     let left: Vec<String> =
         report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
@@ -533,7 +531,7 @@ fn left_over(id: &SnapshotId, report: &TeardownReport) -> Fault {
         if report.untouched { "nothing was removed" } else { "not everything could be removed" };
     let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
     let then = if report.untouched { "deletes it" } else { "goes on" };
-    let fault = Fault::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
+    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
         "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, \
          `sandboxer snapshots delete {id}` {then}"
     ));

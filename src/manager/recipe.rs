@@ -1,7 +1,7 @@
 //! The recipe that a sandbox was made from, which its snapshots have too, and where archives are.
 
 use crate::domain::archive::ArchivePlace;
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{ProfileRef, SandboxRecord};
@@ -17,7 +17,7 @@ impl SandboxManager {
     /// any snapshot that has the same. Never another one.
     ///
     /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
-    pub(super) async fn sandbox_recipe(&self, record: &SandboxRecord) -> Result<Profile, Fault> {
+    pub(super) async fn sandbox_recipe(&self, record: &SandboxRecord) -> Result<Profile, Error> {
         if let Some(here) = self.recipe_here(&record.profile).await? {
             return Ok(here);
         }
@@ -58,7 +58,7 @@ impl SandboxManager {
     pub(super) async fn recipe_here(
         &self,
         recorded: &ProfileRef,
-    ) -> Result<Option<Profile>, Fault> {
+    ) -> Result<Option<Profile>, Error> {
         if let Some(kept) = self.parts.recipes.get(&recorded.hash).await? {
             return Ok(Some(kept));
         }
@@ -71,7 +71,7 @@ impl SandboxManager {
     /// lies beside an archive. Never another one.
     ///
     /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
-    pub(super) async fn snapshot_recipe(&self, record: &SnapshotRecord) -> Result<Profile, Fault> {
+    pub(super) async fn snapshot_recipe(&self, record: &SnapshotRecord) -> Result<Profile, Error> {
         if let Some(here) = self.recipe_here(&record.profile).await? {
             return Ok(here);
         }
@@ -102,7 +102,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         host: &HostName,
-    ) -> Result<Option<Profile>, Fault> {
+    ) -> Result<Option<Profile>, Error> {
         let place = self.place_without_recipe(record, host).await?;
         if place.path.is_none() {
             return Ok(None);
@@ -120,7 +120,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         host: &HostName,
-    ) -> Result<ArchivePlace, Fault> {
+    ) -> Result<ArchivePlace, Error> {
         let mut place = self.place_without_recipe(record, host).await?;
         if place.path.is_none() {
             place.profile = Some(self.snapshot_recipe(record).await?);
@@ -132,7 +132,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         host: &HostName,
-    ) -> Result<ArchivePlace, Fault> {
+    ) -> Result<ArchivePlace, Error> {
         let mut owners = self.parts.installation.owners().await?;
         owners.retain(|owner| *owner != record.owner);
         owners.push(record.owner.clone());
@@ -157,14 +157,14 @@ impl SandboxManager {
 }
 
 /// Whether a fault says that a recipe is lost.
-pub(super) fn is_lost(fault: &Fault) -> bool {
+pub(super) fn is_lost(fault: &Error) -> bool {
     fault.details["kind"] == LOST
 }
 
-fn lost(whose: &str, recipe: &ProfileRef) -> Fault {
+fn lost(whose: &str, recipe: &ProfileRef) -> Error {
     let message = format!("the recipe of {whose}, {} {}, is lost", recipe.id, recipe.version);
     let why = "it is neither in the data directory nor beside an archive, and the catalogue has it no more";
-    Fault::new(Code::NotFound, message)
+    Error::new(Code::NotFound, message)
         .because(why)
         .hint(format!("put recipes/{}.json back into the data directory", recipe.hash))
         .detail("kind", LOST)

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, EventKind, PendingEvent, derived_event_id};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId};
-use crate::domain::operation::{
-    CancelOutcome, Operation, OperationError, OperationKind, OperationState,
-};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
@@ -45,7 +43,7 @@ impl SandboxManager {
         guard: Guard,
         news: Vec<News>,
         change: impl FnOnce(&mut SandboxRecord) + Send,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let before =
             self.parts.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
         let base = match &before {
@@ -78,7 +76,7 @@ impl SandboxManager {
         guard: Guard,
         news: Vec<News>,
         change: impl FnOnce(&mut SandboxRecord) + Send,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let settled = self.settle_record(id).await?;
         let expected = match guard {
             Guard::Revision(revision) => revision,
@@ -94,7 +92,7 @@ impl SandboxManager {
                 && record.operation.as_ref().is_none_or(|running| running.id != operation)
             {
                 let message = format!("another operation has taken sandbox {} over", record.id);
-                return Err(Fault::new(Code::Conflict, message));
+                return Err(Error::new(Code::Conflict, message));
             }
             write(record)
         });
@@ -108,7 +106,7 @@ impl SandboxManager {
     pub(super) async fn write_seen(
         &self,
         seen: Vec<Seen>,
-    ) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
+    ) -> Result<Vec<Result<SandboxRecord, Error>>, Error> {
         let pending = seen.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
         let settled = self.told(pending).await;
         let changes = seen.into_iter().map(|(record, news, change)| {
@@ -134,7 +132,7 @@ impl SandboxManager {
         actor: Actor,
         news: Vec<News>,
         change: impl FnOnce(&mut SandboxRecord) + Send + 'a,
-    ) -> impl FnOnce(&mut SandboxRecord) -> Result<(), Fault> + Send + 'a {
+    ) -> impl FnOnce(&mut SandboxRecord) -> Result<(), Error> + Send + 'a {
         let now = self.now();
         move |record| {
             let (before, since) = (record.state.clone(), record.since);
@@ -167,7 +165,7 @@ impl SandboxManager {
     }
 
     /// Appends what earlier writers of this record left pending; the ids that are in the log now.
-    async fn settle_record(&self, id: &SandboxId) -> Result<Vec<EventId>, Fault> {
+    async fn settle_record(&self, id: &SandboxId) -> Result<Vec<EventId>, Error> {
         let Some(record) = self.parts.sandboxes.get(id).await? else { return Ok(Vec::new()) };
         Ok(self.told(record.pending).await)
     }
@@ -188,7 +186,7 @@ impl SandboxManager {
     }
 
     /// Appends what is pending on a record that goes: nobody could do it afterwards.
-    pub(super) async fn tell(&self, pending: &[PendingEvent]) -> Result<(), Fault> {
+    pub(super) async fn tell(&self, pending: &[PendingEvent]) -> Result<(), Error> {
         if !pending.is_empty() {
             self.parts.events.append(pending.to_vec()).await?;
             self.log_grew.notify_one();
@@ -241,7 +239,7 @@ impl SandboxManager {
         work: W,
     ) where
         W: FnOnce(Self, Operation, CancellationToken) -> F,
-        F: Future<Output = Result<(), Fault>> + Send + 'static,
+        F: Future<Output = Result<(), Error>> + Send + 'static,
     {
         let manager = self.clone();
         let fallback = (self.clone(), operation.clone());
@@ -276,7 +274,7 @@ impl SandboxManager {
     pub(super) async fn end_operation(
         &self,
         mut operation: Operation,
-        result: Result<(), Fault>,
+        result: Result<(), Error>,
     ) -> Operation {
         operation.finished_at = Some(self.now());
         // Another process may have asked for the end meanwhile, which only the written one says.
@@ -289,7 +287,7 @@ impl SandboxManager {
             Err(fault) if fault.code == Code::Cancelled => OperationState::Cancelled,
             Err(_) => OperationState::Failed,
         };
-        operation.error = result.err().map(|fault| Box::new(OperationError::from(fault)));
+        operation.error = result.err().map(Box::new);
         if let Err(fault) = ending(self.parts.operations.put(operation.clone())).await {
             tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
         }
@@ -297,7 +295,7 @@ impl SandboxManager {
     }
 
     /// The last resort when an operation's body panicked: the record must not stay as if somebody worked on it.
-    pub(super) async fn abandon(&self, operation: Operation, fault: Fault) -> Operation {
+    pub(super) async fn abandon(&self, operation: Operation, fault: Error) -> Operation {
         if let Some(id) = &operation.sandbox_id {
             let message = fault.message.clone();
             let outcome = self
@@ -351,7 +349,7 @@ impl SandboxManager {
         &self,
         id: &SandboxId,
         only: Option<&OperationId>,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let meant = |running: &Running| only.is_none_or(|only| running.id == *only);
         let ask = self.transition(id, Guard::Any, Vec::new(), |record| {
             if let Some(running) = record.operation.as_mut().filter(|running| meant(running)) {
@@ -374,7 +372,7 @@ fn ends_something(kind: &OperationKind) -> bool {
 }
 
 /// How an operation was left whose end somebody asked for.
-fn cancel_outcome(result: &Result<(), Fault>) -> CancelOutcome {
+fn cancel_outcome(result: &Result<(), Error>) -> CancelOutcome {
     match result {
         // A panic, say: nobody knows how far it came.
         Err(fault) if fault.code == Code::Internal => CancelOutcome::Stopped,

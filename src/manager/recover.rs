@@ -6,13 +6,11 @@ pub(super) mod snapshots;
 
 use futures_util::stream::{self, StreamExt};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::{
-    CancelOutcome, Operation, OperationError, OperationKind, OperationState,
-};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -48,11 +46,11 @@ impl SandboxManager {
     /// Ends what dead processes began: an item for each thing that was left.
     ///
     /// Errors: `conflict` in a copied or restored data directory.
-    pub async fn recover(&self) -> Result<Vec<Recovered>, Fault> {
+    pub async fn recover(&self) -> Result<Vec<Recovered>, Error> {
         ending(self.recover_all()).await
     }
 
-    async fn recover_all(&self) -> Result<Vec<Recovered>, Fault> {
+    async fn recover_all(&self) -> Result<Vec<Recovered>, Error> {
         self.ensure_own().await?;
         if let Err(fault) = self.settle().await {
             tracing::warn!(%fault, "pending events could not be settled");
@@ -60,7 +58,7 @@ impl SandboxManager {
         let records = self.parts.sandboxes.list().await?;
         let stuck = records.iter().filter(|record| left(record).is_some());
         let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
-        let done: Vec<Result<Option<Recovered>, Fault>> = stream::iter(stuck)
+        let done: Vec<Result<Option<Recovered>, Error>> = stream::iter(stuck)
             .map(|id| self.recover_one(id))
             .buffer_unordered(AT_ONCE)
             .collect()
@@ -76,7 +74,7 @@ impl SandboxManager {
     }
 
     /// `None`: somebody works on it after all, or it is in order by now.
-    async fn recover_one(&self, id: SandboxId) -> Result<Option<Recovered>, Fault> {
+    async fn recover_one(&self, id: SandboxId) -> Result<Option<Recovered>, Error> {
         let Some(held) = self.parts.locks.try_lock(&id).await? else { return Ok(None) };
         let Some(record) = self.parts.sandboxes.get(&id).await? else { return Ok(None) };
         let Some(Left { course, was }) = left(&record) else { return Ok(None) };
@@ -115,7 +113,7 @@ impl SandboxManager {
     }
 
     /// Whether its process wrote its end down, and left something to bring in order all the same.
-    async fn has_ended(&self, id: &OperationId) -> Result<bool, Fault> {
+    async fn has_ended(&self, id: &OperationId) -> Result<bool, Error> {
         let operation = self.parts.operations.get(id).await?;
         Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
     }
@@ -151,7 +149,7 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         record: &SandboxRecord,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let id = &record.id;
         let mark = running(operation);
         let record = self
@@ -183,7 +181,7 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         record: &SandboxRecord,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let data = serde_json::json!({"host": record.host, "was": record.state, "reason": Reason::CrashRecovered});
         let mark = running(operation);
         self.transition(
@@ -211,7 +209,7 @@ impl SandboxManager {
     }
 
     /// Asks the host whether it has seen a later state than our records. Nothing is written or removed.
-    async fn prove_current(&self, record: &SandboxRecord) -> Result<(), Fault> {
+    async fn prove_current(&self, record: &SandboxRecord) -> Result<(), Error> {
         let extension = self.extension(&record.extension)?;
         match self.inspect(extension.as_ref(), &self.target_as_known(record).await?).await {
             Err(fault) if fault.code == Code::Unsupported => Ok(()),
@@ -223,7 +221,7 @@ impl SandboxManager {
         &self,
         extension: &dyn SandboxExtension,
         target: &Target,
-    ) -> Result<Inspection, Fault> {
+    ) -> Result<Inspection, Error> {
         let target =
             &Target { stamp: Some(self.parts.installation.stamp().await?), ..target.clone() };
         let seen = extension.inspect(target).await.map_err(|error| error.fault)?;
@@ -238,7 +236,7 @@ impl SandboxManager {
     }
 
     /// Ends operations that no record knows any more: their process died between two writes.
-    async fn end_dead_operations(&self) -> Result<Vec<Recovered>, Fault> {
+    async fn end_dead_operations(&self) -> Result<Vec<Recovered>, Error> {
         let mut items = Vec::new();
         for operation in self.parts.operations.list().await? {
             if operation.state != OperationState::Running || self.is_alive(&operation).await? {
@@ -265,14 +263,14 @@ impl SandboxManager {
                 was: by(&operation.kind, operation.pid, &operation.host),
                 state: None,
                 message,
-                error: cleared.err().map(OperationError::from),
+                error: cleared.err(),
             });
         }
         Ok(items)
     }
 
     /// Whether somebody may still work on an operation.
-    pub(super) async fn is_alive(&self, operation: &Operation) -> Result<bool, Fault> {
+    pub(super) async fn is_alive(&self, operation: &Operation) -> Result<bool, Error> {
         if operation.host == self.parts.settings.machine
             && (self.parts.alive)(operation.pid, operation.started_at)
         {
@@ -288,7 +286,7 @@ impl SandboxManager {
     }
 
     /// Writes an operation's end for the process that died over it.
-    pub(super) async fn end_dead(&self, id: &OperationId) -> Result<(), Fault> {
+    pub(super) async fn end_dead(&self, id: &OperationId) -> Result<(), Error> {
         let Some(mut operation) = self.parts.operations.get(id).await? else { return Ok(()) };
         if operation.state != OperationState::Running {
             return Ok(());
@@ -297,8 +295,7 @@ impl SandboxManager {
         operation.state = OperationState::Failed;
         operation.cancel_outcome = operation.cancel_requested.then_some(CancelOutcome::Stopped);
         operation.finished_at = Some(self.now());
-        operation.error =
-            Some(Box::new(OperationError::from(Fault::new(Code::OperationFailed, message))));
+        operation.error = Some(Box::new(Error::new(Code::OperationFailed, message)));
         self.parts.operations.put(operation).await
     }
 }
@@ -308,7 +305,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         "process {} still works on it, and not on this data directory: this is a copy",
         working.pid
     );
-    let fault = Fault::new(Code::Conflict, message.clone())
+    let fault = Error::new(Code::Conflict, message.clone())
         .hint("recover in the original, or wait until it has ended");
     Recovered {
         id: record.id.to_string(),
@@ -316,7 +313,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         was: by(&working.kind, working.pid, &working.host),
         state: Some(record.state.clone()),
         message,
-        error: Some(OperationError::from(fault)),
+        error: Some(fault),
     }
 }
 

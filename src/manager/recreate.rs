@@ -2,9 +2,9 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, ProvisionRequest, TeardownReport};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::settled_state;
@@ -22,13 +22,13 @@ use crate::store::Held;
 
 impl SandboxManager {
     /// Starts a recreate and returns at once: the same id, recipe and inputs.
-    pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Fault> {
+    pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Error> {
         let record = self.exactly(&request.id, request.revision).await?;
         let Some(held) = self.parts.locks.try_lock(&record.id).await? else {
             return Err(self.busy(&record.id).await);
         };
         if !record.state.may_be_recreated() {
-            return Err(Fault::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))
+            return Err(Error::new(Code::Conflict, format!("a {} sandbox cannot be recreated", record.state))
                 .hint("recreate works on ready, sleeping, failed and lost ones; destroy works on every other")
                 .detail("state", record.state.as_str()));
         }
@@ -108,7 +108,7 @@ impl SandboxManager {
         id: &SandboxId,
         work: Establishment,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let mine = Guard::Operation(operation.id.clone());
         let reporter = JobReporter::new(&self.jobs, operation);
         let before = self.get(id.as_str()).await?;
@@ -210,7 +210,7 @@ impl SandboxManager {
 
     /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
     /// once the sandbox is removed. Where that cannot be told, nothing is removed.
-    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Fault> {
+    async fn nobody_else(&self, before: &SandboxRecord) -> Result<(), Error> {
         let extension = self.extension(&before.extension)?;
         let target = self.target_as_known(before).await?;
         let seen = match self.inspect(extension.as_ref(), &target).await {
@@ -223,7 +223,7 @@ impl SandboxManager {
         let (id, host) = (&before.id, &before.host);
         let message =
             format!("something on {host} looks like a part of sandbox {id} and is somebody else's");
-        Err(Fault::new(Code::Conflict, message)
+        Err(Error::new(Code::Conflict, message)
             .hint(format!(
                 "remove it on {host} by hand, or create another sandbox; nothing was removed"
             ))
@@ -232,7 +232,7 @@ impl SandboxManager {
     }
 
     /// Refuses one that failed and whose name another sandbox has by now.
-    async fn ensure_name_is_its_own(&self, record: &SandboxRecord) -> Result<(), Fault> {
+    async fn ensure_name_is_its_own(&self, record: &SandboxRecord) -> Result<(), Error> {
         let Some(name) = record.name.as_deref().filter(|_| record.name_in_use().is_none()) else {
             return Ok(());
         };
@@ -241,7 +241,7 @@ impl SandboxManager {
             .iter()
             .find(|other| other.id != record.id && other.name_in_use() == Some(name))
         {
-            Some(other) => Err(Fault::new(
+            Some(other) => Err(Error::new(
                 Code::Conflict,
                 format!("its name {name} is sandbox {}'s by now", other.id),
             )
@@ -258,7 +258,7 @@ impl SandboxManager {
         mine: Guard,
         base: Option<&SnapshotId>,
         report: TeardownReport,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let patches = match base {
             Some(base) => self.patches_of(base).await?,
             None => Vec::new(),
@@ -283,7 +283,7 @@ impl SandboxManager {
         operation: &Operation,
         before: &SandboxRecord,
         error: ExtensionError,
-    ) -> Result<Fault, Fault> {
+    ) -> Result<Error, Error> {
         let message = (!error.is_refusal()).then(|| error.fault.message.clone());
         let was = before.clone();
         self.transition(
@@ -310,8 +310,8 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         before: &SandboxRecord,
-        fault: Fault,
-    ) -> Result<Fault, Fault> {
+        fault: Error,
+    ) -> Result<Error, Error> {
         let (id, why) = (&before.id, fault.message.clone());
         let reason =
             if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
@@ -339,8 +339,8 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         before: &SandboxRecord,
-        fault: Fault,
-    ) -> Result<Fault, Fault> {
+        fault: Error,
+    ) -> Result<Error, Error> {
         let message = format!("it was not made again: {}", fault.message);
         let mine = Guard::Operation(operation.id.clone());
         self.transition(&before.id, mine, Vec::new(), move |record| {
@@ -354,7 +354,7 @@ impl SandboxManager {
 }
 
 /// A fault before anything was removed: whoever reads it fears for the sandbox.
-fn untouched(fault: Fault) -> Fault {
+fn untouched(fault: Error) -> Error {
     let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
     fault.hint(format!("nothing of the sandbox was touched{hint}"))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::OperationId;
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::profile::{Profile, Seconds};
@@ -58,7 +58,7 @@ impl SandboxManager {
         &self,
         request: &CreateRequest,
         hash: &str,
-    ) -> Result<Option<Started>, Fault> {
+    ) -> Result<Option<Started>, Error> {
         let Some(key) = &request.idempotency_key else { return Ok(None) };
         let records = self.parts.sandboxes.list().await?;
         let Some(record) =
@@ -71,7 +71,7 @@ impl SandboxManager {
             let message = format!(
                 "the idempotency key was used for another request, which made sandbox {id}"
             );
-            return Err(Fault::new(Code::Conflict, message)
+            return Err(Error::new(Code::Conflict, message)
                 .hint("use a new key for a new request")
                 .detail("id", id.as_str()));
         }
@@ -81,7 +81,7 @@ impl SandboxManager {
             State::Destroying | State::Destroyed | State::Forgotten => {
                 let message =
                     format!("the idempotency key made sandbox {id}, which is {}", record.state);
-                return Err(Fault::new(Code::Conflict, message)
+                return Err(Error::new(Code::Conflict, message)
                     .hint("use a new key for another sandbox")
                     .detail("id", id.as_str())
                     .detail("state", record.state.as_str()));
@@ -92,14 +92,14 @@ impl SandboxManager {
     }
 
     /// The error that a repeated create would end with by now, if it does. One that runs has none yet.
-    pub(super) async fn repeated_error(&self, started: &Started) -> Result<Option<Fault>, Fault> {
+    pub(super) async fn repeated_error(&self, started: &Started) -> Result<Option<Error>, Error> {
         let Some(id) = &started.operation else { return Ok(None) };
         let operation = self.parts.operations.get(id).await?;
-        Ok(operation.and_then(|operation| operation.error).map(|error| Fault::from(*error)))
+        Ok(operation.and_then(|operation| operation.error).map(|error| *error))
     }
 
     /// The operation that makes a sandbox. Whoever waits for it is told if its process died.
-    async fn making(&self, record: &SandboxRecord) -> Result<OperationId, Fault> {
+    async fn making(&self, record: &SandboxRecord) -> Result<OperationId, Error> {
         if let Some(running) = &record.operation
             && self.parts.operations.get(&running.id).await?.is_some()
         {
@@ -111,7 +111,7 @@ impl SandboxManager {
     /// The operation over which a sandbox failed.
     ///
     /// Errors: its error in short, where nobody knows more of it after a day.
-    async fn made_in_vain(&self, record: &SandboxRecord) -> Result<OperationId, Fault> {
+    async fn made_in_vain(&self, record: &SandboxRecord) -> Result<OperationId, Error> {
         let failed = |one: &&Operation| {
             one.sandbox_id.as_ref() == Some(&record.id)
                 && matches!(one.kind, OperationKind::Create | OperationKind::Recreate)
@@ -123,14 +123,14 @@ impl SandboxManager {
         let id = &record.id;
         let message =
             record.message.clone().unwrap_or_else(|| format!("sandbox {id} could not be made"));
-        Err(Fault::new(Code::OperationFailed, message)
+        Err(Error::new(Code::OperationFailed, message)
             .hint(format!("`sandboxer get {id}` shows what was recorded"))
             .detail("id", id.as_str()))
     }
 }
 
-fn half_made(record: &SandboxRecord) -> Fault {
-    Fault::new(
+fn half_made(record: &SandboxRecord) -> Error {
+    Error::new(
         Code::OperationFailed,
         format!("sandbox {} is half-made, and nobody works on it", record.id),
     )

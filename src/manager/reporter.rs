@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::domain::error::Error;
 use crate::domain::event::{Progress, Update};
 use crate::domain::extension::{Learnt, Report, Reporter};
-use crate::domain::fault::Fault;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::root::MarkedRoot;
@@ -98,7 +98,7 @@ impl JobReporter {
     }
 
     /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
-    pub(super) fn failure_of(&self, fault: &Fault) -> Failure {
+    pub(super) fn failure_of(&self, fault: &Error) -> Failure {
         Failure {
             step: match fault.details["step"].as_str().unwrap_or(self.stage()) {
                 "" => "prepare".to_owned(),
@@ -107,7 +107,7 @@ impl JobReporter {
             exit_status: None,
             output: std::iter::once(self.evidence())
                 .chain(std::iter::once(fault.message.clone()))
-                .chain(fault.causes())
+                .chain(fault.causes.clone())
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
                 .join("\n"),

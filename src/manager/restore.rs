@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::ArchivePlace;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     Capability, ExtensionError, ProvisionRequest, Report, Reporter as _, RestoreSource, Restored,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::Operation;
 use crate::domain::profile::{Profile, Seconds};
@@ -44,7 +44,7 @@ impl SandboxManager {
     /// Starts a new sandbox from a snapshot and returns at once.
     ///
     /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
-    pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Fault> {
+    pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Error> {
         let snapshot = self.exact_snapshot(&request.snapshot, request.revision).await?;
         if let Err(fault) = check_ready(&snapshot) {
             return Err(self.busy_or(&snapshot.id, fault).await);
@@ -138,7 +138,7 @@ impl SandboxManager {
     pub(super) async fn base_of(
         &self,
         record: &SandboxRecord,
-    ) -> Result<Option<FromSnapshot>, Fault> {
+    ) -> Result<Option<FromSnapshot>, Error> {
         let Some(id) = &record.based_on_snapshot else { return Ok(None) };
         let snapshot = self.parts.snapshots.get(id).await?.ok_or_else(|| gone(record, id))?;
         check_ready(&snapshot)?;
@@ -183,7 +183,7 @@ impl SandboxManager {
         from: &FromSnapshot,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let host = &sandbox.host;
         let snapshot = self.exact_snapshot(from.id.as_str(), None).await?;
         check_ready(&snapshot)?;
@@ -211,7 +211,7 @@ impl SandboxManager {
         host: &HostName,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<Brought, Fault> {
+    ) -> Result<Brought, Error> {
         let is_there =
             |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
         if is_there(&snapshot) {
@@ -242,7 +242,7 @@ impl SandboxManager {
         self.listed_on(copied, host).await
     }
 
-    async fn listed_on(&self, snapshot: SnapshotRecord, host: &HostName) -> Result<Brought, Fault> {
+    async fn listed_on(&self, snapshot: SnapshotRecord, host: &HostName) -> Result<Brought, Error> {
         let place = self.archive_place(&snapshot, host).await?;
         Ok(Brought {
             archive: facts_on(&snapshot, host),
@@ -279,17 +279,17 @@ impl SandboxManager {
     }
 }
 
-fn check_ready(snapshot: &SnapshotRecord) -> Result<(), Fault> {
+fn check_ready(snapshot: &SnapshotRecord) -> Result<(), Error> {
     if snapshot.state == SnapshotState::Ready {
         return Ok(());
     }
-    Err(Fault::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
+    Err(Error::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
         .hint("only a snapshot that is ready can be restored")
         .detail("state", snapshot.state.as_str()))
 }
 
-fn gone(record: &SandboxRecord, id: &SnapshotId) -> Fault {
-    Fault::new(
+fn gone(record: &SandboxRecord, id: &SnapshotId) -> Error {
+    Error::new(
         Code::NotFound,
         format!("sandbox {} is based on snapshot {id}, which is not there any more", record.id),
     )

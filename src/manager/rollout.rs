@@ -2,9 +2,8 @@
 
 use futures_util::stream::{self, StreamExt};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::Capability;
-use crate::domain::fault::{Code, Fault};
-use crate::domain::operation::OperationError;
 use crate::domain::patch::{Blocked, applied_ids, owed};
 use crate::domain::request::{ApplyRequest, RolloutItem, RolloutRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -18,9 +17,9 @@ impl SandboxManager {
     /// Applies a snapshot's patches to all sandboxes based on it, the oldest `canary` of them first; stops at the first
     /// failure: what runs then comes to its end, and no other is begun. One that sleeps is left to its wake. An item for
     /// each sandbox, oldest first.
-    pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Fault> {
+    pub async fn roll_out(&self, request: &RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
         if request.canary == Some(0) {
-            return Err(Fault::invalid_input(
+            return Err(Error::invalid_input(
                 "canary",
                 "--canary is 1 or more: the sandboxes that come first",
             )
@@ -40,7 +39,7 @@ impl SandboxManager {
             match passed_over(&record) {
                 _ if nothing => items.push(item(&record, true, Vec::new(), None)),
                 None if record.state == State::Sleeping => {
-                    items.push(asleep(&record, owes.blocked))
+                    items.push(asleep(&record, owes.blocked));
                 }
                 None if record.state != State::Ready => items.push(not_there(&record)),
                 Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
@@ -99,7 +98,7 @@ impl SandboxManager {
             let started = self.apply_patches(&ask).await?;
             let Some(operation) = started.operation else { return Ok((None, started.sandbox)) };
             let (operation, now) = self.finish(&operation).await?;
-            Ok::<_, Fault>((operation.error, now.unwrap_or(started.sandbox)))
+            Ok::<_, Error>((operation.error, now.unwrap_or(started.sandbox)))
         };
         match outcome.await {
             Ok((error, now)) => {
@@ -120,8 +119,8 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn item(record: &SandboxRecord, ok: bool, applied: Vec<u64>, why: Option<Fault>) -> RolloutItem {
-    let error = why.map(OperationError::from);
+fn item(record: &SandboxRecord, ok: bool, applied: Vec<u64>, why: Option<Error>) -> RolloutItem {
+    let error = why;
     RolloutItem { id: record.id.clone(), ok, canary: false, applied, reason: None, error }
 }
 
@@ -132,7 +131,7 @@ fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
         return RolloutItem { reason, ..item(record, true, Vec::new(), None) };
     };
     let (id, sequence, state) = (&record.id, patch.sequence, &patch.state);
-    let why = Fault::new(
+    let why = Error::new(
         Code::Conflict,
         format!("passed over: sandbox {id} sleeps, and its patch {sequence} is {state}"),
     )
@@ -163,11 +162,11 @@ fn not_there(record: &SandboxRecord) -> RolloutItem {
 }
 
 /// Why a sandbox is left alone. That stops nothing.
-fn passed_over(record: &SandboxRecord) -> Option<Fault> {
+fn passed_over(record: &SandboxRecord) -> Option<Error> {
     let id = &record.id;
     if record.is_protected() {
         return Some(
-            Fault::new(
+            Error::new(
                 Code::Conflict,
                 format!("passed over: sandbox {id} is labelled protect=true"),
             )

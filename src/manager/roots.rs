@@ -1,8 +1,8 @@
 //! Workspace roots, as this installation knows them (contract 1): what is known goes along to the host with each call, and what
 //! it says is written down before anything is made there.
 
+use crate::domain::error::Error;
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::root::{HostRecord, KnownRoots, MarkedRoot, RootMark, UnmarkedRoot};
 use crate::domain::sandbox::SandboxRecord;
@@ -37,7 +37,7 @@ impl SandboxManager {
 
     /// The same for where something new is to come: of roots in which nothing is recorded another one may be there by now, and
     /// those in which something is must be there, though their marks are not known.
-    pub(super) async fn roots_for_new(&self, host: &HostName) -> Result<KnownRoots, Fault> {
+    pub(super) async fn roots_for_new(&self, host: &HostName) -> Result<KnownRoots, Error> {
         let mut known = self.known_roots(host).await;
         let used = self.recorded_roots(|at, _| at.same(host.as_str())).await?;
         let is_at = |root: &MarkedRoot, used: &UnmarkedRoot| {
@@ -55,7 +55,7 @@ impl SandboxManager {
     pub(super) async fn recorded_roots(
         &self,
         is_meant: impl Fn(&HostName, Option<&HostIdentity>) -> bool,
-    ) -> Result<Vec<UnmarkedRoot>, Fault> {
+    ) -> Result<Vec<UnmarkedRoot>, Error> {
         let (sandboxes, snapshots) =
             tokio::try_join!(self.parts.sandboxes.list(), self.parts.snapshots.list())?;
         let places = sandboxes.iter().filter_map(|record| place_of_sandbox(record));
@@ -77,7 +77,7 @@ impl SandboxManager {
         Ok(found)
     }
 
-    async fn with_spare(&self, host: &HostName) -> Result<HostRecord, Fault> {
+    async fn with_spare(&self, host: &HostName) -> Result<HostRecord, Error> {
         let dice = &self.parts.dice;
         let mark = RootMark::from_random([dice(), dice(), dice(), dice()]);
         let change = move |record: &mut HostRecord| {

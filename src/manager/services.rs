@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{Inspection, Readiness, SandboxExtension, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use crate::manager::SandboxManager;
@@ -21,7 +21,7 @@ const NOTED_AT_ONCE: usize = 1000;
 impl SandboxManager {
     /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is
     /// of the whole file.
-    pub async fn refresh_services(&self, host: &str) -> Result<(), Fault> {
+    pub async fn refresh_services(&self, host: &str) -> Result<(), Error> {
         let mut noted = Vec::new();
         let outcome = self.look_on(&HostName::new(host), &mut noted).await;
         self.note(&mut noted, 1).await;
@@ -32,7 +32,7 @@ impl SandboxManager {
     /// nothing is to be there, is as it is recorded.
     ///
     /// Errors: why nobody could look, `host_changed` among them.
-    pub async fn observe(&self, id: &str) -> Result<SandboxRecord, Fault> {
+    pub async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
         let record = Arc::new(self.get(id).await?);
         let stands = matches!(record.state, State::Ready | State::Sleeping | State::Lost);
         if record.operation.is_some() || !stands {
@@ -53,7 +53,7 @@ impl SandboxManager {
         self.get(record.id.as_str()).await
     }
 
-    async fn look_on(&self, host: &HostName, noted: &mut Vec<Seen>) -> Result<(), Fault> {
+    async fn look_on(&self, host: &HostName, noted: &mut Vec<Seen>) -> Result<(), Error> {
         let mut by_extension: BTreeMap<ExtensionId, Vec<(Target, Arc<SandboxRecord>)>> =
             BTreeMap::new();
         let mut lost = Vec::new();
@@ -131,13 +131,13 @@ impl SandboxManager {
                     match outcome {
                         Ok(record) => self.jobs.publish(Update::Record(Box::new(record))),
                         Err(fault) => {
-                            tracing::debug!(%fault, "what was seen of a sandbox was not written down")
+                            tracing::debug!(%fault, "what was seen of a sandbox was not written down");
                         }
                     }
                 }
             }
             Err(fault) => {
-                tracing::debug!(%fault, "what was seen of sandboxes was not written down")
+                tracing::debug!(%fault, "what was seen of sandboxes was not written down");
             }
         }
     }

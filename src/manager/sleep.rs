@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
     Capability, ExtensionError, Inspection, Readiness, SandboxExtension, Target,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
@@ -27,16 +27,16 @@ const BACK_LIMIT: Duration = Duration::from_mins(2);
 
 impl SandboxManager {
     /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
-    pub async fn sleep(&self, request: &SleepRequest) -> Result<Started, Fault> {
+    pub async fn sleep(&self, request: &SleepRequest) -> Result<Started, Error> {
         self.turn(OperationKind::Sleep, request).await
     }
 
     /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
-    pub async fn wake(&self, request: &SleepRequest) -> Result<Started, Fault> {
+    pub async fn wake(&self, request: &SleepRequest) -> Result<Started, Error> {
         self.turn(OperationKind::Wake, request).await
     }
 
-    async fn turn(&self, kind: OperationKind, request: &SleepRequest) -> Result<Started, Fault> {
+    async fn turn(&self, kind: OperationKind, request: &SleepRequest) -> Result<Started, Error> {
         let record = self.exactly(&request.id, request.revision).await?;
         let extension = self.extension(&record.extension)?;
         extension.ensure(&Capability::Sleep, kind.as_str())?;
@@ -74,7 +74,7 @@ impl SandboxManager {
         work: &Turn<'_>,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let id = &work.before.id;
         if let Err(error) =
             self.or_cancelled(id, cancel, work.extension.sleep(work.target, reporter)).await
@@ -113,7 +113,7 @@ impl SandboxManager {
         work: &Turn<'_>,
         cancel: &CancellationToken,
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let id = &work.before.id;
         let (ready, message) = match self.wake_and_patch(work, cancel, reporter).await {
             Ok(woken) => woken,
@@ -125,7 +125,7 @@ impl SandboxManager {
                 match tokio::time::timeout(BACK_LIMIT, back).await {
                     Ok(Ok(())) => {}
                     Ok(Err(why)) => {
-                        tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep")
+                        tracing::warn!(sandbox = %id, fault = %why.fault, "it was not put back to sleep");
                     }
                     Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
                 }
@@ -180,7 +180,7 @@ impl SandboxManager {
     }
 
     /// After a sleep or a wake that was refused: the record is what it was; the fault to tell.
-    async fn turn_refused(&self, work: &Turn<'_>, fault: Fault) -> Fault {
+    async fn turn_refused(&self, work: &Turn<'_>, fault: Error) -> Error {
         let dead = work.dead.clone();
         let write = self
             .transition(&work.before.id, work.mine(), Vec::new(), |record| record.operation = dead);
@@ -190,7 +190,7 @@ impl SandboxManager {
     /// After a sleep or a wake that came to nothing: what the host says is written down, with the reason.
     ///
     /// Errors: why it came to nothing; none if it was cancelled and the host says that it was done by then.
-    async fn leave_as_seen(&self, work: &Turn<'_>, fault: Fault) -> Result<(), Fault> {
+    async fn leave_as_seen(&self, work: &Turn<'_>, fault: Error) -> Result<(), Error> {
         let before = work.before;
         let look = tokio::time::timeout(BACK_LIMIT, self.inspect(work.extension, work.target));
         let seen = look.await.ok().and_then(Result::ok);
@@ -286,7 +286,7 @@ fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
 /// How a sleep or a wake ended that did not come to its end by itself, by what its host says then.
 ///
 /// Errors: the fault, which says of a cancelled one how that left the sandbox.
-fn as_seen(work: &Turn<'_>, fault: Fault, seen: Option<&Inspection>) -> Result<(), Fault> {
+fn as_seen(work: &Turn<'_>, fault: Error, seen: Option<&Inspection>) -> Result<(), Error> {
     // A patch that was cut off says so itself.
     if fault.code != Code::Cancelled
         || CancelOutcome::told(&fault.details) == Some(CancelOutcome::Stopped)
@@ -316,7 +316,7 @@ fn as_seen(work: &Turn<'_>, fault: Fault, seen: Option<&Inspection>) -> Result<(
 
 /// Whether there is something to do; `conflict` from any other state. An operation on the record may be a dead one, over
 /// which the sandbox stopped half-way.
-fn may_turn(kind: &OperationKind, record: &SandboxRecord) -> Result<bool, Fault> {
+fn may_turn(kind: &OperationKind, record: &SandboxRecord) -> Result<bool, Error> {
     let (from, to) = match kind {
         OperationKind::Sleep => (State::Ready, State::Sleeping),
         _ => (State::Sleeping, State::Ready),
@@ -329,7 +329,7 @@ fn may_turn(kind: &OperationKind, record: &SandboxRecord) -> Result<bool, Fault>
         OperationKind::Sleep => "only one that is ready goes to sleep",
         _ => "only one that sleeps can be woken",
     };
-    Err(Fault::new(Code::Conflict, format!("sandbox {id} is {state}; {what}"))
+    Err(Error::new(Code::Conflict, format!("sandbox {id} is {state}; {what}"))
         .hint(format!("`sandboxer get {id}` shows what became of it"))
         .detail("state", state.as_str()))
 }

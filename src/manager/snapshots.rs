@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{PendingEvent, Update, derived_event_id};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::{EventId, OperationId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
@@ -16,7 +16,7 @@ use crate::manager::record::News;
 
 impl SandboxManager {
     /// Snapshots with what hangs on them, oldest first. Undo snapshots and failed ones only with `all`.
-    pub async fn snapshots(&self, query: &SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Fault> {
+    pub async fn snapshots(&self, query: &SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
         let (records, patches, sandboxes) = self.all_of_snapshots().await?;
         let shown = |record: &&SnapshotRecord| {
             query.all || record.kind == SnapshotKind::User && record.state != SnapshotState::Failed
@@ -27,7 +27,7 @@ impl SandboxManager {
     }
 
     /// The snapshot that a reference means, with what hangs on it.
-    pub async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Fault> {
+    pub async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
         let (records, patches, sandboxes) = self.all_of_snapshots().await?;
         let record = find(&records, reference)?;
         Ok(SnapshotView::of(record, &patches, sandboxes.iter().map(|s| &**s), &records))
@@ -35,14 +35,14 @@ impl SandboxManager {
 
     async fn all_of_snapshots(
         &self,
-    ) -> Result<(Vec<SnapshotRecord>, Vec<crate::domain::Patch>, Vec<Arc<SandboxRecord>>), Fault>
+    ) -> Result<(Vec<SnapshotRecord>, Vec<crate::domain::Patch>, Vec<Arc<SandboxRecord>>), Error>
     {
         let parts = &self.parts;
         tokio::try_join!(parts.snapshots.list(), parts.patches.list(), parts.sandboxes.list())
     }
 
     /// The snapshot that an exact id, an exact name or a unique beginning of an id means.
-    pub(super) async fn find_snapshot(&self, reference: &str) -> Result<SnapshotRecord, Fault> {
+    pub(super) async fn find_snapshot(&self, reference: &str) -> Result<SnapshotRecord, Error> {
         find(&self.parts.snapshots.list().await?, reference).cloned()
     }
 
@@ -51,16 +51,16 @@ impl SandboxManager {
         &self,
         id: &str,
         revision: Option<u64>,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let record = self.find_snapshot(id).await?;
         if record.id.as_str() != id {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::NotFound,
                 format!("there is no snapshot with the id {id}"),
             ));
         }
         match revision {
-            Some(seen) if seen != record.revision => Err(Fault::new(
+            Some(seen) if seen != record.revision => Err(Error::new(
                 Code::Conflict,
                 format!("snapshot {id} changed since it was looked at"),
             )
@@ -72,7 +72,7 @@ impl SandboxManager {
     }
 
     /// Where a sandbox comes from, and the snapshots taken of it.
-    pub async fn lineage(&self, id: &str) -> Result<Lineage, Fault> {
+    pub async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
         let record = self.get(id).await?;
         Ok(Lineage::of(&record, &self.parts.snapshots.list().await?))
     }
@@ -83,8 +83,8 @@ impl SandboxManager {
         id: &SnapshotId,
         expected: Option<u64>,
         news: Vec<News>,
-        change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Fault> + Send,
-    ) -> Result<SnapshotRecord, Fault> {
+        change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error> + Send,
+    ) -> Result<SnapshotRecord, Error> {
         let settled = self.settle_snapshot(id).await?;
         let account = self.account_for(settled, news);
         let change = move |record: &mut SnapshotRecord| change(record).map(|()| account(record));
@@ -100,8 +100,8 @@ impl SandboxManager {
         &self,
         id: &SnapshotId,
         expected: Option<u64>,
-        change: impl FnOnce(&mut SnapshotRecord, &[&SnapshotRecord]) -> Result<(), Fault> + Send,
-    ) -> Result<SnapshotRecord, Fault> {
+        change: impl FnOnce(&mut SnapshotRecord, &[&SnapshotRecord]) -> Result<(), Error> + Send,
+    ) -> Result<SnapshotRecord, Error> {
         let settled = self.settle_snapshot(id).await?;
         let account = self.account_for(settled, Vec::new());
         let change = move |record: &mut SnapshotRecord, all: &[&SnapshotRecord]| {
@@ -140,7 +140,7 @@ impl SandboxManager {
     }
 
     /// Appends what earlier writers of this record left pending; the ids that are in the log now.
-    async fn settle_snapshot(&self, id: &SnapshotId) -> Result<Vec<EventId>, Fault> {
+    async fn settle_snapshot(&self, id: &SnapshotId) -> Result<Vec<EventId>, Error> {
         let Some(record) = self.parts.snapshots.get(id).await? else { return Ok(Vec::new()) };
         Ok(self.told(record.pending).await)
     }
@@ -160,23 +160,23 @@ impl SandboxManager {
     }
 
     /// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
-    pub async fn finish_snapshot(&self, id: &OperationId) -> Result<SnapshotRecord, Fault> {
+    pub async fn finish_snapshot(&self, id: &OperationId) -> Result<SnapshotRecord, Error> {
         let operation = match self.jobs.ended(id).await {
             Some(operation) => operation,
             None => self.watch_elsewhere(id).await?,
         };
         if let Some(error) = operation.error {
-            return Err(Fault::from(*error));
+            return Err(*error);
         }
         let snapshot = operation
             .snapshot_id
-            .ok_or_else(|| Fault::internal("the operation has no snapshot"))?;
+            .ok_or_else(|| Error::internal("the operation has no snapshot"))?;
         if let Some(record) = self.parts.snapshots.get(&snapshot).await? {
             return Ok(record);
         }
         let gone =
             self.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(&snapshot).cloned();
-        gone.ok_or_else(|| Fault::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
+        gone.ok_or_else(|| Error::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
     }
 }
 
@@ -191,7 +191,7 @@ fn about(record: &SnapshotRecord, revision: u64, mut data: serde_json::Value) ->
     data
 }
 
-fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a SnapshotRecord, Fault> {
+fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a SnapshotRecord, Error> {
     if let Some(found) = records.iter().find(|record| record.id.as_str() == reference) {
         return Ok(found);
     }
@@ -209,7 +209,7 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
         [] => Err(not_found(records, reference)),
         several => {
             let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Fault::new(
+            Err(Error::new(
                 Code::Conflict,
                 format!("several snapshots begin with that: {}", ids.join(", ")),
             )
@@ -219,9 +219,9 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
     }
 }
 
-fn not_found(records: &[SnapshotRecord], reference: &str) -> Fault {
+fn not_found(records: &[SnapshotRecord], reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault = Fault::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
+    let fault = Error::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
     let known = records
         .iter()
         .flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));

@@ -1,16 +1,16 @@
 //! Whether this data directory may act for what its records name (contract 1, `owner`).
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::manager::SandboxManager;
 use crate::store::Standing;
 
 impl SandboxManager {
     /// Refuses what removes things on hosts while the data directory may be an old or somebody else's copy: its
     /// records may call a stranger's sandbox ours, and a living one half-made.
-    pub(super) async fn ensure_own(&self) -> Result<(), Fault> {
+    pub(super) async fn ensure_own(&self) -> Result<(), Error> {
         match self.parts.installation.standing().await? {
             Standing::Own => Ok(()),
-            standing => Err(Fault::new(
+            standing => Err(Error::new(
                 Code::Conflict,
                 format!("nothing was removed: {}", words(&standing)),
             )

@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::ExtensionError;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
@@ -22,15 +22,15 @@ pub(super) struct GivenUp {
 
 /// Why a deletion does not begin.
 pub(super) struct Kept {
-    pub(super) fault: Fault,
+    pub(super) fault: Error,
     /// Whether an archive that was looked at is there as it is recorded.
     whole: bool,
     /// Those that are not.
-    unlike: Vec<(HostName, Fault)>,
+    unlike: Vec<(HostName, Error)>,
 }
 
-impl From<Fault> for Kept {
-    fn from(fault: Fault) -> Self {
+impl From<Error> for Kept {
+    fn from(fault: Error) -> Self {
         Self { fault, whole: false, unlike: Vec::new() }
     }
 }
@@ -78,7 +78,7 @@ impl SandboxManager {
             && self.parts.transports.spec(host).is_none()
     }
 
-    fn way_out(&self, record: &SnapshotRecord, host: &HostName, fault: Fault) -> Fault {
+    fn way_out(&self, record: &SnapshotRecord, host: &HostName, fault: Error) -> Error {
         let id = &record.id;
         let forced = format!("`sandboxer snapshots delete {id} --force` gives up what is there");
         let hint = match (&fault.code, self.parts.transports.spec(host)) {
@@ -107,7 +107,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         before: &SnapshotRecord,
         kept: Kept,
-    ) -> Result<Fault, Fault> {
+    ) -> Result<Error, Error> {
         if before.state != SnapshotState::Deleting {
             self.put_back_snapshot(before).await?;
             return Ok(kept.fault);
@@ -129,7 +129,7 @@ impl SandboxManager {
     }
 
     /// After a deletion that was refused: the snapshot is what it was before.
-    pub(super) async fn put_back_snapshot(&self, before: &SnapshotRecord) -> Result<(), Fault> {
+    pub(super) async fn put_back_snapshot(&self, before: &SnapshotRecord) -> Result<(), Error> {
         let SnapshotRecord { id, state, name, message, operation, .. } = before.clone();
         self.free_snapshot(&id, move |record| {
             (record.state, record.name, record.message, record.operation) =

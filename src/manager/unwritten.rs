@@ -1,12 +1,12 @@
 //! A create whose record could not be written, such as on a full disk: what is said of it (semantics 2.5).
 
+use crate::domain::error::Error;
 use crate::domain::extension::TeardownReport;
-use crate::domain::fault::Fault;
 use crate::domain::name::SandboxId;
 
 /// A record that cannot be written in the middle, such as on a full disk: a failure like another (semantics 2).
-pub(super) fn unwritten(id: &SandboxId, fault: Fault) -> Fault {
-    Fault::new(fault.code.clone(), format!("sandbox {id}: how far it came could not be written down"))
+pub(super) fn unwritten(id: &SandboxId, fault: Error) -> Error {
+    Error::new(fault.code.clone(), format!("sandbox {id}: how far it came could not be written down"))
         .hint("what was made of it was taken away; mend what the cause says, such as a full disk, then create it again")
         .because(fault)
         .detail("id", id.as_str())
@@ -15,12 +15,12 @@ pub(super) fn unwritten(id: &SandboxId, fault: Fault) -> Fault {
 /// The end of a create that could not be written down either: what became of it, and who brings its record in order.
 pub(super) fn end_unwritten(
     id: &SandboxId,
-    mut fault: Fault,
+    mut fault: Error,
     left: &str,
-    unwritten: &Fault,
-) -> Fault {
+    unwritten: &Error,
+) -> Error {
     let causes: Vec<String> =
-        std::iter::once(unwritten.message.clone()).chain(unwritten.causes()).collect();
+        std::iter::once(unwritten.message.clone()).chain(unwritten.causes.clone()).collect();
     fault.message =
         format!("sandbox {id} failed, and that could not be written down: {}", fault.message);
     fault

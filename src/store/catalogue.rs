@@ -12,7 +12,7 @@ mod merge;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::manifest::{ExtensionKind, ExtensionManifest};
 use crate::domain::profile::{ExtensionUse, FieldProblem, Profile};
 use crate::domain::recipe_yaml::{ParseProblem, nearest, shown};
@@ -79,14 +79,14 @@ impl Catalogue {
     /// The profile with this id, with or without `profile.`.
     ///
     /// Errors: `not_found` with the nearest id; `invalid_profile` with file, line and column when its file is broken.
-    pub fn profile(&self, id: &str) -> Result<&ProfileEntry, Fault> {
+    pub fn profile(&self, id: &str) -> Result<&ProfileEntry, Error> {
         find(&self.profiles, "profile", "profile.", id)
     }
 
     /// The recipe of a profile, to be used as it is.
     ///
     /// Errors: as [`Catalogue::profile`]; `unsupported` when this build cannot make it.
-    pub fn recipe(&self, id: &str) -> Result<&Profile, Fault> {
+    pub fn recipe(&self, id: &str) -> Result<&Profile, Error> {
         let entry = self.profile(id)?;
         entry.ensure_available()?;
         entry.definition()
@@ -95,7 +95,7 @@ impl Catalogue {
     /// The extension with this id, with or without `ext.`.
     ///
     /// Errors: as [`Catalogue::profile`].
-    pub fn extension(&self, id: &str) -> Result<&ManifestEntry, Fault> {
+    pub fn extension(&self, id: &str) -> Result<&ManifestEntry, Error> {
         find(&self.extensions, "extension", "ext.", id)
     }
 
@@ -210,7 +210,7 @@ fn find<'e, T>(
     noun: &str,
     prefix: &str,
     id: &str,
-) -> Result<&'e Entry<T>, Fault> {
+) -> Result<&'e Entry<T>, Error> {
     let whole = format!("{prefix}{id}");
     let by_id = |wanted: &str| entries.iter().find(|entry| entry.id == wanted);
     // A file so broken that its id cannot be read is meant by its name.
@@ -227,7 +227,7 @@ fn find<'e, T>(
         return Ok(entry);
     }
     let fault =
-        Fault::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", id);
+        Error::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", id);
     let ids = || entries.iter().map(|entry| entry.id.as_str());
     let bare = ids().filter_map(|id| id.strip_prefix(prefix));
     let near = nearest(id, ids())

@@ -1,9 +1,9 @@
 //! What is wrong with a file, and how its reader gets out of it. Such a file is never written to.
 
-use std::error::Error;
+use std::error::Error as StdError;
 use std::path::Path;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::store::files::backup_of;
 
 /// A place in a file, as an editor counts it.
@@ -47,9 +47,9 @@ pub(super) fn corrupt(
     path: &Path,
     what: &str,
     place: Place,
-    why: impl Into<Box<dyn Error + Send + Sync>>,
-) -> Fault {
-    let fault = Fault::new(
+    why: impl Into<Box<dyn StdError + Send + Sync>>,
+) -> Error {
+    let fault = Error::new(
         Code::StoreCorrupt,
         format!(
             "{}: {what} cannot be read (line {}, column {}); the file is left as it is",
@@ -62,15 +62,15 @@ pub(super) fn corrupt(
 }
 
 /// `store_corrupt`: the file is gone and its backup is not. No write of ours leaves that behind.
-pub(super) fn missing(path: &Path) -> Fault {
-    let fault = Fault::new(
+pub(super) fn missing(path: &Path) -> Error {
+    let fault = Error::new(
         Code::StoreCorrupt,
         format!("{} is missing, but its backup is there", path.display()),
     );
     with_way_out(fault, path)
 }
 
-fn with_way_out(fault: Fault, path: &Path) -> Fault {
+fn with_way_out(fault: Error, path: &Path) -> Error {
     let fault = fault.detail("file", path.display().to_string());
     let backup = backup_of(path);
     if !backup.exists() {
@@ -106,7 +106,7 @@ pub(super) enum Foreign {
 }
 
 /// `store_foreign`: JSON, but not ours.
-pub(super) fn foreign(path: &Path, whose: Foreign) -> Fault {
+pub(super) fn foreign(path: &Path, whose: Foreign) -> Error {
     let file = path.display();
     let (message, hint) = match whose {
         Foreign::Newer(schema) => (
@@ -123,6 +123,6 @@ pub(super) fn foreign(path: &Path, whose: Foreign) -> Fault {
             format!("move it away (mv {q} {q}.old), or choose another directory with --data-dir", q = quoted(path)),
         ),
     };
-    let fault = Fault::new(Code::StoreForeign, message).hint(hint).detail("file", file.to_string());
+    let fault = Error::new(Code::StoreForeign, message).hint(hint).detail("file", file.to_string());
     if let Foreign::Newer(schema) = whose { fault.detail("schema", schema) } else { fault }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::verbatim::JsonText;
 use crate::store::damage::{self, Foreign, Place, START};
 use crate::store::entry::{Entry, Record};
@@ -46,12 +46,12 @@ impl<R: Record> Content<R> {
     }
 
     /// All records. A list that left one out would make what it has on a host look like nobody's.
-    pub(super) fn records(&self) -> Result<Vec<&Arc<R>>, Fault> {
+    pub(super) fn records(&self) -> Result<Vec<&Arc<R>>, Error> {
         self.entries.iter().map(|entry| self.meaning(entry)).collect()
     }
 
     /// The record with this key and where it is.
-    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &Arc<R>)>, Fault> {
+    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &Arc<R>)>, Error> {
         let Some(index) = self.entries.iter().position(|entry| entry.key().as_deref() == Some(key))
         else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl<R: Record> Content<R> {
     }
 
     /// What a record means. Errors: `store_corrupt`, with its number, its key and the place.
-    pub(super) fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a Arc<R>, Fault> {
+    pub(super) fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a Arc<R>, Error> {
         entry.read().map_err(|broken| {
             let number = 1 + self
                 .entries
@@ -86,7 +86,7 @@ impl<R: Record> Content<R> {
         text: String,
         stamp: Stamp,
         before: Option<&Self>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let text = Arc::new(text);
         let shape: Shape<'_> =
             serde_json::from_str(&text).map_err(|error| misfit(path, &text, &error))?;
@@ -110,7 +110,7 @@ impl<R: Record> Content<R> {
     }
 
     /// Two records with one key cannot be told apart: no write could be right.
-    fn refuse_twins(&self) -> Result<(), Fault> {
+    fn refuse_twins(&self) -> Result<(), Error> {
         let mut seen = std::collections::HashSet::with_capacity(self.entries.len());
         for (index, entry) in self.entries.iter().enumerate() {
             let Some(key) = entry.key() else { continue };
@@ -126,8 +126,8 @@ impl<R: Record> Content<R> {
         Ok(())
     }
 
-    fn render(&self) -> Result<Vec<u8>, Fault> {
-        let unfit = |error| Fault::internal("a document cannot be written as JSON").because(error);
+    fn render(&self) -> Result<Vec<u8>, Error> {
+        let unfit = |error| Error::internal("a document cannot be written as JSON").because(error);
         let size: usize = self.entries.iter().map(|entry| entry.text().len() + 2).sum();
         let mut out = Vec::with_capacity(size + 128);
         // The revision stands within the first bytes: a reader's stamp of the file relies on it.
@@ -155,7 +155,7 @@ pub(super) struct Document<R> {
     dir: DataDir,
     path: PathBuf,
     gate: Gate,
-    replace: fn(&Path, &[u8], bool) -> Result<Stamp, Fault>,
+    replace: fn(&Path, &[u8], bool) -> Result<Stamp, Error>,
     cache: Arc<Mutex<Cache<R>>>,
 }
 
@@ -189,13 +189,13 @@ impl<R: Record> Document<R> {
     }
 
     /// What is in it now. Errors: `store_corrupt`, `store_foreign`, `internal`.
-    pub(super) async fn read(&self) -> Result<Arc<Content<R>>, Fault> {
+    pub(super) async fn read(&self) -> Result<Arc<Content<R>>, Error> {
         let (path, cache) = (self.path.clone(), Arc::clone(&self.cache));
         blocking(move || load(&path, &cache)).await
     }
 
     /// A number that another content does not have.
-    pub(super) async fn version(&self) -> Result<u64, Fault> {
+    pub(super) async fn version(&self) -> Result<u64, Error> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let path = self.path.clone();
         let stamp = blocking(move || files::open_stamped(&path)).await?;
@@ -207,7 +207,7 @@ impl<R: Record> Document<R> {
     }
 
     /// Waits for a turn to write. Dropping it writes nothing.
-    pub(super) async fn write(&self) -> Result<Writing<R>, Fault> {
+    pub(super) async fn write(&self) -> Result<Writing<R>, Error> {
         let turn = self.gate.enter().await?;
         Ok(Writing { content: self.read().await?, turn })
     }
@@ -217,7 +217,7 @@ impl<R: Record> Document<R> {
         &self,
         writing: Writing<R>,
         entries: Vec<Arc<Entry<R>>>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         self.commit_after(writing, entries, || Ok(())).await
     }
 
@@ -226,8 +226,8 @@ impl<R: Record> Document<R> {
         &self,
         writing: Writing<R>,
         entries: Vec<Arc<Entry<R>>>,
-        first: impl FnOnce() -> Result<(), Fault> + Send + 'static,
-    ) -> Result<(), Fault> {
+        first: impl FnOnce() -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
         let (dir, path, cache) = (self.dir.clone(), self.path.clone(), Arc::clone(&self.cache));
         let replace = self.replace;
         blocking(move || {
@@ -261,7 +261,7 @@ fn lock<R>(cache: &Mutex<Cache<R>>) -> std::sync::MutexGuard<'_, Cache<R>> {
 }
 
 /// Reads the file, unless it is the one that was read last.
-fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R>>, Fault> {
+fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R>>, Error> {
     let Some((_, stamp)) = files::open_stamped(path)? else {
         return if files::backup_of(path).exists() {
             Err(damage::missing(path))
@@ -286,7 +286,7 @@ fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R
 }
 
 /// A file's bytes as text, or `store_corrupt` with the place of the first byte that is none.
-pub(super) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Fault> {
+pub(super) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Error> {
     std::str::from_utf8(bytes).map_err(|error| {
         damage::corrupt(path, "its text", Place::of(bytes, error.valid_up_to()), error)
     })
@@ -297,7 +297,7 @@ fn offset_in(text: &str, raw: &RawValue) -> usize {
 }
 
 /// Says why a text is no document of ours: broken JSON, or whole JSON of another kind.
-fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Fault {
+fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Error {
     let corrupt = |error: &serde_json::Error| {
         let what = if text.is_empty() { "an empty file" } else { "the file" };
         damage::corrupt(path, what, Place::of_json(error, START), damage::words(error))

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::verbatim::JsonText;
 use crate::store::damage::{self, Place};
 use crate::store::merge::merge_unknown;
@@ -45,8 +45,8 @@ impl<R: Record> Entry<R> {
     }
 
     /// A record to write. What it replaces may hold fields of a newer version: they stay.
-    pub(super) fn new(record: R, replaces: Option<&Self>) -> Result<Self, Fault> {
-        let unfit = |error| Fault::internal("a record cannot be written as JSON").because(error);
+    pub(super) fn new(record: R, replaces: Option<&Self>) -> Result<Self, Error> {
+        let unfit = |error| Error::internal("a record cannot be written as JSON").because(error);
         let mut value = serde_json::to_value(&record).map_err(unfit)?;
         if let Some(old) = replaces
             && let Ok(known) = old.read()

@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use crate::domain::Time;
+use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
-use crate::domain::fault::Fault;
 use crate::domain::name::SandboxId;
 use crate::store::event_numbers::{Numbers, OpenNumbers};
 use crate::store::event_window::Window;
@@ -79,7 +79,7 @@ impl EventFile {
 
 impl Log {
     /// Appends under the lock.
-    fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault> {
+    fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Error> {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let appended = self.append_to(&mut window, events);
         match &appended {
@@ -94,7 +94,7 @@ impl Log {
         &self,
         window: &mut Window,
         events: Vec<PendingEvent>,
-    ) -> Result<Vec<Event>, Fault> {
+    ) -> Result<Vec<Event>, Error> {
         let Some(oldest) = events.iter().map(|event| event.time).min() else {
             return Ok(Vec::new());
         };
@@ -160,7 +160,7 @@ impl Log {
     }
 
     /// The events after a number, read from the end backwards.
-    fn tail(&self, after: u64) -> Result<Vec<Event>, Fault> {
+    fn tail(&self, after: u64) -> Result<Vec<Event>, Error> {
         if self.unchanged().is_some_and(|last| last <= after) {
             return Ok(Vec::new());
         }
@@ -193,7 +193,7 @@ impl Log {
             mark.map(|mark| (mark, last.unwrap_or(0)));
     }
 
-    fn last_seq(&self) -> Result<u64, Fault> {
+    fn last_seq(&self) -> Result<u64, Error> {
         if let Some(last) = self.unchanged() {
             return Ok(last);
         }
@@ -210,7 +210,7 @@ impl Log {
     }
 
     /// The lines of every file that cannot be read, the oldest file first.
-    fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+    fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         let mut found = Vec::new();
         // No event passes: only whether it can be read counts.
         let none =
@@ -227,7 +227,7 @@ impl Log {
     }
 
     /// The events that pass, oldest first.
-    fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault> {
+    fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Error> {
         if let Some(after) = filter.after_seq {
             // From the end back: mostly little is asked for.
             let mut events = self.tail(after)?;
@@ -258,7 +258,7 @@ fn number(
     window: &mut Window,
     numbers: &OpenNumbers<'_>,
     events: Vec<PendingEvent>,
-) -> Result<(Vec<Event>, Vec<u8>), Fault> {
+) -> Result<(Vec<Event>, Vec<u8>), Error> {
     let mut lines = Vec::new();
     let mut numbered = Vec::with_capacity(events.len());
     for event in events {
@@ -270,7 +270,7 @@ fn number(
         let event = event.numbered(seq, sandbox_seq);
         if known.is_none() {
             serde_json::to_writer(&mut lines, &event).map_err(|error| {
-                Fault::internal("an event cannot be written as JSON").because(error)
+                Error::internal("an event cannot be written as JSON").because(error)
             })?;
             lines.push(b'\n');
             window.note(Head {
@@ -341,7 +341,7 @@ impl io::Read for FromStart<'_> {
 
 #[async_trait]
 impl EventLog for EventFile {
-    async fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault> {
+    async fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Error> {
         if events.is_empty() {
             return Ok(Vec::new());
         }
@@ -355,22 +355,22 @@ impl EventLog for EventFile {
         .await
     }
 
-    async fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault> {
+    async fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Error> {
         let (log, filter) = (Arc::clone(&self.log), filter.clone());
         blocking(move || log.read(&filter)).await
     }
 
-    async fn tail(&self, after: u64) -> Result<Vec<Event>, Fault> {
+    async fn tail(&self, after: u64) -> Result<Vec<Event>, Error> {
         let log = Arc::clone(&self.log);
         blocking(move || log.tail(after)).await
     }
 
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         let log = Arc::clone(&self.log);
         blocking(move || log.passed_over()).await
     }
 
-    async fn last_seq(&self) -> Result<u64, Fault> {
+    async fn last_seq(&self) -> Result<u64, Error> {
         let log = Arc::clone(&self.log);
         blocking(move || log.last_seq()).await
     }

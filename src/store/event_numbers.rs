@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::store::files::{io_fault, no_wait, open_private_as};
 use crate::store::segments::{Head, Segments};
@@ -54,7 +54,7 @@ impl Numbers {
 
     /// Opens them, with what other processes added; where there are none they are what the log says. A file that cannot be used is
     /// told in the log, and keeps no event from being written.
-    pub(super) fn open(&mut self, segments: &Segments) -> Result<OpenNumbers<'_>, Fault> {
+    pub(super) fn open(&mut self, segments: &Segments) -> Result<OpenNumbers<'_>, Error> {
         let file = match self.usable() {
             Ok(file) => file,
             Err(error) => {
@@ -157,7 +157,7 @@ impl OpenNumbers<'_> {
     }
 
     /// What a log says that was written before there were numbers beside it.
-    fn take_from(&mut self, segments: &Segments) -> Result<(), Fault> {
+    fn take_from(&mut self, segments: &Segments) -> Result<(), Error> {
         let mut last = 0;
         let mut of: HashMap<SandboxId, (u64, u64)> = HashMap::new();
         for segment in segments.open()? {

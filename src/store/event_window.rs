@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use crate::domain::Time;
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::{EventId, SandboxId};
 use crate::store::event_file::CLOCK_SLACK_S;
 use crate::store::segments::{Head, Segments};
@@ -110,7 +110,7 @@ impl Window {
     }
 
     /// Takes in what other processes appended, and older events as far back as `since`.
-    pub(super) fn catch_up(&mut self, segments: &Segments, since: Time) -> Result<(), Fault> {
+    pub(super) fn catch_up(&mut self, segments: &Segments, since: Time) -> Result<(), Error> {
         let reaches = match self.reach {
             Reach::Nothing => false,
             Reach::Since(reach) => reach <= since,
@@ -123,7 +123,7 @@ impl Window {
         {
             let mut heads = Vec::new();
             self.read = newest.lines_after(self.read, |line| {
-                heads.extend(serde_json::from_slice::<Head>(line))
+                heads.extend(serde_json::from_slice::<Head>(line));
             })?;
             for head in heads {
                 self.note(head);

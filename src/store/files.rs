@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::store::reserve::{carried, or_from_reserve};
 
 /// Where the data is.
@@ -18,7 +18,7 @@ pub(super) struct DataDir(PathBuf);
 
 impl DataDir {
     /// Looks at the directory without making it.
-    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
         // Absolute: a later change of the working directory must not move the data.
         let path = std::path::absolute(path)
             .map_err(|error| io_fault("use the data directory", path, error))?;
@@ -49,7 +49,7 @@ impl DataDir {
     }
 
     /// Makes it (and the folder in it) if it is absent; refuses to write into another user's.
-    pub(super) fn prepare(&self, folder: Option<&str>) -> Result<(), Fault> {
+    pub(super) fn prepare(&self, folder: Option<&str>) -> Result<(), Error> {
         make_private(&self.0)?;
         let found = fs::metadata(&self.0)
             .map_err(|error| io_fault("look at the data directory", &self.0, error))?;
@@ -128,7 +128,7 @@ fn close_to_others(path: &Path, mode: u32) {
 }
 
 /// Makes a directory and what leads to it, each 0700 whatever the umask is. One that exists keeps its mode.
-fn make_private(path: &Path) -> Result<(), Fault> {
+fn make_private(path: &Path) -> Result<(), Error> {
     if path.is_dir() {
         return Ok(());
     }
@@ -212,7 +212,7 @@ impl Stamp {
 }
 
 /// A file opened for reading, with its stamp. `None` if there is none.
-pub(super) fn open_stamped(path: &Path) -> Result<Option<(File, Stamp)>, Fault> {
+pub(super) fn open_stamped(path: &Path) -> Result<Option<(File, Stamp)>, Error> {
     let failed = |error| io_fault("read", path, error);
     match fs::metadata(path) {
         // Opening a fifo would wait for ever.
@@ -235,7 +235,7 @@ pub(super) fn open_stamped(path: &Path) -> Result<Option<(File, Stamp)>, Fault> 
 }
 
 /// The whole of a file, and its stamp. `None` if there is none.
-pub(super) fn read_whole(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>, Fault> {
+pub(super) fn read_whole(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>, Error> {
     let Some((mut file, stamp)) = open_stamped(path)? else { return Ok(None) };
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.len).unwrap_or(0) + 1);
     bytes.extend_from_slice(&stamp.head[..usize::try_from(stamp.len).unwrap_or(64).min(64)]);
@@ -257,7 +257,7 @@ fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> PathBuf {
 ///
 /// Whenever the process dies, the file is there and whole: the new content is complete and on disk before it gets
 /// the name, and the backup is a second name of the old one, never a move of it.
-pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Fault> {
+pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Error> {
     let stamp = replace_for_now(path, content, keep_backup)?;
     sync_folder(path.parent().unwrap_or_else(|| Path::new("/")))
         .map_err(|error| io_fault("write", path, error))?;
@@ -269,7 +269,7 @@ pub(super) fn replace_for_now(
     path: &Path,
     content: &[u8],
     keep_backup: bool,
-) -> Result<Stamp, Fault> {
+) -> Result<Stamp, Error> {
     let folder = path.parent().unwrap_or_else(|| Path::new("/"));
     or_from_reserve(folder, || put(path, folder, content, keep_backup))
         .map_err(|error| io_fault("write", path, error))
@@ -341,19 +341,19 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// The data directory that was configured is none, or is not to be used by this account.
-fn unusable(message: String) -> Fault {
-    Fault::new(Code::InvalidConfig, message)
+fn unusable(message: String) -> Error {
+    Error::new(Code::InvalidConfig, message)
 }
 
 /// Something else has the name of a file of ours.
-pub(super) fn in_the_way(path: &Path) -> Fault {
+pub(super) fn in_the_way(path: &Path) -> Error {
     unusable(format!("{} is not a file", path.display()))
         .hint("move it away, or choose another directory with --data-dir")
         .detail("path", path.display().to_string())
 }
 
 /// An error of the file system: which file, what for, and what to do about it.
-pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
+pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind::{
         NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
     };
@@ -380,20 +380,20 @@ pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Fault {
         || is(rustix::io::Errno::LOOP)
         || is(rustix::io::Errno::ISDIR);
     let message = format!("cannot {doing} {}", path.display());
-    let fault = if chosen { unusable(message) } else { Fault::internal(message) };
+    let fault = if chosen { unusable(message) } else { Error::internal(message) };
     fault.hint(hint).detail("path", path.display().to_string()).because(error)
 }
 
 /// Runs file work on a thread that may wait. It begins at once, and runs to its end even if the caller is dropped.
-pub(super) fn blocking<T, F>(work: F) -> impl Future<Output = Result<T, Fault>> + Send
+pub(super) fn blocking<T, F>(work: F) -> impl Future<Output = Result<T, Error>> + Send
 where
     T: Send + 'static,
-    F: FnOnce() -> Result<T, Fault> + Send + 'static,
+    F: FnOnce() -> Result<T, Error> + Send + 'static,
 {
     let task = tokio::task::spawn_blocking(carried(work));
     async move {
         task.await.unwrap_or_else(|error| {
-            Err(Fault::internal("the work on a file ended early").because(error))
+            Err(Error::internal("the work on a file ended early").because(error))
         })
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::SandboxRecord;
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::store::PassedOver;
 use crate::store::entry::key_of;
 use crate::store::files::{DataDir, blocking, io_fault, open_private, open_stamped, sync_folder};
@@ -36,13 +36,13 @@ impl History {
     }
 
     /// Whether a sandbox with this id is in it.
-    pub(super) async fn has(&self, id: &str) -> Result<bool, Fault> {
+    pub(super) async fn has(&self, id: &str) -> Result<bool, Error> {
         let (history, id) = (self.clone(), id.to_owned());
         blocking(move || history.contains(&id)).await
     }
 
     /// As [`Self::has`], for who is on a thread that may wait.
-    pub(super) fn contains(&self, id: &str) -> Result<bool, Fault> {
+    pub(super) fn contains(&self, id: &str) -> Result<bool, Error> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((mut file, _)) = open_stamped(&self.path)? else {
             *ids = Ids::default();
@@ -53,7 +53,7 @@ impl History {
     }
 
     /// Reads the lines that were appended since the last time.
-    fn catch_up(&self, file: &mut File, ids: &mut Ids) -> Result<(), Fault> {
+    fn catch_up(&self, file: &mut File, ids: &mut Ids) -> Result<(), Error> {
         let failed = |error| io_fault("read", &self.path, error);
         let found = file.metadata().map_err(failed)?;
         if found.ino() != ids.inode || found.len() < ids.read {
@@ -73,7 +73,7 @@ impl History {
     }
 
     /// Appends records (each a JSON text without line breaks) so that a power cut does not lose them.
-    pub(super) fn append(&self, lines: &[String]) -> Result<(), Fault> {
+    pub(super) fn append(&self, lines: &[String]) -> Result<(), Error> {
         let failed = |error| io_fault("write", &self.path, error);
         self.dir.prepare(None)?;
         let mut file = open_private(&self.path).map_err(failed)?;
@@ -96,7 +96,7 @@ impl History {
     }
 
     /// All records in it, in its order, each id once; and the lines that cannot be read.
-    pub(super) fn read(&self) -> Result<(Vec<Arc<SandboxRecord>>, Option<PassedOver>), Fault> {
+    pub(super) fn read(&self) -> Result<(Vec<Arc<SandboxRecord>>, Option<PassedOver>), Error> {
         let Some((mut file, _)) = open_stamped(&self.path)? else { return Ok((Vec::new(), None)) };
         let mut bytes = Vec::new();
         file.rewind()

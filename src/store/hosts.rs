@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::HostName;
 use crate::domain::root::HostRecord;
 use crate::store::document::Document;
@@ -27,7 +27,7 @@ impl HostFile {
 
 #[async_trait]
 impl HostStore for HostFile {
-    async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Fault> {
+    async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Error> {
         let content = self.document.read().await?;
         Ok(content.find(&HostRecord::key(host))?.map(|(_, record)| HostRecord::clone(record)))
     }
@@ -36,7 +36,7 @@ impl HostStore for HostFile {
         &self,
         host: &HostName,
         change: Change<'_, HostRecord>,
-    ) -> Result<HostRecord, Fault> {
+    ) -> Result<HostRecord, Error> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let found = content.find(&HostRecord::key(host))?;
@@ -51,7 +51,7 @@ impl HostStore for HostFile {
         let mut entries = content.entries.clone();
         match found {
             Some((index, _)) => {
-                entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?)
+                entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
             }
             None => entries.push(Arc::new(Entry::new(new.clone(), None)?)),
         }

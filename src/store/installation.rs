@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::error::Error;
 use crate::domain::extension::OwnerStamp;
-use crate::domain::fault::Fault;
 use crate::domain::name::{HostName, OwnerId};
 use crate::store::damage::{self, Foreign, Place, START};
 use crate::store::document::utf8;
@@ -64,7 +64,7 @@ impl OwnerFile {
     async fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Owner) -> T + Send + 'static,
-    ) -> Result<(Owner, T), Fault> {
+    ) -> Result<(Owner, T), Error> {
         let turn = self.gate.enter().await?;
         let (dir, path, machine_id) =
             (self.dir.clone(), Arc::clone(&self.path), Arc::clone(&self.machine_id));
@@ -83,7 +83,7 @@ impl OwnerFile {
                 dir.prepare(None)?;
                 files::remove_leftovers(&path);
                 let mut text = serde_json::to_vec(&owner).map_err(|error| {
-                    Fault::internal("the owner file cannot be written as JSON").because(error)
+                    Error::internal("the owner file cannot be written as JSON").because(error)
                 })?;
                 text.push(b'\n');
                 files::replace(&path, &text, true)?;
@@ -94,9 +94,9 @@ impl OwnerFile {
         .await
     }
 
-    fn stamp_of(&self, owner: Owner) -> Result<OwnerStamp, Fault> {
+    fn stamp_of(&self, owner: Owner) -> Result<OwnerStamp, Error> {
         let first = owner.owners.into_iter().next();
-        let id = first.ok_or_else(|| Fault::internal("the owner file names nobody"))?;
+        let id = first.ok_or_else(|| Error::internal("the owner file names nobody"))?;
         Ok(OwnerStamp {
             owner: id,
             machine_id: self.machine_id.to_string(),
@@ -114,14 +114,14 @@ impl OwnerFile {
         }
     }
 
-    async fn read(&self) -> Result<Option<Owner>, Fault> {
+    async fn read(&self) -> Result<Option<Owner>, Error> {
         let path = Arc::clone(&self.path);
         blocking(move || read(&path)).await
     }
 }
 
 /// Reads the file. A backup without it is an error: a new owner id would make everything on the hosts a stranger's.
-fn read(path: &Path) -> Result<Option<Owner>, Fault> {
+fn read(path: &Path) -> Result<Option<Owner>, Error> {
     let Some((bytes, _)) = files::read_whole(path)? else {
         return if files::backup_of(path).exists() { Err(damage::missing(path)) } else { Ok(None) };
     };
@@ -151,31 +151,31 @@ impl Installation for OwnerFile {
         &self.machine_id
     }
 
-    async fn next_stamp(&self) -> Result<OwnerStamp, Fault> {
+    async fn next_stamp(&self) -> Result<OwnerStamp, Error> {
         let (owner, ()) =
             self.change(|owner| owner.counter = owner.counter.saturating_add(1)).await?;
         self.stamp_of(owner)
     }
 
-    async fn owners(&self) -> Result<Vec<OwnerId>, Fault> {
+    async fn owners(&self) -> Result<Vec<OwnerId>, Error> {
         if let Some(owner) = self.read().await? {
             return Ok(owner.owners);
         }
         Ok(self.change(|_| ()).await?.0.owners)
     }
 
-    async fn stamp(&self) -> Result<OwnerStamp, Fault> {
+    async fn stamp(&self) -> Result<OwnerStamp, Error> {
         match self.read().await? {
             Some(owner) => self.stamp_of(owner),
             None => self.stamp_of(self.change(|_| ()).await?.0),
         }
     }
 
-    async fn standing(&self) -> Result<Standing, Fault> {
+    async fn standing(&self) -> Result<Standing, Error> {
         Ok(self.read().await?.map_or(Standing::Own, |owner| self.judge(&owner)))
     }
 
-    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Fault> {
+    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Error> {
         let host = host.clone();
         // Compared under the lock: another process may have raised the counter and told the host a moment ago.
         let (owner, ()) = self
@@ -188,7 +188,7 @@ impl Installation for OwnerFile {
         Ok(self.judge(&owner))
     }
 
-    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Fault> {
+    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Error> {
         let machine_id = self.machine_id.to_string();
         let claim = move |owner: &mut Owner| {
             let seen = owner.behind.take().map_or(0, |behind| behind.counter).max(counters_seen);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::Document;
 use crate::store::event_file::EventFile;
@@ -54,12 +54,12 @@ impl JsonStores {
     /// Opens the stores in a directory. Makes nothing: the first write does.
     ///
     /// Errors: `invalid_config` when the path cannot be a data directory.
-    pub fn open(data_dir: &Path) -> Result<Self, Fault> {
+    pub fn open(data_dir: &Path) -> Result<Self, Error> {
         Self::open_on(data_dir, &this_machine())
     }
 
     /// As [`Self::open`], on a machine with this id.
-    pub fn open_on(data_dir: &Path, machine_id: &str) -> Result<Self, Fault> {
+    pub fn open_on(data_dir: &Path, machine_id: &str) -> Result<Self, Error> {
         let dir = DataDir::open(data_dir)?;
         let files = Files {
             sandboxes: Arc::new(Document::new(&dir, "sandboxes")),

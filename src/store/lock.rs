@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::store::files::{DataDir, blocking, io_fault, open_private};
 use crate::store::{Held, Locks};
@@ -39,7 +39,7 @@ impl Drop for FileLock {
 }
 
 /// Takes the lock if it is free.
-fn try_take(path: &Path) -> Result<Option<FileLock>, Fault> {
+fn try_take(path: &Path) -> Result<Option<FileLock>, Error> {
     let failed = |error| io_fault("lock", path, error);
     loop {
         let file = open_private(path).map_err(failed)?;
@@ -63,7 +63,7 @@ fn try_take(path: &Path) -> Result<Option<FileLock>, Fault> {
 ///
 /// Asks again and again instead of sleeping in the kernel: a holder that was stopped (Ctrl-Z) would otherwise hang
 /// this process without a word, beyond its end.
-fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<FileLock, Fault> {
+fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<FileLock, Error> {
     let began = Instant::now();
     let mut pause = Duration::from_micros(200);
     loop {
@@ -71,10 +71,10 @@ fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<FileLock, Fault> {
             return Ok(lock);
         }
         if wanted.strong_count() == 0 {
-            return Err(Fault::new(Code::Cancelled, "nobody waits for this lock any more"));
+            return Err(Error::new(Code::Cancelled, "nobody waits for this lock any more"));
         }
         if began.elapsed() >= PATIENCE {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::Busy,
                 format!("another process has held {} for {} s", path.display(), PATIENCE.as_secs()),
             )
@@ -112,7 +112,7 @@ impl Gate {
     }
 
     /// Waits for a turn.
-    pub(super) async fn enter(&self) -> Result<Turn, Fault> {
+    pub(super) async fn enter(&self) -> Result<Turn, Error> {
         let place = Arc::clone(&self.queue).lock_owned().await;
         let dir = self.dir.clone();
         let name = self.name.clone();
@@ -146,7 +146,7 @@ impl Held for FileLock {}
 
 #[async_trait]
 impl Locks for LockFolder {
-    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Fault> {
+    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error> {
         // An id from a file somebody edited must not become a path.
         let id = SandboxId::parse(id.as_str())?;
         let dir = self.dir.clone();
@@ -158,9 +158,9 @@ impl Locks for LockFolder {
         Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
     }
 
-    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Fault> {
+    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Error> {
         if !SnapshotId::is_one(id.as_str()) {
-            return Err(Fault::invalid_input(
+            return Err(Error::invalid_input(
                 "snapshot",
                 "a snapshot's id is `snap-` and 8 hex digits",
             ));
@@ -175,7 +175,7 @@ impl Locks for LockFolder {
         Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
     }
 
-    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Fault> {
+    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error> {
         let folder = self.dir.join(FOLDER);
         blocking(move || {
             let failed = |error| io_fault("read", &folder, error);

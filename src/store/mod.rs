@@ -32,9 +32,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
-use crate::domain::fault::Fault;
 use crate::domain::name::{
     EventId, HostName, OperationId, OwnerId, PatchId, SandboxId, SnapshotId,
 };
@@ -48,16 +48,16 @@ use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 pub use reserve::ending;
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
-pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Fault> + Send + 'a>;
+pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Error> + Send + 'a>;
 
 /// Change of a batch: the record, its revision (`None`: whatever it is), and what is done to it.
 pub type ChangeOf<'a> = (SandboxId, Option<u64>, Change<'a, SandboxRecord>);
 
 /// As [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
-pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Fault> + Send + 'a>;
+pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Error> + Send + 'a>;
 
 /// Says whether a record may join the live ones. An error keeps it out.
-pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Fault> + Send + Sync);
+pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Error> + Send + Sync);
 
 /// Says whether a record is asked for.
 pub type Wanted = Arc<dyn Fn(&SandboxRecord) -> bool + Send + Sync>;
@@ -93,7 +93,7 @@ pub trait SandboxStore: Send + Sync {
     /// Writes a new record at revision 1. `conflict` if its id exists here or in the history, or is a name of a sandbox or
     /// snapshot; if its name is taken by one that is not over, or is an id here or in the history; or if another record
     /// has its idempotency key. No snapshot is inserted meanwhile.
-    async fn insert(&self, record: SandboxRecord) -> Result<SandboxRecord, Fault> {
+    async fn insert(&self, record: SandboxRecord) -> Result<SandboxRecord, Error> {
         self.insert_if(record, &|_| Ok(())).await
     }
 
@@ -103,23 +103,23 @@ pub trait SandboxStore: Send + Sync {
         &self,
         record: SandboxRecord,
         admit: Admit<'_>,
-    ) -> Result<SandboxRecord, Fault>;
+    ) -> Result<SandboxRecord, Error>;
 
     /// The record with exactly this id; `None` if there is none here (the history is not asked).
-    async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault>;
+    async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Error>;
 
     /// All live records, oldest first. Those moved to the history are not among them.
-    async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault>;
+    async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Error>;
 
     /// The live records that pass, oldest first, as JSON: for whoever only hands them on. `wanted` is asked once for
     /// each. A store that has the text at hand need not keep what it means.
-    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Fault> {
+    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Error> {
         let records = self.list().await?;
         let texts =
             records.iter().filter(|record| wanted(record)).map(|record| JsonText::of(&**record));
         texts
             .collect::<Result<_, _>>()
-            .map_err(|error| Fault::internal("a record cannot be written as JSON").because(error))
+            .map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
     }
 
     /// Changes the record if its revision is still `expected` (`None`: whatever it is); raises the revision, which
@@ -130,10 +130,10 @@ pub trait SandboxStore: Send + Sync {
         id: &SandboxId,
         expected: Option<u64>,
         change: Change<'_, SandboxRecord>,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let mut done = self.update_many(vec![(id.clone(), expected, change)]).await?;
         done.pop()
-            .unwrap_or_else(|| Err(Fault::internal(format!("the change of {id} came to nothing"))))
+            .unwrap_or_else(|| Err(Error::internal(format!("the change of {id} came to nothing"))))
     }
 
     /// Same as [`Self::update`] for each of these in their order, in one write: what is refused holds up none of the others. What
@@ -143,26 +143,26 @@ pub trait SandboxStore: Send + Sync {
     async fn update_many(
         &self,
         changes: Vec<ChangeOf<'_>>,
-    ) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault>;
+    ) -> Result<Vec<Result<SandboxRecord, Error>>, Error>;
 
     /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of
     /// them. No record's revision changes by it, because nothing that anybody decides on does.
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Fault>;
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
 
     /// Moves records that are destroyed since before `before`, and have nothing pending, to the history. How many.
     /// Forgotten ones stay: their tombstone waits for the host.
-    async fn archive(&self, before: Time) -> Result<usize, Fault>;
+    async fn archive(&self, before: Time) -> Result<usize, Error>;
 
     /// The records in the history, oldest first.
-    async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault>;
+    async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Error>;
 
     /// What of the history cannot be read, and is not among its records. A store whose history is whole has none.
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         Ok(Vec::new())
     }
 
     /// A number that changes whenever any record changed, by whichever process; cheap.
-    async fn version(&self) -> Result<u64, Fault>;
+    async fn version(&self) -> Result<u64, Error>;
 }
 
 /// The snapshots.
@@ -172,16 +172,16 @@ pub trait SnapshotStore: Send + Sync {
     /// for one that comes back. `conflict` (`details.field` is `id` or `name`) if its id exists, or its name is
     /// that of one that has not failed, or either is the id of a sandbox, here or in the history. No sandbox is inserted
     /// meanwhile.
-    async fn insert(&self, record: SnapshotRecord) -> Result<SnapshotRecord, Fault>;
+    async fn insert(&self, record: SnapshotRecord) -> Result<SnapshotRecord, Error>;
 
     /// The record with exactly this id.
-    async fn get(&self, id: &SnapshotId) -> Result<Option<SnapshotRecord>, Fault>;
+    async fn get(&self, id: &SnapshotId) -> Result<Option<SnapshotRecord>, Error>;
 
     /// All records, oldest first.
-    async fn list(&self) -> Result<Vec<SnapshotRecord>, Fault>;
+    async fn list(&self) -> Result<Vec<SnapshotRecord>, Error>;
 
     /// All records, in the order in which they were inserted, whatever the clock said then.
-    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Fault>;
+    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Error>;
 
     /// Changes the record if its revision is still `expected` (`None`: whatever it is), and raises the revision.
     /// `conflict` as [`SandboxStore::update`] has it.
@@ -190,7 +190,7 @@ pub trait SnapshotStore: Send + Sync {
         id: &SnapshotId,
         expected: Option<u64>,
         change: Change<'_, SnapshotRecord>,
-    ) -> Result<SnapshotRecord, Fault>;
+    ) -> Result<SnapshotRecord, Error>;
 
     /// As [`Self::update`], for a change that is right only as long as the others are what they are: nobody writes any of
     /// them meanwhile.
@@ -199,62 +199,62 @@ pub trait SnapshotStore: Send + Sync {
         id: &SnapshotId,
         expected: Option<u64>,
         change: ChangeAmong<'_, SnapshotRecord>,
-    ) -> Result<SnapshotRecord, Fault>;
+    ) -> Result<SnapshotRecord, Error>;
 
     /// Takes the record out: its archive is gone. The record as it was.
     async fn remove(&self, id: &SnapshotId, expected: Option<u64>)
-    -> Result<SnapshotRecord, Fault>;
+    -> Result<SnapshotRecord, Error>;
 
     /// A number that changes whenever any record changed, by whichever process; cheap.
-    async fn version(&self) -> Result<u64, Fault>;
+    async fn version(&self) -> Result<u64, Error>;
 }
 
 /// The patches. One is written once and never changed; what a sandbox has of it stands on the sandbox.
 #[async_trait]
 pub trait PatchStore: Send + Sync {
     /// Writes a new patch. `conflict` if its id exists, or its snapshot has one with its sequence.
-    async fn insert(&self, patch: Patch) -> Result<Patch, Fault>;
+    async fn insert(&self, patch: Patch) -> Result<Patch, Error>;
 
     /// All of them, by snapshot and sequence.
-    async fn list(&self) -> Result<Vec<Patch>, Fault>;
+    async fn list(&self) -> Result<Vec<Patch>, Error>;
 
     /// Takes these events, which are in the log by now, out of what is pending on it.
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Fault>;
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error>;
 
     /// Takes it out; `None` if it is not there.
-    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault>;
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error>;
 
     /// A number that changes whenever any of them changed, by whichever process; cheap.
-    async fn version(&self) -> Result<u64, Fault>;
+    async fn version(&self) -> Result<u64, Error>;
 }
 
 /// The operations: those that run, and the last day's.
 #[async_trait]
 pub trait OperationStore: Send + Sync {
     /// Writes an operation, new or changed (by id); drops ended ones older than a day.
-    async fn put(&self, operation: Operation) -> Result<(), Fault>;
+    async fn put(&self, operation: Operation) -> Result<(), Error>;
     /// Writes that somebody asks for an operation's end, if it runs; the operation as it is then. Whoever writes its end
     /// meanwhile comes before or after this.
-    async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Fault>;
+    async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Error>;
     /// The operation with exactly this id.
-    async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault>;
+    async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Error>;
     /// All that are kept, oldest first.
-    async fn list(&self) -> Result<Vec<Operation>, Fault>;
+    async fn list(&self) -> Result<Vec<Operation>, Error>;
     /// A number that changes whenever any of them changed, by whichever process; cheap.
-    async fn version(&self) -> Result<u64, Fault>;
+    async fn version(&self) -> Result<u64, Error>;
 }
 
 /// The hosts, as what they said last has them known.
 #[async_trait]
 pub trait HostStore: Send + Sync {
     /// What is known of a host; `None` where it was never met.
-    async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Fault>;
+    async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Error>;
     /// Changes what is known of a host, of which nothing need be known yet; what `change` leaves as it was is not written.
     async fn update(
         &self,
         host: &HostName,
         change: Change<'_, HostRecord>,
-    ) -> Result<HostRecord, Fault>;
+    ) -> Result<HostRecord, Error>;
 }
 
 /// What to read of the event log.
@@ -287,15 +287,15 @@ impl EventFilter {
 #[async_trait]
 pub trait EventLog: Send + Sync {
     /// Appends what is not there yet (by id) and numbers it; the events with their numbers, in order.
-    async fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Fault>;
+    async fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Error>;
     /// The kept events that pass, in order.
-    async fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Fault>;
+    async fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Error>;
     /// Events that any process appended after `after`, in order; cheap when there are none.
-    async fn tail(&self, after: u64) -> Result<Vec<Event>, Fault>;
+    async fn tail(&self, after: u64) -> Result<Vec<Event>, Error>;
     /// The last number; 0 when there is none.
-    async fn last_seq(&self) -> Result<u64, Fault>;
+    async fn last_seq(&self) -> Result<u64, Error>;
     /// What of the log cannot be read, and is not among its events; reads all of it. A log that is whole has none.
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         Ok(Vec::new())
     }
 }
@@ -310,12 +310,12 @@ impl Held for (Box<dyn Held>, Box<dyn Held>) {}
 #[async_trait]
 pub trait Locks: Send + Sync {
     /// Takes the sandbox's operation lock if it is free. `None`: somebody holds it.
-    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Fault>;
+    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error>;
     /// Takes a snapshot's operation lock if it is free: of one that is made, copied, deleted or gets a patch. Restores only
     /// read, and take none. `None`: somebody holds it.
-    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Fault>;
+    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Error>;
     /// Drops what is kept for locks of sandboxes that are not among `live`, unless somebody holds them.
-    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Fault>;
+    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error>;
 }
 
 /// This installation: its owner ids, its machine, its counter.
@@ -324,25 +324,25 @@ pub trait Installation: Send + Sync {
     /// This machine's id; nothing is written for it.
     fn machine_id(&self) -> &str;
     /// Raises the counter and returns what the next prepare call writes to the host.
-    async fn next_stamp(&self) -> Result<OwnerStamp, Fault>;
+    async fn next_stamp(&self) -> Result<OwnerStamp, Error>;
     /// The owner ids that count as ours, the one for new sandboxes first. The first one is made when asked for.
-    async fn owners(&self) -> Result<Vec<OwnerId>, Fault>;
+    async fn owners(&self) -> Result<Vec<OwnerId>, Error>;
     /// What the last prepare call wrote to its host, by whichever process.
-    async fn stamp(&self) -> Result<OwnerStamp, Fault>;
+    async fn stamp(&self) -> Result<OwnerStamp, Error>;
     /// Whether this directory may act for what its records name.
-    async fn standing(&self) -> Result<Standing, Fault>;
+    async fn standing(&self) -> Result<Standing, Error>;
     /// Notes the counter that a host has. Higher than ours, it says that we are an old copy, until `claim`.
-    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Fault>;
+    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Error>;
     /// Says that this machine is the installation's from now on, and raises the counter above its own and `counters_seen`: what
     /// hosts are to be told, so that every other copy is behind them.
-    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Fault>;
+    async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Error>;
 }
 
 /// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.
 #[async_trait]
 pub trait RecipeStore: Send + Sync {
     /// Keeps a recipe under its hash.
-    async fn put(&self, profile: &Profile) -> Result<(), Fault>;
+    async fn put(&self, profile: &Profile) -> Result<(), Error>;
     /// The recipe with this hash.
-    async fn get(&self, hash: &str) -> Result<Option<Profile>, Fault>;
+    async fn get(&self, hash: &str) -> Result<Option<Profile>, Error>;
 }

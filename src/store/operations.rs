@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::OperationId;
 use crate::domain::{Operation, OperationState, Time};
 use crate::store::OperationStore;
@@ -36,7 +36,7 @@ fn is_kept(operation: &Operation, now: Time) -> bool {
 
 #[async_trait]
 impl OperationStore for OperationFile {
-    async fn put(&self, mut operation: Operation) -> Result<(), Fault> {
+    async fn put(&self, mut operation: Operation) -> Result<(), Error> {
         // The time is the caller's: the operation's latest.
         let now = operation.finished_at.unwrap_or(operation.started_at);
         // Progress lives only in the process that makes it.
@@ -53,7 +53,7 @@ impl OperationStore for OperationFile {
         self.document.commit(writing, entries).await
     }
 
-    async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
+    async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Error> {
         let writing = self.document.write().await?;
         let Some((index, operation)) = writing.content.find(id.as_str())? else { return Ok(None) };
         let operation = Operation::clone(operation);
@@ -68,11 +68,11 @@ impl OperationStore for OperationFile {
         Ok(Some(asked))
     }
 
-    async fn version(&self) -> Result<u64, Fault> {
+    async fn version(&self) -> Result<u64, Error> {
         self.document.version().await
     }
 
-    async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Fault> {
+    async fn get(&self, id: &OperationId) -> Result<Option<Operation>, Error> {
         Ok(self
             .document
             .read()
@@ -81,7 +81,7 @@ impl OperationStore for OperationFile {
             .map(|(_, operation)| Operation::clone(operation)))
     }
 
-    async fn list(&self) -> Result<Vec<Operation>, Fault> {
+    async fn list(&self) -> Result<Vec<Operation>, Error> {
         let content = self.document.read().await?;
         let mut operations: Vec<Operation> =
             content.records()?.into_iter().map(|operation| Operation::clone(operation)).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{EventId, PatchId};
 use crate::domain::patch::Patch;
 use crate::store::PatchStore;
@@ -27,14 +27,14 @@ impl PatchFile {
 
 #[async_trait]
 impl PatchStore for PatchFile {
-    async fn insert(&self, mut patch: Patch) -> Result<Patch, Fault> {
+    async fn insert(&self, mut patch: Patch) -> Result<Patch, Error> {
         let writing = self.document.write().await?;
         for other in writing.content.records()? {
             let same_place =
                 other.snapshot_id == patch.snapshot_id && other.sequence == patch.sequence;
             if other.id == patch.id || same_place {
                 let field = if other.id == patch.id { "id" } else { "sequence" };
-                return Err(Fault::new(
+                return Err(Error::new(
                     Code::Conflict,
                     format!("there is a patch with this {field}"),
                 )
@@ -48,7 +48,7 @@ impl PatchStore for PatchFile {
         Ok(patch)
     }
 
-    async fn list(&self) -> Result<Vec<Patch>, Fault> {
+    async fn list(&self) -> Result<Vec<Patch>, Error> {
         let content = self.document.read().await?;
         let mut patches: Vec<Patch> =
             content.records()?.into_iter().map(|patch| Patch::clone(patch)).collect();
@@ -56,7 +56,7 @@ impl PatchStore for PatchFile {
         Ok(patches)
     }
 
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Fault> {
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, old)) = content.find(id.as_str())? else { return Ok(()) };
@@ -67,7 +67,7 @@ impl PatchStore for PatchFile {
         self.document.commit(writing, entries).await
     }
 
-    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault> {
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, old)) = content.find(id.as_str())? else { return Ok(None) };
@@ -78,7 +78,7 @@ impl PatchStore for PatchFile {
         Ok(Some(gone))
     }
 
-    async fn version(&self) -> Result<u64, Fault> {
+    async fn version(&self) -> Result<u64, Error> {
         self.document.version().await
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::profile::Profile;
 use crate::store::RecipeStore;
 use crate::store::damage::{self, Place, START};
@@ -33,14 +33,14 @@ fn file_of(dir: &DataDir, hash: &str) -> Option<std::path::PathBuf> {
 
 #[async_trait]
 impl RecipeStore for RecipeFolder {
-    async fn put(&self, profile: &Profile) -> Result<(), Fault> {
-        let unfit = |error| Fault::internal("a recipe cannot be written as JSON").because(error);
+    async fn put(&self, profile: &Profile) -> Result<(), Error> {
+        let unfit = |error| Error::internal("a recipe cannot be written as JSON").because(error);
         let text = serde_json::to_vec_pretty(profile).map_err(unfit)?;
         let hash = profile.hash();
         let dir = self.dir.clone();
         blocking(move || {
             let path = file_of(&dir, &hash)
-                .ok_or_else(|| Fault::internal("a recipe's hash is not a SHA-256"))?;
+                .ok_or_else(|| Error::internal("a recipe's hash is not a SHA-256"))?;
             // The name says what is in it: two writers at once write the same.
             if path.is_file() {
                 return Ok(());
@@ -51,7 +51,7 @@ impl RecipeStore for RecipeFolder {
         .await
     }
 
-    async fn get(&self, hash: &str) -> Result<Option<Profile>, Fault> {
+    async fn get(&self, hash: &str) -> Result<Option<Profile>, Error> {
         let Some(path) = file_of(&self.dir, hash) else { return Ok(None) };
         blocking(move || {
             let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{EventId, SandboxId, is_hex8};
 use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
@@ -34,9 +34,9 @@ impl SandboxFile {
 
     /// Whether what a record wants to be called is the id of one in the history, or a snapshot's. Asked in a turn to write: a
     /// record on its way to the history is in one of the two, and no snapshot comes meanwhile.
-    async fn refuse_elsewhere(&self, record: &SandboxRecord) -> Result<(), Fault> {
+    async fn refuse_elsewhere(&self, record: &SandboxRecord) -> Result<(), Error> {
         if self.history.has(record.id.as_str()).await? {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::Conflict,
                 format!("there was a sandbox with the id {}", record.id),
             )
@@ -53,7 +53,7 @@ impl SandboxFile {
         let called =
             |one: &&Arc<SnapshotRecord>| one.id.as_str() == id || one.name_in_use() == Some(id);
         match snapshots.records()?.into_iter().find(called) {
-            Some(one) => Err(Fault::new(
+            Some(one) => Err(Error::new(
                 Code::Conflict,
                 format!("{id} is the name of the snapshot {}", one.id),
             )
@@ -72,7 +72,7 @@ impl SandboxFile {
         index: usize,
         expected: Option<u64>,
         change: Change<'_, SandboxRecord>,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let old = content.meaning(&entries[index])?;
         if let Some(expected) = expected
             && expected != old.revision
@@ -101,9 +101,9 @@ impl SandboxFile {
         Ok(new)
     }
 
-    async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Fault> {
+    async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Error> {
         match name {
-            Some(name) if self.history.has(name).await? => Err(Fault::new(
+            Some(name) if self.history.has(name).await? => Err(Error::new(
                 Code::Conflict,
                 format!("{name} is the id of a sandbox, so it cannot be a name"),
             )
@@ -115,13 +115,13 @@ impl SandboxFile {
 }
 
 /// The loser of a race gets the record as it is.
-fn conflict(message: impl Into<String>, field: &str, current: &SandboxRecord) -> Fault {
+fn conflict(message: impl Into<String>, field: &str, current: &SandboxRecord) -> Error {
     let current = serde_json::to_value(current).unwrap_or_default();
-    Fault::new(Code::Conflict, message).detail("field", field).detail("current", current)
+    Error::new(Code::Conflict, message).detail("field", field).detail("current", current)
 }
 
 /// Whether a record's key, id or name is another one's already. `others` are without the record itself.
-fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(), Fault> {
+fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(), Error> {
     // The key first: a repeated request has the same name too, and must learn that it is a repeat.
     let same_key = |other: &&&SandboxRecord| other.idempotency_key == record.idempotency_key;
     if record.idempotency_key.is_some()
@@ -170,9 +170,9 @@ fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(),
 }
 
 /// What an update may not do, whoever asks.
-fn refuse_illegal(old: &SandboxRecord, new: &SandboxRecord) -> Result<(), Fault> {
+fn refuse_illegal(old: &SandboxRecord, new: &SandboxRecord) -> Result<(), Error> {
     if new.id != old.id {
-        return Err(Fault::internal(format!("a change of {} tried to give it another id", old.id)));
+        return Err(Error::internal(format!("a change of {} tried to give it another id", old.id)));
     }
     if !old.state.may_become(&new.state) {
         return Err(conflict(
@@ -207,7 +207,7 @@ fn shown(
     content: &Content<SandboxRecord>,
     part: impl SliceIndex<[Arc<Entry<SandboxRecord>>], Output = [Arc<Entry<SandboxRecord>>]>,
     wanted: &Wanted,
-) -> Result<Vec<Shown>, Fault> {
+) -> Result<Vec<Shown>, Error> {
     let mut found = Vec::new();
     let mut ours = Vec::new();
     for entry in &content.entries[part] {
@@ -230,17 +230,17 @@ fn shown(
     Ok(found)
 }
 
-fn not_json(error: serde_json::Error) -> Fault {
-    Fault::internal("a record cannot be written as JSON").because(error)
+fn not_json(error: serde_json::Error) -> Error {
+    Error::internal("a record cannot be written as JSON").because(error)
 }
 
 /// The bytes of a record on one line.
-fn on_one_line(entry: &Entry<SandboxRecord>) -> Result<String, Fault> {
+fn on_one_line(entry: &Entry<SandboxRecord>) -> Result<String, Error> {
     if !entry.text().contains(['\n', '\r']) {
         return Ok(entry.text().to_owned());
     }
     let value: serde_json::Value = serde_json::from_str(entry.text())
-        .map_err(|error| Fault::internal("a record cannot be put on one line").because(error))?;
+        .map_err(|error| Error::internal("a record cannot be put on one line").because(error))?;
     Ok(value.to_string())
 }
 
@@ -254,7 +254,7 @@ impl SandboxStore for SandboxFile {
         &self,
         mut record: SandboxRecord,
         admit: Admit<'_>,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let writing = self.document.write().await?;
         {
             let others: Vec<&SandboxRecord> =
@@ -270,7 +270,7 @@ impl SandboxStore for SandboxFile {
         Ok(record)
     }
 
-    async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Fault> {
+    async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Error> {
         Ok(self
             .document
             .read()
@@ -279,14 +279,14 @@ impl SandboxStore for SandboxFile {
             .map(|(_, record)| SandboxRecord::clone(record)))
     }
 
-    async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
+    async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         let content = self.document.read().await?;
         let mut records: Vec<_> = content.records()?.into_iter().cloned().collect();
         oldest_first(&mut records);
         Ok(records)
     }
 
-    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Fault> {
+    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Error> {
         let content = self.document.read().await?;
         let half = content.entries.len() / 2;
         // Reading 1,000 records takes a processor 10 ms: where there are two, each takes a half.
@@ -301,7 +301,7 @@ impl SandboxStore for SandboxFile {
     async fn update_many(
         &self,
         changes: Vec<ChangeOf<'_>>,
-    ) -> Result<Vec<Result<SandboxRecord, Fault>>, Fault> {
+    ) -> Result<Vec<Result<SandboxRecord, Error>>, Error> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let mut entries = content.entries.clone();
@@ -319,7 +319,7 @@ impl SandboxStore for SandboxFile {
         for (id, expected, change) in changes {
             let outcome = match places.get(id.as_str()) {
                 Some(index) => self.change(&content, &mut entries, *index, expected, change).await,
-                None => Err(Fault::new(Code::NotFound, format!("there is no sandbox {id}"))
+                None => Err(Error::new(Code::NotFound, format!("there is no sandbox {id}"))
                     .detail("id", id.as_str())),
             };
             outcomes.push(outcome);
@@ -330,7 +330,7 @@ impl SandboxStore for SandboxFile {
         Ok(outcomes)
     }
 
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Fault> {
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
         let writing = self.document.write().await?;
         let mut entries = writing.content.entries.clone();
         let mut changed = false;
@@ -346,7 +346,7 @@ impl SandboxStore for SandboxFile {
         if changed { self.document.commit(writing, entries).await } else { Ok(()) }
     }
 
-    async fn archive(&self, before: Time) -> Result<usize, Fault> {
+    async fn archive(&self, before: Time) -> Result<usize, Error> {
         let due = |content: &Content<SandboxRecord>| {
             let due =
                 |entry: &Entry<_>| entry.read().is_ok_and(|record| is_archivable(record, before));
@@ -377,7 +377,7 @@ impl SandboxStore for SandboxFile {
         Ok(count)
     }
 
-    async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Fault> {
+    async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         let history = self.history.clone();
         let (mut records, _) = blocking(move || history.read()).await?;
         let live = self.document.read().await?;
@@ -388,12 +388,12 @@ impl SandboxStore for SandboxFile {
         Ok(records)
     }
 
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Fault> {
+    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         let history = self.history.clone();
         Ok(blocking(move || history.read()).await?.1.into_iter().collect())
     }
 
-    async fn version(&self) -> Result<u64, Fault> {
+    async fn version(&self) -> Result<u64, Error> {
         self.document.version().await
     }
 }

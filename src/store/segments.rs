@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::domain::Time;
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::{EventId, SandboxId};
 use crate::store::files::{in_the_way, io_fault, no_wait};
 
@@ -70,7 +70,7 @@ impl Segments {
     ///
     /// Another process may rotate between two opens, so that a file would be missed or come twice: it is done again
     /// until every name still stands for the file that was opened.
-    pub(super) fn open(&self) -> Result<Vec<Segment>, Fault> {
+    pub(super) fn open(&self) -> Result<Vec<Segment>, Error> {
         loop {
             let mut opened = Vec::new();
             for (index, path) in self.paths.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Segments {
     }
 
     /// Moves every file one place on; the oldest is dropped. Call it under the log's lock.
-    pub(super) fn rotate(&self) -> Result<(), Fault> {
+    pub(super) fn rotate(&self) -> Result<(), Error> {
         for pair in self.paths.windows(2).rev() {
             match fs::rename(&pair[0], &pair[1]) {
                 // A gap: a process died while it rotated.
@@ -124,7 +124,7 @@ impl Segment {
     /// Visits its lines from the last to the first, while `visit` wants more. Whether it wanted all.
     ///
     /// What comes after the last line end is not a line yet.
-    pub(super) fn lines_back(&self, mut visit: impl FnMut(&[u8]) -> bool) -> Result<bool, Fault> {
+    pub(super) fn lines_back(&self, mut visit: impl FnMut(&[u8]) -> bool) -> Result<bool, Error> {
         let mut at = self.len;
         // Whole lines and the end of one that begins further up; ends with a line end once one was found.
         let mut text: Vec<u8> = Vec::new();
@@ -162,7 +162,7 @@ impl Segment {
         &self,
         place: u64,
         mut visit: impl FnMut(&[u8]),
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, Error> {
         let mut text = vec![0; usize::try_from(self.len.saturating_sub(place)).unwrap_or(0)];
         self.file
             .read_exact_at(&mut text, place)
@@ -173,7 +173,7 @@ impl Segment {
     }
 
     /// The number of its last event.
-    pub(super) fn last_seq(&self) -> Result<Option<u64>, Fault> {
+    pub(super) fn last_seq(&self) -> Result<Option<u64>, Error> {
         let mut last = None;
         self.lines_back(|line| {
             last = serde_json::from_slice::<Head>(line).ok().map(|head| head.seq);

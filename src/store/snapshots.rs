@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::SnapshotId;
 use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::{Content, Document};
@@ -33,14 +33,14 @@ impl SnapshotFile {
         &self,
         record: &SnapshotRecord,
         sandboxes: &Content<SandboxRecord>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         for (field, word) in [("id", Some(record.id.as_str())), ("name", record.name_in_use())] {
             let Some(word) = word else { continue };
             let there = sandboxes.entries.iter().any(|entry| entry.key().as_deref() == Some(word));
             if there || self.history.has(word).await? {
                 let message =
                     format!("{word} is the id of a sandbox, so it cannot be a snapshot's {field}");
-                return Err(Fault::new(Code::Conflict, message)
+                return Err(Error::new(Code::Conflict, message)
                     .hint("choose another name")
                     .detail("field", field));
             }
@@ -53,8 +53,8 @@ impl SnapshotFile {
         &self,
         id: &SnapshotId,
         expected: Option<u64>,
-        change: impl FnOnce(&mut SnapshotRecord, &Content<SnapshotRecord>) -> Result<(), Fault> + Send,
-    ) -> Result<SnapshotRecord, Fault> {
+        change: impl FnOnce(&mut SnapshotRecord, &Content<SnapshotRecord>) -> Result<(), Error> + Send,
+    ) -> Result<SnapshotRecord, Error> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
@@ -73,7 +73,7 @@ impl SnapshotFile {
         change(&mut new, &content)?;
         new.revision = old.revision + 1;
         if new.id != old.id {
-            return Err(Fault::internal(format!("a change of {id} tried to give it another id")));
+            return Err(Error::internal(format!("a change of {id} tried to give it another id")));
         }
         if !old.state.may_become(&new.state) {
             let message = format!("snapshot {id} is {}; it cannot become {}", old.state, new.state);
@@ -97,16 +97,16 @@ impl SnapshotFile {
 }
 
 /// The loser of a race gets the record as it is.
-fn conflict(message: impl Into<String>, field: &str, current: &SnapshotRecord) -> Fault {
+fn conflict(message: impl Into<String>, field: &str, current: &SnapshotRecord) -> Error {
     let current = serde_json::to_value(current).unwrap_or_default();
-    Fault::new(Code::Conflict, message).detail("field", field).detail("current", current)
+    Error::new(Code::Conflict, message).detail("field", field).detail("current", current)
 }
 
 /// Whether a record's id or name is another one's already. `others` are without the record itself.
 fn refuse_taken<'a>(
     record: &SnapshotRecord,
     others: impl IntoIterator<Item = &'a SnapshotRecord>,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let name = record.name_in_use();
     for other in others {
         if other.id == record.id {
@@ -126,13 +126,13 @@ fn refuse_taken<'a>(
     Ok(())
 }
 
-fn missing(id: &SnapshotId) -> Fault {
-    Fault::new(Code::NotFound, format!("there is no snapshot {id}")).detail("id", id.as_str())
+fn missing(id: &SnapshotId) -> Error {
+    Error::new(Code::NotFound, format!("there is no snapshot {id}")).detail("id", id.as_str())
 }
 
 #[async_trait]
 impl SnapshotStore for SnapshotFile {
-    async fn insert(&self, mut record: SnapshotRecord) -> Result<SnapshotRecord, Fault> {
+    async fn insert(&self, mut record: SnapshotRecord) -> Result<SnapshotRecord, Error> {
         // Held to the end: nobody makes a sandbox with this name as its id meanwhile.
         let sandboxes = self.sandboxes.write().await?;
         let writing = self.document.write().await?;
@@ -146,7 +146,7 @@ impl SnapshotStore for SnapshotFile {
         Ok(record)
     }
 
-    async fn get(&self, id: &SnapshotId) -> Result<Option<SnapshotRecord>, Fault> {
+    async fn get(&self, id: &SnapshotId) -> Result<Option<SnapshotRecord>, Error> {
         Ok(self
             .document
             .read()
@@ -155,7 +155,7 @@ impl SnapshotStore for SnapshotFile {
             .map(|(_, record)| SnapshotRecord::clone(record)))
     }
 
-    async fn list(&self) -> Result<Vec<SnapshotRecord>, Fault> {
+    async fn list(&self) -> Result<Vec<SnapshotRecord>, Error> {
         let content = self.document.read().await?;
         let mut records: Vec<SnapshotRecord> =
             content.records()?.into_iter().map(|record| SnapshotRecord::clone(record)).collect();
@@ -163,7 +163,7 @@ impl SnapshotStore for SnapshotFile {
         Ok(records)
     }
 
-    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Fault> {
+    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Error> {
         // New ones are written behind the others, and none changes its place.
         let content = self.document.read().await?;
         Ok(content.records()?.into_iter().map(|record| SnapshotRecord::clone(record)).collect())
@@ -174,7 +174,7 @@ impl SnapshotStore for SnapshotFile {
         id: &SnapshotId,
         expected: Option<u64>,
         change: Change<'_, SnapshotRecord>,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         self.rewrite(id, expected, |record, _| change(record)).await
     }
 
@@ -183,7 +183,7 @@ impl SnapshotStore for SnapshotFile {
         id: &SnapshotId,
         expected: Option<u64>,
         change: ChangeAmong<'_, SnapshotRecord>,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let among = |record: &mut SnapshotRecord, content: &Content<SnapshotRecord>| {
             let all: Vec<&SnapshotRecord> =
                 content.records()?.into_iter().map(|other| &**other).collect();
@@ -196,7 +196,7 @@ impl SnapshotStore for SnapshotFile {
         &self,
         id: &SnapshotId,
         expected: Option<u64>,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
@@ -216,7 +216,7 @@ impl SnapshotStore for SnapshotFile {
         Ok(gone)
     }
 
-    async fn version(&self) -> Result<u64, Fault> {
+    async fn version(&self) -> Result<u64, Error> {
         self.document.version().await
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncRead;
 use tokio::process::Command as Program;
 use tokio::time::timeout;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Channel, Process};
@@ -36,7 +36,7 @@ impl LocalTransport {
         Self { spec, trips: AtomicU64::new(0), latency: Mutex::new(None) }
     }
 
-    fn open(&self, words: &[Vec<u8>]) -> Result<Channel, Fault> {
+    fn open(&self, words: &[Vec<u8>]) -> Result<Channel, Error> {
         self.trips.fetch_add(1, Ordering::Relaxed);
         let mut program = Program::new("sh");
         program.args(words.iter().map(|word| OsStr::from_bytes(word)));
@@ -50,7 +50,7 @@ impl LocalTransport {
             (Some(stdin), Some(stdout), Some(stderr)) => {
                 Ok(Channel::new(stdin, stdout, stderr, Process::Local(child)))
             }
-            _ => Err(Fault::internal("a child process has no pipes")),
+            _ => Err(Error::internal("a child process has no pipes")),
         }
     }
 
@@ -59,7 +59,7 @@ impl LocalTransport {
         command: &Command,
         input: Option<InputStream<'_>>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault> {
+    ) -> Result<Option<i32>, Error> {
         let mut channel = self.open(&[])?;
         match exchange::attach(&mut channel, command, input, sink).await? {
             Some(Answer::Done { status, .. }) => {
@@ -71,7 +71,7 @@ impl LocalTransport {
         }
     }
 
-    async fn finish(&self, channel: Channel, answer: (Answer, Output)) -> Result<Output, Fault> {
+    async fn finish(&self, channel: Channel, answer: (Answer, Output)) -> Result<Output, Error> {
         channel.end().await;
         match answer {
             (Answer::Done { round_trip, .. }, output) => {
@@ -89,7 +89,7 @@ impl Transport for LocalTransport {
         &self.spec
     }
 
-    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Fault> {
+    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Error> {
         let work = async {
             let mut channel = self.open(&[])?;
             let answer = exchange::run(&mut channel, command, true).await?;
@@ -103,7 +103,7 @@ impl Transport for LocalTransport {
         command: &Command,
         deadline: Duration,
         sink: LineSink<'_>,
-    ) -> Result<Output, Fault> {
+    ) -> Result<Output, Error> {
         let work = async {
             let mut channel = self.open(&[])?;
             let answer = exchange::stream(&mut channel, command, sink).await?;
@@ -117,7 +117,7 @@ impl Transport for LocalTransport {
         command: &Command,
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
-    ) -> Result<Output, Fault> {
+    ) -> Result<Output, Error> {
         let nonce = watchdog::nonce();
         let mut channel = self.open(&watchdog::feed_words(command, &nonce, idle)?[1..])?;
         match feed::drive(&mut channel, &nonce, source, idle).await {
@@ -135,7 +135,7 @@ impl Transport for LocalTransport {
         &self,
         command: &Command,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault> {
+    ) -> Result<Option<i32>, Error> {
         self.attached(command, None, sink).await
     }
 
@@ -144,15 +144,15 @@ impl Transport for LocalTransport {
         command: &Command,
         input: InputStream<'_>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault> {
+    ) -> Result<Option<i32>, Error> {
         self.attached(command, Some(input), sink).await
     }
 
-    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault> {
+    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error> {
         Ok(watchdog::bare_words(command)?.into_iter().map(OsString::from_vec).collect())
     }
 
-    async fn make_room(&self) -> Result<(), Fault> {
+    async fn make_room(&self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -171,12 +171,12 @@ impl Transport for LocalTransport {
     async fn close(&self) {}
 }
 
-fn no_shell(error: io::Error) -> Fault {
+fn no_shell(error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
-        return Fault::new(Code::MissingDependency, "there is no sh on this machine")
+        return Error::new(Code::MissingDependency, "there is no sh on this machine")
             .because(error);
     }
-    Fault::new(Code::OperationFailed, "a process could not be started on this machine")
+    Error::new(Code::OperationFailed, "a process could not be started on this machine")
         .because(error)
 }
 
@@ -244,8 +244,8 @@ mod tests {
 
     async fn given(
         script: &'static str,
-        pieces: Vec<Result<Vec<u8>, Fault>>,
-    ) -> (Result<Option<i32>, Fault>, Written) {
+        pieces: Vec<Result<Vec<u8>, Error>>,
+    ) -> (Result<Option<i32>, Error>, Written) {
         let mut written = Written::default();
         let command = Command::script(script).with_account_environment().with_input();
         let ended =
@@ -278,7 +278,7 @@ mod tests {
         let (ended, written) = given("exec <&-; echo closed", pieces()).await;
         assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), b"closed\n".as_slice()));
         let (ended, _) =
-            given("cat", vec![Ok(b"x".to_vec()), Err(Fault::invalid_input("stdin", "gone"))]).await;
+            given("cat", vec![Ok(b"x".to_vec()), Err(Error::invalid_input("stdin", "gone"))]).await;
         assert_eq!(ended.unwrap_err().message, "gone");
     }
 

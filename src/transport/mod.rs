@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use futures_util::Stream;
 use tokio::io::AsyncRead;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::output::OutputSink;
@@ -165,7 +165,7 @@ pub const LINE_LIMIT: usize = 64 * 1024;
 pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
 
 /// What a command reads on stdin, in pieces as they come.
-pub type InputStream<'a> = &'a mut (dyn Stream<Item = Result<Vec<u8>, Fault>> + Send + Unpin);
+pub type InputStream<'a> = &'a mut (dyn Stream<Item = Result<Vec<u8>, Error>> + Send + Unpin);
 
 /// How another program (rsync) reaches the host over our connection.
 #[derive(Debug, Clone)]
@@ -186,7 +186,7 @@ pub trait Transport: Send + Sync {
     ///
     /// Errors: `timeout` past the deadline (the remote process is ended), `host_unreachable` when the connection
     /// is lost. Any exit status is an `Output`.
-    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Fault>;
+    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Error>;
 
     /// Runs long work in a process group of its own, ended by a watchdog on the host when our side is gone (TERM,
     /// then KILL). Lines are given to `sink` as they come; the `Output` has the last of them too.
@@ -195,7 +195,7 @@ pub trait Transport: Send + Sync {
         command: &Command,
         deadline: Duration,
         sink: LineSink<'_>,
-    ) -> Result<Output, Fault>;
+    ) -> Result<Output, Error>;
 
     /// Runs a command that reads `source` to its end on stdin. `idle` is how long the stream may stand still. The command
     /// is ended by a watchdog, too: within 10 s when our side is gone, after `idle` and a little when the link is dead.
@@ -204,7 +204,7 @@ pub trait Transport: Send + Sync {
         command: &Command,
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
-    ) -> Result<Output, Fault>;
+    ) -> Result<Output, Error>;
 
     /// Runs a command that somebody watches, for as long as it takes: `exec`, and a log that is followed. Its output
     /// goes to `sink` byte for byte and nothing is kept; a slow sink slows it down. It runs under the watchdog, like
@@ -215,7 +215,7 @@ pub trait Transport: Send + Sync {
         &self,
         command: &Command,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault>;
+    ) -> Result<Option<i32>, Error>;
 
     /// As [`Transport::attach`], for a command [`with_input`](Command::with_input): it reads `input` as it comes, and its end
     /// as the end of stdin. What it leaves unread when it ends is not waited for. When our side is gone it reads an end, too,
@@ -227,18 +227,18 @@ pub trait Transport: Send + Sync {
         command: &Command,
         input: InputStream<'_>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault>;
+    ) -> Result<Option<i32>, Error>;
 
     /// The words of a program of this machine that runs a command on the host with the terminal it is given, over
     /// the connection for followers, which is opened if need be.
-    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault>;
+    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error>;
 
     /// How another program reaches the host over our connection: the one that had room for the last session.
     fn remote_shell(&self) -> RemoteShell;
 
     /// Waits until there is a connection with room for one more session, for a program that was refused one; from then
     /// on [`Transport::remote_shell`] names it.
-    async fn make_room(&self) -> Result<(), Fault>;
+    async fn make_room(&self) -> Result<(), Error>;
 
     /// How many round trips `run`, and sessions `stream` and `feed`, have been made. For tests and benchmarks.
     fn round_trips(&self) -> u64;
@@ -257,10 +257,10 @@ pub trait Transports: Send + Sync {
     ///
     /// Errors: `host_unreachable` (with `details.kind`: `refused`, `timeout`, `resolve`, `credentials`,
     /// `unknown_host_key`, `other`), `host_changed` (its key changed), `forbidden`, `missing_dependency` (no `ssh` here).
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault>;
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error>;
 
     /// As [`Transports::open`], for who only attaches: the connection that small commands use is not made first.
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         self.open(host).await
     }
 
@@ -274,7 +274,7 @@ pub trait Transports: Send + Sync {
     /// Asks the host's `reach` command for tunnels to a sandbox that can be reached so; none where it has no such command.
     ///
     /// Errors: why there is no answer. The sandbox is as it was, and so are the tunnels.
-    async fn attachments(&self, _: &SandboxId, _: &Reachability) -> Result<Vec<Attachment>, Fault> {
+    async fn attachments(&self, _: &SandboxId, _: &Reachability) -> Result<Vec<Attachment>, Error> {
         Ok(Vec::new())
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{Attachment, Reachability};
@@ -63,7 +63,7 @@ impl Pool {
         way.clone()
     }
 
-    fn permitted(&self, host: &HostName) -> Result<Way, Fault> {
+    fn permitted(&self, host: &HostName) -> Result<Way, Error> {
         // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
         let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
         match self.out_of_bounds(&spec) {
@@ -93,14 +93,14 @@ fn unconfigured(host: &HostName) -> HostSpec {
 }
 
 /// A host that may not be touched.
-fn forbidden(spec: &HostSpec, why: &str) -> Fault {
-    Fault::new(Code::Forbidden, format!("host {} is out of bounds: {why}", spec.name))
+fn forbidden(spec: &HostSpec, why: &str) -> Error {
+    Error::new(Code::Forbidden, format!("host {} is out of bounds: {why}", spec.name))
         .detail("host", spec.name.as_str())
 }
 
 #[async_trait]
 impl Transports for Pool {
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         match self.permitted(host)? {
             Way::Local(local) => Ok(local),
             Way::Ssh(ssh) => {
@@ -114,14 +114,14 @@ impl Transports for Pool {
         &self,
         id: &SandboxId,
         there: &Reachability,
-    ) -> Result<Vec<Attachment>, Fault> {
+    ) -> Result<Vec<Attachment>, Error> {
         match self.spec(&there.host).and_then(|spec| spec.reach) {
             Some(command) => reach::ask(&command, id, there).await,
             None => Ok(Vec::new()),
         }
     }
 
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         Ok(match self.permitted(host)? {
             Way::Local(local) => local,
             Way::Ssh(ssh) => ssh,

@@ -14,8 +14,8 @@ mod traces;
 
 use std::time::{Duration, Instant};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::facts::{HostFacts, Runtime};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::text::{clean_block, last_lines};
 use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
@@ -72,7 +72,7 @@ pub struct Probed {
 }
 
 /// Asks a host for its facts. See [`examine`].
-pub async fn probe(transport: &dyn Transport, want: ProbeRequest) -> Result<HostFacts, Fault> {
+pub async fn probe(transport: &dyn Transport, want: ProbeRequest) -> Result<HostFacts, Error> {
     examine(transport, want).await.map(|probed| probed.facts)
 }
 
@@ -81,7 +81,7 @@ pub async fn probe(transport: &dyn Transport, want: ProbeRequest) -> Result<Host
 /// Errors: the transport's; `invalid_config` for a compose command that is not a command line; `operation_failed`
 /// when the script did not come to its end, or when any part of an inventory that was asked for could not be read
 /// (`details.failed`): half an inventory must not pass for a whole one.
-pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Probed, Fault> {
+pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Probed, Error> {
     let spec = transport.spec();
     let compose = override_words(spec.compose_cmd.as_deref())?
         .or_else(|| want.compose_cmd.clone())
@@ -109,23 +109,23 @@ pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Pr
 /// The words of a compose command as a configuration or an environment variable has it; none if there is none.
 ///
 /// Errors: `invalid_config` when it has an open quote, no words, or a line break.
-pub fn override_words(text: Option<&str>) -> Result<Option<Vec<String>>, Fault> {
+pub fn override_words(text: Option<&str>) -> Result<Option<Vec<String>>, Error> {
     let Some(text) = text else { return Ok(None) };
     let words =
         shlex::split(text).filter(|words| !words.is_empty() && !text.contains(['\n', '\r', '\0']));
     words.map(Some).ok_or_else(|| {
-        Fault::new(Code::InvalidConfig, "the compose command is not a command line")
+        Error::new(Code::InvalidConfig, "the compose command is not a command line")
             .detail("compose_cmd", text)
     })
 }
 
 /// Reads the script's output; `ended` is how long after `want.now` the host looked at its clock.
-fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed, Fault> {
+fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed, Error> {
     let text = output.text();
     let entries = lines::entries(&text);
     let clock = entries.iter().rev().find(|entry| entry.key == "now");
     let Some(clock) = clock.filter(|_| output.ok()) else {
-        return Err(Fault::new(Code::OperationFailed, "the host's facts could not be read")
+        return Err(Error::new(Code::OperationFailed, "the host's facts could not be read")
             .detail("step", "probe")
             .detail("exit_status", output.status)
             .detail("output", clean_block(&last_lines(&output.error_text(), 20))));
@@ -143,7 +143,7 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
             found.failed.push("it is longer than what is kept of a command's output".to_owned());
         }
         if !found.failed.is_empty() {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::OperationFailed,
                 format!("the inventory is incomplete: {}", found.failed[0]),
             )

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command as Program};
 use tokio::time::timeout;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::Reach;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{Attachment, Endpoint, Reachability};
@@ -51,7 +51,7 @@ pub(crate) async fn ask(
     reach: &Reach,
     id: &SandboxId,
     there: &Reachability,
-) -> Result<Vec<Attachment>, Fault> {
+) -> Result<Vec<Attachment>, Error> {
     let Some((program, words)) = reach.command.split_first() else { return Ok(Vec::new()) };
     let question = Question {
         sandbox_id: id,
@@ -61,24 +61,24 @@ pub(crate) async fn ask(
         endpoints: &there.endpoints,
     };
     let question = serde_json::to_vec(&question).map_err(|error| {
-        Fault::internal("the question for the reach command cannot be written").because(error)
+        Error::internal("the question for the reach command cannot be written").because(error)
     })?;
     let talked = timeout(LIMIT, talk(program, words, &question)).await;
     let talked = talked.unwrap_or_else(|_| {
         let message =
             format!("the reach command {program} did not answer within {} s", LIMIT.as_secs());
-        Err(Fault::new(Code::Timeout, message))
+        Err(Error::new(Code::Timeout, message))
     });
     read(program, &talked?)
 }
 
-async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8>, Fault> {
+async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8>, Error> {
     let mut command = Program::new(program);
     // A group of its own: what it leaves running must not hear the Ctrl-C of our terminal.
     command.args(words).process_group(0).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| {
-        Fault::new(
+        Error::new(
             Code::MissingDependency,
             format!("the reach command {program} cannot be started"),
         )
@@ -88,7 +88,7 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
     let (Some(mut stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(Fault::internal("a child process has no pipes"));
+        return Err(Error::internal("a child process has no pipes"));
     };
     let (mut answer, mut errors) = (Vec::new(), Vec::new());
     let exchange = async {
@@ -105,12 +105,12 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
     let status = end(&mut child, exchange).await;
     guard.disarm();
     let status = status.map_err(|error| {
-        Fault::new(Code::OperationFailed, format!("the reach command {program} was lost"))
+        Error::new(Code::OperationFailed, format!("the reach command {program} was lost"))
             .because(error)
     })?;
     if !status.success() {
         let errors = String::from_utf8_lossy(&errors);
-        let fault = Fault::new(
+        let fault = Error::new(
             Code::OperationFailed,
             format!("the reach command {program} failed: {status}"),
         );
@@ -148,9 +148,9 @@ async fn keep(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>, limit: usize
 }
 
 /// An array of attachments, or an object that has one.
-fn read(program: &str, answer: &[u8]) -> Result<Vec<Attachment>, Fault> {
+fn read(program: &str, answer: &[u8]) -> Result<Vec<Attachment>, Error> {
     let wrong = |what: String| {
-        Fault::new(Code::OperationFailed, format!("the reach command {program} {what}"))
+        Error::new(Code::OperationFailed, format!("the reach command {program} {what}"))
     };
     if answer.len() > ANSWER_LIMIT {
         return Err(wrong(format!("answered more than {ANSWER_LIMIT} bytes")));
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    async fn answer(script: &str) -> Result<Vec<Attachment>, Fault> {
+    async fn answer(script: &str) -> Result<Vec<Attachment>, Error> {
         let reach = Reach { command: ["sh", "-c", script].map(str::to_owned).to_vec() };
         ask(&reach, &SandboxId::new("a1b2c3d4"), &there()).await
     }
@@ -245,7 +245,7 @@ mod tests {
         let reach = Reach { command: vec!["no-such-reach-command".to_owned()] };
         let fault = ask(&reach, &SandboxId::new("1"), &there()).await.unwrap_err();
         assert_eq!(fault.code, Code::MissingDependency);
-        assert_eq!(answer("exit 4").await.unwrap_err().causes(), Vec::<String>::new());
+        assert_eq!(answer("exit 4").await.unwrap_err().causes, Vec::<String>::new());
     }
 
     #[tokio::test]

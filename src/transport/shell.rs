@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::transport::shell::channel::{Broken, Channel};
 use crate::transport::shell::exchange::Answer;
 use crate::transport::{Command, Output};
@@ -33,10 +33,10 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[async_trait]
 pub(crate) trait Opener: Send + Sync {
     /// A new shell that reads its requests on stdin.
-    async fn open_shell(&self) -> Result<Channel, Fault>;
+    async fn open_shell(&self) -> Result<Channel, Error>;
 
     /// What the early end of a shell on this connection means.
-    async fn explain(&self, link: usize, broken: Broken) -> Fault;
+    async fn explain(&self, link: usize, broken: Broken) -> Error;
 }
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Shells {
         &self,
         opener: &dyn Opener,
         command: &Command,
-    ) -> Result<(Output, Option<Duration>), Fault> {
+    ) -> Result<(Output, Option<Duration>), Error> {
         loop {
             let (lease, idle) = self.lease().await;
             let reused = idle.is_some();

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 pub use control_dir::default_control_dir;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::host::HostSpec;
 use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Broken, Channel};
@@ -65,17 +65,17 @@ impl SshTransport {
     }
 
     /// Makes sure that the connection is up.
-    pub(crate) async fn connect(&self) -> Result<(), Fault> {
+    pub(crate) async fn connect(&self) -> Result<(), Error> {
         self.work.connect().await
     }
 
     /// Opens a session for bulk work, when it is its turn.
-    async fn open_stream(&self, line: &[u8]) -> Result<(SemaphorePermit<'_>, Channel), Fault> {
+    async fn open_stream(&self, line: &[u8]) -> Result<(SemaphorePermit<'_>, Channel), Error> {
         let slot = self
             .streams
             .acquire()
             .await
-            .map_err(|error| Fault::internal("the sessions are closed").because(error))?;
+            .map_err(|error| Error::internal("the sessions are closed").because(error))?;
         self.trips.fetch_add(1, Ordering::Relaxed);
         Ok((slot, self.work.open(line, Some(&self.shells)).await?))
     }
@@ -85,7 +85,7 @@ impl SshTransport {
         command: &Command,
         input: Option<InputStream<'_>>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault> {
+    ) -> Result<Option<i32>, Error> {
         self.trips.fetch_add(1, Ordering::Relaxed);
         let mut channel = self.followers.open(b"exec sh", None).await?;
         let link = channel.link();
@@ -106,11 +106,11 @@ impl SshTransport {
 
 #[async_trait]
 impl Opener for SshTransport {
-    async fn open_shell(&self) -> Result<Channel, Fault> {
+    async fn open_shell(&self) -> Result<Channel, Error> {
         self.work.open(b"exec sh", Some(&self.shells)).await
     }
 
-    async fn explain(&self, link: usize, broken: Broken) -> Fault {
+    async fn explain(&self, link: usize, broken: Broken) -> Error {
         self.work.explain(link, broken).await
     }
 }
@@ -121,7 +121,7 @@ impl Transport for SshTransport {
         &self.target.spec
     }
 
-    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Fault> {
+    async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Error> {
         self.trips.fetch_add(1, Ordering::Relaxed);
         let Ok(ran) = timeout(deadline, self.shells.run(self, command)).await else {
             return Err(late(&self.target.spec, deadline));
@@ -138,7 +138,7 @@ impl Transport for SshTransport {
         command: &Command,
         deadline: Duration,
         sink: LineSink<'_>,
-    ) -> Result<Output, Fault> {
+    ) -> Result<Output, Error> {
         let work = async {
             let (slot, mut channel) = self.open_stream(b"exec sh").await?;
             let link = channel.link();
@@ -158,7 +158,7 @@ impl Transport for SshTransport {
         command: &Command,
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
-    ) -> Result<Output, Fault> {
+    ) -> Result<Output, Error> {
         let nonce = watchdog::nonce();
         let line = watchdog::login_line(&watchdog::feed_words(command, &nonce, idle)?)?;
         let (_slot, mut channel) = self.open_stream(&line).await?;
@@ -177,7 +177,7 @@ impl Transport for SshTransport {
         &self,
         command: &Command,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault> {
+    ) -> Result<Option<i32>, Error> {
         self.attached(command, None, sink).await
     }
 
@@ -186,11 +186,11 @@ impl Transport for SshTransport {
         command: &Command,
         input: InputStream<'_>,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Fault> {
+    ) -> Result<Option<i32>, Error> {
         self.attached(command, Some(input), sink).await
     }
 
-    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Fault> {
+    async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error> {
         let line = watchdog::login_line(&watchdog::bare_words(command)?)?;
         self.trips.fetch_add(1, Ordering::Relaxed);
         self.followers.make_room(None).await?;
@@ -205,7 +205,7 @@ impl Transport for SshTransport {
         RemoteShell { command: over(self.work.socket()), target: self.label() }
     }
 
-    async fn make_room(&self) -> Result<(), Fault> {
+    async fn make_room(&self) -> Result<(), Error> {
         self.trips.fetch_add(1, Ordering::Relaxed);
         self.work.make_room(Some(&self.shells)).await
     }

@@ -116,7 +116,7 @@ fn matches(pattern: &str, text: &str) -> bool {
                 p += 1;
             }
             Some(wanted) if *wanted == b'?' || wanted.eq_ignore_ascii_case(&text[t]) => {
-                (p, t) = (p + 1, t + 1)
+                (p, t) = (p + 1, t + 1);
             }
             _ => match star {
                 Some((at, taken)) => {

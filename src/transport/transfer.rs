@@ -12,7 +12,7 @@ mod tar;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::transport::Transport;
 
@@ -75,7 +75,7 @@ pub async fn send(
     dest: &str,
     both_have_rsync: bool,
     on_bytes: OnBytes<'_>,
-) -> Result<Sent, Fault> {
+) -> Result<Sent, Error> {
     let mut progress = Progress { on_bytes, of: plan.bytes, told: None };
     let sent = if both_have_rsync {
         rsync::send(transport, plan, source, dest, &mut progress).await
@@ -113,10 +113,10 @@ impl Progress<'_> {
 }
 
 /// The fault for a program of either end that failed, with its words.
-fn failed(sentence: &str, status: i32, stderr: &str) -> Fault {
+fn failed(sentence: &str, status: i32, stderr: &str) -> Error {
     let words =
         reason(stderr).unwrap_or_else(|| format!("it ended with status {status} and said nothing"));
-    Fault::new(Code::OperationFailed, sentence)
+    Error::new(Code::OperationFailed, sentence)
         .detail("exit_status", status)
         .detail("output", clean_block(&last_lines(stderr, 40)))
         .because(words)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::transport::shell::quote;
 use crate::transport::{Command, Session};
 
@@ -60,7 +60,7 @@ pub(crate) fn nonce() -> String {
 ///
 /// All of it is one compound command: a shell reads it whole before it runs any of it, so nothing of it is left in
 /// the pipe for the watchdog to take as the end.
-pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<u8>, Fault> {
+pub(crate) fn request(command: &Command, nonce: &str, last: bool) -> Result<Vec<u8>, Error> {
     let mut text = Vec::with_capacity(1024);
     text.extend_from_slice(
         format!("{{\nprintf '\\036B%s %d\\n' {nonce} $$; printf '\\036B%s %d\\n' {nonce} $$ >&2\n")
@@ -118,7 +118,7 @@ pub(crate) fn feed_words(
     command: &Command,
     nonce: &str,
     idle: Duration,
-) -> Result<Vec<Vec<u8>>, Fault> {
+) -> Result<Vec<Vec<u8>>, Error> {
     let mut list: Vec<Vec<u8>> =
         [b"sh".as_slice(), b"-c", FEED.as_bytes(), b"sbx", nonce.as_bytes()]
             .map(<[u8]>::to_vec)
@@ -136,7 +136,7 @@ pub(crate) fn feed_words(
 }
 
 /// A command as words that need no shell of ours around them: a script becomes `sh -c SCRIPT sbx ...`.
-pub(crate) fn bare_words(command: &Command) -> Result<Vec<Vec<u8>>, Fault> {
+pub(crate) fn bare_words(command: &Command) -> Result<Vec<Vec<u8>>, Error> {
     let head: &[&[u8]] = match command.script_text() {
         Some(script) => &[b"sh", b"-c", script.as_bytes(), b"sbx"],
         None => &[],
@@ -150,14 +150,14 @@ pub(crate) fn bare_words(command: &Command) -> Result<Vec<Vec<u8>>, Fault> {
 }
 
 /// Words as one line for the login shell of a host, which becomes the program.
-pub(crate) fn login_line(words: &[Vec<u8>]) -> Result<Vec<u8>, Fault> {
+pub(crate) fn login_line(words: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
     let mut line = b"exec".to_vec();
     for word in words {
         line.push(b' ');
         quote::quote(word, &mut line)?;
     }
     if line.len() > LINE_LIMIT {
-        return Err(Fault::new(
+        return Err(Error::new(
             Code::InvalidInput,
             "the arguments of a command are too long to be sent in one line",
         ));
@@ -174,7 +174,7 @@ pub(crate) fn scrubbed_names() -> impl Iterator<Item = &'static str> {
         .filter(|name| !name.contains('$'))
 }
 
-fn words(command: &Command, text: &mut Vec<u8>) -> Result<(), Fault> {
+fn words(command: &Command, text: &mut Vec<u8>) -> Result<(), Error> {
     for word in command.words() {
         text.push(b' ');
         quote::quote(word.as_bytes(), text)?;

@@ -21,10 +21,10 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, EventQuery, ListQuery, LogsRequest, Problem};
+use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest};
 use crate::domain::Time;
+use crate::domain::error::Code;
 use crate::domain::event::Event;
-use crate::domain::fault::Code;
 use crate::domain::name::SandboxId;
 use crate::tui::message::{Effect, Msg};
 use crate::tui::model::{Entry, JobId, LogText, Remembered};
@@ -174,7 +174,7 @@ impl Effects {
     }
 
     /// A task that ends with one message; a panic in it becomes that message's failure.
-    fn task<F>(&self, failed: impl FnOnce(Problem) -> Msg + Send + 'static, work: F)
+    fn task<F>(&self, failed: impl FnOnce(Error) -> Msg + Send + 'static, work: F)
     where
         F: Future<Output = Msg> + Send + 'static,
     {
@@ -234,16 +234,14 @@ impl Effects {
         let queue = self.queue.clone();
         self.tasks.spawn_blocking(move || {
             let saved = save_log(&path, &lines).map_err(|error| {
-                let problem = Problem::new(
-                    Code::InvalidInput,
-                    format!("{} cannot be written", path.display()),
-                );
+                let problem =
+                    Error::new(Code::InvalidInput, format!("{} cannot be written", path.display()));
                 match error.kind() {
-                    std::io::ErrorKind::AlreadyExists => Problem::new(
+                    std::io::ErrorKind::AlreadyExists => Error::new(
                         Code::Conflict,
                         format!("{} is there already: choose another name", path.display()),
                     ),
-                    _ => Problem { causes: vec![error.to_string()], ..problem },
+                    _ => Error { causes: vec![error.to_string()], ..problem },
                 }
             });
             let _ =
@@ -292,7 +290,7 @@ async fn events(
     client: &dyn Client,
     of: Option<SandboxId>,
     since: Option<Time>,
-) -> Result<Vec<Event>, Problem> {
+) -> Result<Vec<Event>, Error> {
     let mut events =
         client.events(EventQuery { sandbox: of, since, ..EventQuery::default() }).await?;
     events.drain(..events.len().saturating_sub(EVENTS));
@@ -300,13 +298,13 @@ async fn events(
 }
 
 /// A panic as a problem.
-fn panicked(panic: &(dyn Any + Send)) -> Problem {
+fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no reason was given".to_owned());
-    let mut problem = Problem::new(Code::Internal, "a task of the dashboard panicked")
+    let mut problem = Error::new(Code::Internal, "a task of the dashboard panicked")
         .hint("this is a fault of sandboxer; its log file has the place");
     problem.causes = vec![text];
     problem

@@ -23,8 +23,8 @@ use tokio::time::{Instant, sleep, timeout};
 use super::input::Input;
 use super::stop::{EndSignal, Stop, draw_failed, failed};
 use super::{Console, Ears, Msg, terminal};
-use crate::client::{Problem, ShellRequest};
-use crate::domain::fault::Code;
+use crate::client::{Error, ShellRequest};
+use crate::domain::error::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::output::Interactive;
 use crate::domain::text::clean_line;
@@ -44,7 +44,7 @@ pub enum ShellEnd {
     /// It was used, and ended with this status; 128 + n after signal n.
     Left(i32),
     /// It could not be opened.
-    Failed(Problem),
+    Failed(Error),
     /// The operator did not wait for it.
     GivenUp,
 }
@@ -341,26 +341,23 @@ fn read_draft(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text).filter(|text| text.trim() != DRAFT.trim() && !text.trim().is_empty()))
 }
 
-fn not_written(error: &io::Error) -> Problem {
-    let mut problem =
-        Problem::new(Code::InvalidInput, "the script cannot be taken from the editor");
+fn not_written(error: &io::Error) -> Error {
+    let mut problem = Error::new(Code::InvalidInput, "the script cannot be taken from the editor");
     problem.causes = vec![error.to_string()];
     problem
 }
 
-fn not_started(program: &Interactive, error: &io::Error) -> Problem {
+fn not_started(program: &Interactive, error: &io::Error) -> Error {
     let name =
         program.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut problem = Problem::new(Code::MissingDependency, format!("{name} could not be started"));
+    let mut problem = Error::new(Code::MissingDependency, format!("{name} could not be started"));
     problem.causes = vec![error.to_string()];
     problem.hint(format!("is {name} installed, and in PATH?"))
 }
 
-fn ssh_failed(title: &str, said: &str) -> Problem {
-    let mut problem = Problem::new(
-        Code::HostUnreachable,
-        format!("the connection of the shell in {title} failed"),
-    );
+fn ssh_failed(title: &str, said: &str) -> Error {
+    let mut problem =
+        Error::new(Code::HostUnreachable, format!("the connection of the shell in {title} failed"));
     let words =
         said.lines().map(|line| clean_line(line, 400)).filter(|line| !line.trim().is_empty());
     problem.causes = words.collect();

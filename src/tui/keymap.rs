@@ -9,7 +9,7 @@ mod table;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::text::nearest;
 
 pub use key::Key;
@@ -27,7 +27,7 @@ impl Keymap {
     ///
     /// Errors (`invalid_config`): an unknown action or key, a destructive action on an editing key, and two
     /// actions on one key, naming both.
-    pub fn new(rebound: &BTreeMap<String, String>) -> Result<Self, Fault> {
+    pub fn new(rebound: &BTreeMap<String, String>) -> Result<Self, Error> {
         for name in rebound.keys() {
             if !TABLE.iter().any(|row| row.action.name() == name) {
                 return Err(unknown_action(name));
@@ -55,7 +55,7 @@ impl Keymap {
         Ok(map)
     }
 
-    fn bind(&mut self, mode: Mode, action: Action, keys: &[Key]) -> Result<(), Fault> {
+    fn bind(&mut self, mode: Mode, action: Action, keys: &[Key]) -> Result<(), Error> {
         for key in keys {
             if let Some(other) = self.actions.insert((mode, *key), action)
                 && other != action
@@ -96,22 +96,22 @@ impl Keymap {
     }
 }
 
-fn refuse(action: Action, message: String) -> Fault {
-    Fault::new(Code::InvalidConfig, message)
+fn refuse(action: Action, message: String) -> Error {
+    Error::new(Code::InvalidConfig, message)
         .detail("field", format!("dashboard.keys.{}", action.name()))
         .hint("change dashboard.keys in the configuration")
 }
 
-fn unknown_key(action: Action, word: &str) -> Fault {
+fn unknown_key(action: Action, word: &str) -> Error {
     refuse(action, format!("'{word}' is not a key")).hint(
         "write a character, ctrl-x, alt-x, f5, or one of enter esc tab space up down left right home end pgup pgdn",
     )
 }
 
-fn unknown_action(name: &str) -> Fault {
+fn unknown_action(name: &str) -> Error {
     let near = nearest(name, TABLE.iter().map(|row| row.action.name()));
     let fault =
-        Fault::new(Code::InvalidConfig, format!("'{name}' is not an action of the dashboard"))
+        Error::new(Code::InvalidConfig, format!("'{name}' is not an action of the dashboard"))
             .detail("field", format!("dashboard.keys.{name}"));
     match near {
         Some(near) => fault.hint(format!("did you mean '{near}'?")),
@@ -123,7 +123,7 @@ fn unknown_action(name: &str) -> Fault {
 mod tests {
     use super::*;
 
-    fn rebound(action: &str, keys: &str) -> Result<Keymap, Fault> {
+    fn rebound(action: &str, keys: &str) -> Result<Keymap, Error> {
         Keymap::new(&BTreeMap::from([(action.to_owned(), keys.to_owned())]))
     }
 

@@ -8,8 +8,8 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    ApplyRequest, CreateRequest, Decision, DestroyRequest, ExtensionView, LabelRequest,
-    LogsRequest, PatchRequest, PatchStatus, Problem, ProfileView, RecreateRequest, RestoreRequest,
+    ApplyRequest, CreateRequest, Decision, DestroyRequest, Error, ExtensionView, LabelRequest,
+    LogsRequest, PatchRequest, PatchStatus, ProfileView, RecreateRequest, RestoreRequest,
     RolloutItem, RolloutRequest, ShellRequest, SleepRequest, SnapshotDeleteRequest, SnapshotDiff,
     SnapshotDiffRequest, SnapshotRequest, SnapshotStarted, Started, Update,
 };
@@ -43,19 +43,19 @@ pub enum Msg {
     /// The console is back in the foreground.
     Resumed,
     /// All sandboxes.
-    Listed(Result<Vec<Arc<Entry>>, Problem>),
+    Listed(Result<Vec<Arc<Entry>>, Error>),
     /// One sandbox.
-    Got(SandboxId, Result<Box<Entry>, Problem>),
+    Got(SandboxId, Result<Box<Entry>, Error>),
     /// It is time to read again what events named.
     FetchDue,
     /// All hosts as last seen.
-    Hosts(Result<Vec<HostView>, Problem>),
+    Hosts(Result<Vec<HostView>, Error>),
     /// It is time to ask a host.
     HostDue(HostName),
     /// A host was asked.
-    HostChecked(HostName, Result<Box<HostView>, Problem>),
+    HostChecked(HostName, Result<Box<HostView>, Error>),
     /// Events are listened to, or cannot be.
-    Subscribed(Result<(), Problem>),
+    Subscribed(Result<(), Error>),
     /// The event stream ended.
     Deaf,
     /// It is time to listen again.
@@ -63,57 +63,57 @@ pub enum Msg {
     /// Something happened.
     Heard(Box<Update>),
     /// Kept events: of one sandbox, or of the last day.
-    Events(Option<SandboxId>, Result<Vec<Event>, Problem>),
+    Events(Option<SandboxId>, Result<Vec<Event>, Error>),
     /// All profiles.
-    Profiles(Result<Vec<ProfileView>, Problem>),
+    Profiles(Result<Vec<ProfileView>, Error>),
     /// It is time to plan, if nothing was typed since.
     PlanDue(u64),
     /// What a create would do.
-    Planned(u64, Result<Box<Decision>, Problem>),
+    Planned(u64, Result<Box<Decision>, Error>),
     /// A job's verb was answered.
-    Started(JobId, Result<Box<Started>, Problem>),
+    Started(JobId, Result<Box<Started>, Error>),
     /// A job's target is not what the operator saw; nothing was done.
     Skipped(JobId, String),
     /// A job's operation ended.
-    Ended(JobId, Result<Box<SandboxRecord>, Problem>),
+    Ended(JobId, Result<Box<SandboxRecord>, Error>),
     /// A job's end was asked for, or could not be.
-    CancelAsked(JobId, Result<(), Problem>),
+    CancelAsked(JobId, Result<(), Error>),
     /// All operations, those of other processes among them.
-    Operations(Result<Vec<Operation>, Problem>),
+    Operations(Result<Vec<Operation>, Error>),
     /// A host was asked for its services; what changed comes as records.
-    ServicesRefreshed(HostName, Result<(), Problem>),
+    ServicesRefreshed(HostName, Result<(), Error>),
     /// Labels were written, or could not be.
-    Labelled(SandboxId, Result<Box<SandboxRecord>, Problem>),
+    Labelled(SandboxId, Result<Box<SandboxRecord>, Error>),
     /// A log is open.
     LogOpened(u64),
     /// Lines of a log.
     Log(u64, Box<LogBatch>),
     /// A log ended.
-    LogEnded(u64, Result<(), Problem>),
+    LogEnded(u64, Result<(), Error>),
     /// A log was saved: where, and how many lines.
-    LogSaved(u64, PathBuf, Result<usize, Problem>),
+    LogSaved(u64, PathBuf, Result<usize, Error>),
     /// All snapshots, with what hangs on them.
-    Snapshots(Result<Vec<Arc<SnapshotView>>, Problem>),
+    Snapshots(Result<Vec<Arc<SnapshotView>>, Error>),
     /// It is time to read the snapshots.
     SnapshotsDue,
     /// All extensions.
-    Extensions(Result<Vec<ExtensionView>, Problem>),
+    Extensions(Result<Vec<ExtensionView>, Error>),
     /// A verb on a snapshot was answered.
-    SnapshotStarted(JobId, Result<Box<SnapshotStarted>, Problem>),
+    SnapshotStarted(JobId, Result<Box<SnapshotStarted>, Error>),
     /// An operation on a snapshot ended, and how long it took, where that is known.
-    SnapshotEnded(JobId, Option<Duration>, Result<Box<SnapshotRecord>, Problem>),
+    SnapshotEnded(JobId, Option<Duration>, Result<Box<SnapshotRecord>, Error>),
     /// What differs between a snapshot and what it was taken of, for the form of that number.
-    Compared(u64, Result<Box<SnapshotDiff>, Problem>),
+    Compared(u64, Result<Box<SnapshotDiff>, Error>),
     /// How the patches of a snapshot stand.
-    PatchStatus(SnapshotId, Result<Vec<PatchStatus>, Problem>),
+    PatchStatus(SnapshotId, Result<Vec<PatchStatus>, Error>),
     /// A patch was added from the form of that number, or could not be.
-    PatchAdded(u64, Result<Box<Patch>, Problem>),
+    PatchAdded(u64, Result<Box<Patch>, Error>),
     /// A patch was taken away from a snapshot, or could not be.
-    PatchRemoved(SnapshotId, Result<Box<Patch>, Problem>),
+    PatchRemoved(SnapshotId, Result<Box<Patch>, Error>),
     /// A rollout ended.
-    RolledOut(JobId, Result<Vec<RolloutItem>, Problem>),
+    RolledOut(JobId, Result<Vec<RolloutItem>, Error>),
     /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.
-    Written(SnapshotId, Result<Option<String>, Problem>),
+    Written(SnapshotId, Result<Option<String>, Error>),
     /// A path, as it was typed, and its completion.
     Completed(String, Completion),
     /// A shell gave the terminal back: what it was called, and how it ended.

@@ -37,7 +37,7 @@ use update::update;
 
 use crate::client::{Client, ShellRequest};
 use crate::domain::Time;
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::SnapshotId;
 
 /// Least time between two frames.
@@ -109,7 +109,7 @@ impl Default for Options {
 ///
 /// Errors: `invalid_config` for keys that clash (before the terminal is touched), `internal` when the terminal
 /// cannot be used.
-pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Fault> {
+pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Error> {
     let model = model_of(client.as_ref(), &options)?;
     let (queue, inbox) = mpsc::channel(QUEUE);
     let effects = effects::Effects::new(client, queue, options.state_file.clone());
@@ -151,7 +151,7 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Fau
 }
 
 /// The model at start: what the options say and the last run left.
-fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
+fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new((options.clock)(), keymap::Keymap::new(&options.keys)?);
     model.look = Look { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
     model.read_only = options.read_only;
@@ -171,13 +171,13 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Fault> {
     Ok(model)
 }
 
-fn unusable(message: &str, error: std::io::Error) -> Fault {
-    Fault::internal(message).because(error)
+fn unusable(message: &str, error: std::io::Error) -> Error {
+    Error::internal(message).because(error)
 }
 
 /// Watches for the terminal's end in a thread of its own: a hang-up does not come as something to read everywhere, nor does
 /// every owner of a terminal send the signal.
-fn watch() -> Result<oneshot::Receiver<()>, Fault> {
+fn watch() -> Result<oneshot::Receiver<()>, Error> {
     let (tell, gone) = oneshot::channel();
     let tty =
         terminal::input().map_err(|error| unusable("the dashboard needs a terminal", error))?;
@@ -263,7 +263,7 @@ impl Console {
                 Next::Quit => return Ok(()),
                 Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
                 Next::Shell(request, title) => {
-                    self.hand_over(*request, &title, &mut input, ears).await?
+                    self.hand_over(*request, &title, &mut input, ears).await?;
                 }
                 Next::Write(snapshot) => self.write_patch(snapshot, &mut input, ears).await?,
             }

@@ -69,7 +69,7 @@ pub use words::{
     state_glyph, state_role, took,
 };
 
-use crate::client::{ExtensionView, Problem};
+use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
 use crate::domain::name::SandboxId;
 use crate::tui::keymap::{Keymap, Mode};
@@ -82,7 +82,7 @@ pub enum Load {
     /// It is there.
     Ready,
     /// It could not be read.
-    Failed(Problem),
+    Failed(Error),
 }
 
 /// The panes of this version.
@@ -172,7 +172,7 @@ pub enum Overlay {
     /// The keys, and how far they are scrolled.
     Help(usize),
     /// An error in full, and how far it is scrolled.
-    Error(Problem, usize),
+    Error(Error, usize),
     /// The command palette: what was typed, and the row under the cursor.
     Palette(Input, usize),
     /// A log.

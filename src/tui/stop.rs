@@ -9,7 +9,7 @@ use tokio::time::{Duration, sleep};
 use super::model::many;
 use super::update::update;
 use super::{Console, Ears, Effect, Msg, terminal, unusable};
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 
 /// How long what runs may take when nobody sees it any more.
 const UNSEEN: Duration = Duration::from_mins(30);
@@ -64,11 +64,11 @@ pub(super) enum Stop {
     /// A signal, or the terminal's end.
     Signal(EndSignal),
     /// Something else.
-    Failed(Fault),
+    Failed(Error),
 }
 
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
+impl From<Error> for Stop {
+    fn from(fault: Error) -> Self {
         Self::Failed(fault)
     }
 }

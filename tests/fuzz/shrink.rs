@@ -65,7 +65,7 @@ fn remove(value: &mut Value, place: &str) {
     let Some((above, key)) = place.rsplit_once('/') else { return };
     match value.pointer_mut(above) {
         Some(Value::Object(map)) => {
-            drop(map.shift_remove(&key.replace("~1", "/").replace("~0", "~")))
+            drop(map.shift_remove(&key.replace("~1", "/").replace("~0", "~")));
         }
         Some(Value::Array(items)) => drop(items.remove(key.parse().unwrap_or_default())),
         _ => {}

@@ -26,7 +26,7 @@ fn what_was_rendered_is_taken_once_more() {
                         plan.seed
                     ),
                     Err(error) => {
-                        *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1
+                        *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1;
                     }
                 }
             }
@@ -71,7 +71,7 @@ fn honest_files_are_rendered() {
             match rendered(&case.files(), &world, host) {
                 Ok(_) => *kept.entry(format!("{host:?}")).or_insert(0_u64) += 1,
                 Err(error) => {
-                    *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1
+                    *refused.entry(format!("{:?} {error}", host.dialect)).or_default() += 1;
                 }
             }
         }

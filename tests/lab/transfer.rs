@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
 use sandboxer::domain::time::Time;
@@ -159,7 +159,7 @@ async fn transfer(
     source: &Path,
     dest: &Path,
     rsync: bool,
-) -> Result<(Sent, Vec<(u64, u64)>), Fault> {
+) -> Result<(Sent, Vec<(u64, u64)>), Error> {
     let excludes = ["node_modules".to_owned()];
     let plan = plan(source, &excludes, Limits::contract()).await.unwrap();
     assert!(plan.left_out <= 1);
@@ -235,7 +235,7 @@ async fn a_full_disk_is_told_in_the_far_ends_words() {
         let fault = fault.unwrap_err();
         assert_eq!(fault.code, Code::OperationFailed, "{fault:?}");
         assert_eq!(fault.details["step"], "transfer");
-        assert!(fault.causes()[0].contains("No space left on device"), "{name}: {fault:?}");
+        assert!(fault.causes[0].contains("No space left on device"), "{name}: {fault:?}");
         host.pool.close().await;
     }
 }

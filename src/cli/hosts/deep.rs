@@ -10,7 +10,8 @@ use crate::cli::interrupt::{Running, attend};
 use crate::cli::output::{Face, Outcome, Stop, Tone};
 use crate::cli::record;
 use crate::cli::table::{self, Line};
-use crate::client::{Client, Problem};
+use crate::client::problem::exit_status;
+use crate::client::{Client, Error};
 use crate::domain::deep_check::{DeepOutcome, DeepStep};
 use crate::domain::facts::HostView;
 use crate::domain::{Code, HostName};
@@ -28,8 +29,7 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
     for (name, ended) in checked {
         let (name, error) = match ended {
             Ok(view) => {
-                let error =
-                    view.deep.as_ref().and_then(|deep| deep.error()).cloned().map(Problem::from);
+                let error = view.deep.as_ref().and_then(|deep| deep.error()).cloned();
                 let name = view.name.to_string();
                 views.push(view);
                 (name, error)
@@ -46,18 +46,18 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
     {
         // Whatever became of the others: it was called off.
         Some(problem) if face.look.json => Err(problem.clone().into()),
-        Some(problem) => Ok(problem.exit_status()),
+        Some(problem) => Ok(exit_status(&problem.code)),
         None => outcome,
     }
 }
 
-type Checked = (String, Result<HostView, Problem>);
+type Checked = (String, Result<HostView, Error>);
 
 async fn try_all(
     client: &dyn Client,
     running: &Running<'_>,
     names: &[String],
-) -> Result<Vec<Checked>, Problem> {
+) -> Result<Vec<Checked>, Error> {
     let names = wanted(client, names).await?;
     let one = async |name: String| {
         let ended = async {

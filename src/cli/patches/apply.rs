@@ -7,7 +7,7 @@ use super::super::bulk::{BulkItem, complain, end};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::{record, sandboxes};
-use crate::client::{ApplyRequest, Problem, RolloutItem, RolloutRequest};
+use crate::client::{ApplyRequest, Error, RolloutItem, RolloutRequest};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
 
@@ -16,7 +16,7 @@ pub(super) async fn apply(face: &mut Face<'_>, args: &ApplyArgs) -> Outcome {
         (Some(sandbox), _) => one(face, sandbox, args.retry).await,
         (None, Some(snapshot)) => all(face, snapshot, args.canary).await,
         // clap asks for one of them.
-        (None, None) => Err(Problem::new(Code::Usage, "which sandbox? or --all S").into()),
+        (None, None) => Err(Error::new(Code::Usage, "which sandbox? or --all S").into()),
     }
 }
 
@@ -41,7 +41,7 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
         let message =
             patched.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
         return Err(
-            failed(face, Problem::new(Code::OperationFailed, message), &before, &patched).await
+            failed(face, Error::new(Code::OperationFailed, message), &before, &patched).await
         );
     }
     if patched.applied_patches == before.applied_patches {
@@ -58,7 +58,7 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
 /// end with. With `--json` that is in the problem's `details`.
 async fn failed(
     face: &mut Face<'_>,
-    mut problem: Problem,
+    mut problem: Error,
     before: &SandboxRecord,
     left: &SandboxRecord,
 ) -> Stop {
@@ -111,12 +111,7 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
     let ends: Vec<_> = items
         .iter()
         .filter(|item| !(called_off && !item.ok && item.error.is_none()))
-        .map(|item| {
-            BulkItem::new(
-                item.id.as_str(),
-                item.error.clone().map_or(Ok(()), |error| Err(error.into())),
-            )
-        })
+        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
     let printed = if face.look.json { face.document(&items) } else { print(face, &items) };
     if !face.look.json {

@@ -17,7 +17,7 @@ use super::super::pour::pour;
 use super::super::progress::Meter;
 use super::super::table::size;
 use super::{show, view};
-use crate::client::{Problem, SnapshotImportRequest};
+use crate::client::{Error, SnapshotImportRequest};
 use crate::domain::Code;
 use crate::domain::output::Source;
 use crate::domain::snapshot::SnapshotRecord;
@@ -25,14 +25,12 @@ use crate::domain::snapshot::SnapshotRecord;
 pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
     let to_stdout = args.file.as_os_str() == "-";
     if to_stdout && face.look.json {
-        return Err(Problem::new(
-            Code::Usage,
-            "standard output has the archive: there is no --json",
-        )
-        .into());
+        return Err(
+            Error::new(Code::Usage, "standard output has the archive: there is no --json").into()
+        );
     }
     if to_stdout && face.io.terminals.stdout {
-        return Err(Problem::new(Code::Usage, "an archive is not for a terminal")
+        return Err(Error::new(Code::Usage, "an archive is not for a terminal")
             .hint("name a file, or a pipe")
             .into());
     }
@@ -78,7 +76,7 @@ fn partial(file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn refuse_existing(file: &Path, partial: &Path) -> Result<(), Problem> {
+fn refuse_existing(file: &Path, partial: &Path) -> Result<(), Error> {
     if file.symlink_metadata().is_ok() {
         return Err(exists(file));
     }
@@ -88,18 +86,18 @@ fn refuse_existing(file: &Path, partial: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-fn exists(file: &Path) -> Problem {
-    Problem::new(Code::Conflict, format!("{} exists", file.display())).hint("name another file")
+fn exists(file: &Path) -> Error {
+    Error::new(Code::Conflict, format!("{} exists", file.display())).hint("name another file")
 }
 
-fn begun(partial: &Path) -> Problem {
+fn begun(partial: &Path) -> Error {
     let message =
         format!("{} exists: another export is writing it, or was killed", partial.display());
-    Problem::new(Code::Conflict, message).hint("if it was killed, remove that file")
+    Error::new(Code::Conflict, message).hint("if it was killed, remove that file")
 }
 
 /// A new file that nobody else reads: what is in a workspace may be secret.
-async fn begin(partial: &Path) -> Result<File, Problem> {
+async fn begin(partial: &Path) -> Result<File, Error> {
     match File::options().write(true).create_new(true).mode(0o600).open(partial).await {
         // Somebody else's, who began since it was looked for.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(begun(partial)),
@@ -120,7 +118,7 @@ async fn to_pipe(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
             // Half an archive is no success, whoever closed the pipe; and nobody is left to be told.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(READER_LEFT),
             Err(error) => {
-                let mut problem = Problem::new(Code::Internal, "standard output cannot be written");
+                let mut problem = Error::new(Code::Internal, "standard output cannot be written");
                 problem.causes.push(error.to_string());
                 return Err(problem.into());
             }
@@ -128,8 +126,8 @@ async fn to_pipe(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
     }
 }
 
-fn cut_off() -> Problem {
-    Problem::new(Code::Cancelled, "cut off: what was written is no whole archive")
+fn cut_off() -> Error {
+    Error::new(Code::Cancelled, "cut off: what was written is no whole archive")
 }
 
 /// Writes the bytes to the file and to its disk; how many there were.
@@ -148,7 +146,7 @@ async fn to_file(
             piece = pieces.next() => piece,
             Some(()) = face.io.interrupts.next() => {
                 meter.clear();
-                return Err(Problem::new(Code::Cancelled, "cancelled; nothing was written").into());
+                return Err(Error::new(Code::Cancelled, "cancelled; nothing was written").into());
             }
         };
         let Some(piece) = piece else { break };
@@ -165,7 +163,7 @@ async fn to_file(
 }
 
 /// Gives the whole file its name, unless something has it by now.
-async fn name(partial: &Path, file: &Path) -> Result<(), Problem> {
+async fn name(partial: &Path, file: &Path) -> Result<(), Error> {
     use rustix::io::Errno;
     let named = match renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE) {
         Err(Errno::EXIST) => return Err(exists(file)),
@@ -186,13 +184,13 @@ async fn settle(file: &Path) -> io::Result<()> {
     File::open(folder).await?.sync_all().await
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Problem {
+fn unwritable(path: &Path, error: &io::Error) -> Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     // A path that was ill chosen, or a disk that gave up on the way.
     let gave_up = matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
         || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
     let code = if gave_up { Code::OperationFailed } else { Code::InvalidInput };
-    let mut problem = Problem::new(code, format!("{} cannot be written", path.display()));
+    let mut problem = Error::new(code, format!("{} cannot be written", path.display()));
     problem.causes.push(error.to_string());
     problem
 }
@@ -200,7 +198,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Problem {
 pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
     let source: Pieces = if args.file.as_os_str() == "-" {
         if face.io.terminals.stdin {
-            return Err(Problem::new(Code::Usage, "standard input is a terminal")
+            return Err(Error::new(Code::Usage, "standard input is a terminal")
                 .hint("name a file, or a pipe")
                 .into());
         }

@@ -10,7 +10,7 @@ use super::super::bulk::{BulkItem, bulk};
 use super::super::confirm::{self, Question, allow, beginning};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
-use crate::client::{Client, Problem, SnapshotDeleteRequest};
+use crate::client::{Client, Error, SnapshotDeleteRequest};
 use crate::domain::SnapshotRecord;
 use crate::domain::lineage::SnapshotView;
 
@@ -18,7 +18,7 @@ use crate::domain::lineage::SnapshotView;
 const AT_ONCE: usize = 16;
 
 /// One target: what was typed, and what it names.
-type Target = (String, Result<SnapshotView, Problem>);
+type Target = (String, Result<SnapshotView, Error>);
 
 pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
     let targets = resolve(face.client, &args.snapshots).await;
@@ -69,7 +69,7 @@ pub(super) async fn delete_one(
     client: &dyn Client,
     running: &Running<'_>,
     request: SnapshotDeleteRequest,
-) -> Result<SnapshotRecord, Problem> {
+) -> Result<SnapshotRecord, Error> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }

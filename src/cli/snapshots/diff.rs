@@ -4,7 +4,7 @@ use super::super::args::DiffArgs;
 use super::super::interrupt::look_on;
 use super::super::output::{Face, Outcome, Stop, Tone};
 use super::super::table::size;
-use crate::client::{Client, Problem, SnapshotDiff, SnapshotDiffRequest};
+use crate::client::{Client, Error, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::Code;
 use crate::domain::archive::TreeEntry;
 use crate::domain::request::Change;
@@ -28,8 +28,8 @@ pub(super) async fn diff(face: &mut Face<'_>, args: &DiffArgs) -> Outcome {
 
 /// The id of the snapshot or the sandbox that is meant. A name that both have is refused: whichever was taken, it might
 /// be the wrong one.
-async fn other(client: &dyn Client, reference: &str) -> Result<String, Problem> {
-    let missing = |problem: &Problem| problem.code == Code::NotFound;
+async fn other(client: &dyn Client, reference: &str) -> Result<String, Error> {
+    let missing = |problem: &Error| problem.code == Code::NotFound;
     let snapshot = client.snapshot_view(reference).await.map(|view| view.record.id.to_string());
     let sandbox = client.get(reference).await;
     match (snapshot, sandbox) {
@@ -38,12 +38,12 @@ async fn other(client: &dyn Client, reference: &str) -> Result<String, Problem> 
         (Ok(snapshot), Ok(sandbox)) => {
             let message =
                 format!("{reference} is a snapshot, {snapshot}, and a sandbox, {}", sandbox.id);
-            Err(Problem::new(Code::Conflict, message).hint("write the id of the one that is meant"))
+            Err(Error::new(Code::Conflict, message).hint("write the id of the one that is meant"))
         }
         (Ok(snapshot), Err(problem)) if missing(&problem) => Ok(snapshot),
         (Err(problem), Ok(sandbox)) if missing(&problem) => Ok(sandbox.id.to_string()),
         (Err(problem), _) | (_, Err(problem)) if !missing(&problem) => Err(problem),
-        _ => Err(Problem::new(
+        _ => Err(Error::new(
             Code::NotFound,
             format!("there is no snapshot and no sandbox {reference:?}"),
         )

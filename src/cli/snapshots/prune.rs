@@ -9,11 +9,10 @@ use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::table::size;
 use super::delete::delete_one;
-use crate::client::{Problem, PruneItem, PruneRequest, SnapshotDeleteRequest};
-use crate::domain::operation::OperationError;
+use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
 use crate::domain::retention::OldRule;
 use crate::domain::text::plural;
-use crate::domain::{Code, Fault, SnapshotId};
+use crate::domain::{Code, SnapshotId};
 
 pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
     let client = face.client;
@@ -35,7 +34,7 @@ pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
                     ..SnapshotDeleteRequest::default()
                 };
                 let ended = delete_one(client, &running, request).await;
-                item.ended(ended.map_err(|problem| OperationError::from(Fault::from(problem))));
+                item.ended(ended);
             }
         };
         Box::pin(attend(face, &running, work)).await?;
@@ -72,12 +71,7 @@ fn finish(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome
     let printed = if face.look.json { face.document(items) } else { print(face, args, items) };
     let tried = items.iter().filter(|item| item.ok || item.error.is_some());
     let ends: Vec<_> = tried
-        .map(|item| {
-            BulkItem::new(
-                item.id.as_str(),
-                item.error.clone().map_or(Ok(()), |error| Err(Problem::from(error))),
-            )
-        })
+        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
     if !face.look.json {
         for item in &ends {

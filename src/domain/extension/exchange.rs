@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::compose_host::ComposeHost;
+use crate::domain::error::{Code, Error};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
@@ -246,7 +246,7 @@ pub struct Inspection {
 pub struct ExtensionError {
     /// What went wrong.
     #[source]
-    pub fault: Fault,
+    pub fault: Error,
     /// The failed step's evidence, where a program ran.
     pub failure: Option<Failure>,
     /// Whether it is certain that nothing was made on the host, or removed there. Nothing made: then there is nothing
@@ -272,8 +272,8 @@ impl ExtensionError {
     }
 }
 
-impl From<Fault> for ExtensionError {
-    fn from(fault: Fault) -> Self {
+impl From<Error> for ExtensionError {
+    fn from(fault: Error) -> Self {
         Self { fault, failure: None, untouched: false }
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::sandbox::Rewrite;
 
 /// Preview of a create, found without touching anything.
@@ -36,7 +36,7 @@ impl Preview {
     /// Whether nothing is refused.
     ///
     /// Errors: `invalid_input` for the first refusal, with all of them (each a cause) and the words that would permit them.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), Error> {
         let Some(first) = self.refusals.first() else { return Ok(()) };
         let fault = Refusal::fault(&first.path, &self.refusals)
             .detail("refusals", serde_json::to_value(&self.refusals).unwrap_or_default());
@@ -58,15 +58,15 @@ impl Preview {
 
 impl Refusal {
     /// The fault of a field for which these are refused: the only one is its sentence, of several each is a cause.
-    pub fn fault(field: &str, refusals: &[Self]) -> Fault {
+    pub fn fault(field: &str, refusals: &[Self]) -> Error {
         let sentence = |refusal: &Self| format!("{}: {}", refusal.path, refusal.message);
         if let [one] = refusals {
-            return Fault::invalid_input(field, sentence(one));
+            return Error::invalid_input(field, sentence(one));
         }
         let sentences = refusals.iter().map(sentence);
         let causes =
             sentences.rev().fold(None, |next, sentence| Some(Box::new(Listed { sentence, next })));
-        let fault = Fault::invalid_input(field, format!("{} things are refused", refusals.len()));
+        let fault = Error::invalid_input(field, format!("{} things are refused", refusals.len()));
         match causes {
             Some(causes) => fault.because(causes),
             None => fault,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::fault::Code;
+use crate::domain::error::Code;
 
 fn patch(sequence: u64, on: &str) -> Patch {
     serde_json::from_value(serde_json::json!({

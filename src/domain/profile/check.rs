@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::inputs::SANDBOX_ID;
 use super::{InputKind, InputSpec, Profile, Seconds};
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::host::check_root;
 use crate::domain::recipe_yaml::{nearest, shown};
 
@@ -95,10 +95,10 @@ impl Profile {
         match (self.ttl, self.max_ttl) {
             (_, Some(Seconds(0))) => refuse("max_ttl", "'max_ttl' must be above 0".to_owned()),
             (Some(ttl), Some(max)) if ttl > max => {
-                refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})"))
+                refuse("ttl", format!("'ttl' ({ttl}) is above 'max_ttl' ({max})"));
             }
             (None, Some(max)) => {
-                refuse("ttl", format!("'ttl' cannot be none where 'max_ttl' ({max}) is set"))
+                refuse("ttl", format!("'ttl' cannot be none where 'max_ttl' ({max}) is set"));
             }
             _ => {}
         }
@@ -145,7 +145,7 @@ impl Profile {
             if let Some(config) = &candidate.config {
                 let path = format!("routing.candidates[{index}].config");
                 check_config(&path, config, &mut |path, message| {
-                    found.push(FieldProblem::new(path, message))
+                    found.push(FieldProblem::new(path, message));
                 });
             }
         }
@@ -156,11 +156,11 @@ impl Profile {
     /// `None` is without end.
     ///
     /// Errors (`invalid_input`, field `ttl`): not a duration, 0, above `max_ttl`, `none` where there is a `max_ttl`.
-    pub fn parse_ttl(&self, asked: Option<&str>) -> Result<Option<Seconds>, Fault> {
+    pub fn parse_ttl(&self, asked: Option<&str>) -> Result<Option<Seconds>, Error> {
         let Some(asked) = asked else { return Ok(self.ttl) };
         if asked.trim() == "none" {
             return match self.max_ttl {
-                Some(max) => Err(Fault::invalid_input(
+                Some(max) => Err(Error::invalid_input(
                     "ttl",
                     format!("{} allows at most {max}, so 'none' is refused", self.id),
                 )
@@ -169,14 +169,14 @@ impl Profile {
             };
         }
         let ttl: Seconds = asked.parse().map_err(|error: super::QuantityError| {
-            Fault::invalid_input("ttl", error.to_string())
+            Error::invalid_input("ttl", error.to_string())
         })?;
         if ttl == Seconds(0) {
-            return Err(Fault::invalid_input("ttl", "a sandbox cannot live for 0 seconds")
+            return Err(Error::invalid_input("ttl", "a sandbox cannot live for 0 seconds")
                 .hint("--ttl none is without end, where the profile allows it"));
         }
         match self.max_ttl {
-            Some(max) if ttl > max => Err(Fault::invalid_input(
+            Some(max) if ttl > max => Err(Error::invalid_input(
                 "ttl",
                 format!("{ttl} is above the {max} that {} allows", self.id),
             )
@@ -216,7 +216,7 @@ fn check_input(name: &str, spec: &InputSpec, refuse: &mut impl FnMut(&str, Strin
     }
     match (&spec.kind, spec.choices.is_empty()) {
         (InputKind::Choice, true) => {
-            refuse(&path, format!("input '{name}' of kind choice needs 'choices'"))
+            refuse(&path, format!("input '{name}' of kind choice needs 'choices'"));
         }
         (InputKind::Choice, false) => {
             let distinct: BTreeSet<_> = spec.choices.iter().collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 
 use super::{Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds, write_canonical};
-use crate::domain::fault::Code;
+use crate::domain::error::Code;
 use crate::domain::text::hex;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 
 /// How much of a foreign word or line is shown, in characters.
 const SHOWN: usize = 60;
@@ -79,14 +79,14 @@ impl fmt::Display for ParseProblem {
 impl std::error::Error for ParseProblem {}
 
 /// A fault for a file with problems: the first as its sentence, all of them in `details.problems`.
-pub fn problems_fault(code: Code, problems: &[ParseProblem]) -> Fault {
+pub fn problems_fault(code: Code, problems: &[ParseProblem]) -> Error {
     let message = match problems {
         [] => "the file is refused".to_owned(),
         [only] => only.to_string(),
         [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
     };
     let list = serde_json::to_value(problems).unwrap_or_default();
-    Fault::new(code, message).detail("problems", list)
+    Error::new(code, message).detail("problems", list)
 }
 
 /// The valid word nearest to a mistyped one, if it is near enough to be meant.

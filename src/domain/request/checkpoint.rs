@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::TreeEntry;
+use crate::domain::error::Error;
 use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::OperationError;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::retention::OldRule;
 use crate::domain::snapshot::SnapshotRecord;
@@ -195,7 +195,7 @@ pub struct PruneItem {
     pub reason: String,
     /// Why it could not be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<OperationError>,
+    pub error: Option<Error>,
 }
 
 impl PruneItem {
@@ -208,11 +208,11 @@ impl PruneItem {
     }
 
     /// How its deletion ended: with its last record, or with why not.
-    pub fn ended(&mut self, ended: Result<SnapshotRecord, OperationError>) {
+    pub fn ended(&mut self, ended: Result<SnapshotRecord, Error>) {
         match ended {
             // What was true when it went.
             Ok(last) => {
-                self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason))
+                self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason));
             }
             Err(error) => {
                 self.ok = false;
@@ -310,7 +310,7 @@ pub struct RolloutItem {
     pub reason: Option<String>,
     /// Why it was passed over, or what went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<OperationError>,
+    pub error: Option<Error>,
 }
 
 /// Counts by kind, as `not_preserved` has them, in words: `3 owners, 1 xattr`.

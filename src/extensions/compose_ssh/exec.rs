@@ -5,8 +5,8 @@
 
 use uuid::Uuid;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExecRun, ExtensionError, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::Stack;
@@ -55,9 +55,9 @@ pub(super) struct Engine {
 /// What the handle says of the sandbox's services.
 ///
 /// Errors: `unsupported` where the recipe has none, `conflict` where nothing was started yet.
-pub(super) fn engine(target: &Target) -> Result<Engine, Fault> {
+pub(super) fn engine(target: &Target) -> Result<Engine, Error> {
     let Some(stack) = Stack::from_handle(target.handle.as_ref()) else {
-        return Err(Fault::new(
+        return Err(Error::new(
             Code::Conflict,
             format!("nothing of sandbox {} was started", target.id),
         ));
@@ -71,12 +71,12 @@ pub(super) fn engine(target: &Target) -> Result<Engine, Fault> {
 
 impl Engine {
     /// Errors: `not_found`, with the services that there are.
-    pub(super) fn service<'a>(&self, target: &Target, name: &'a str) -> Result<&'a str, Fault> {
+    pub(super) fn service<'a>(&self, target: &Target, name: &'a str) -> Result<&'a str, Error> {
         if self.services.iter().any(|service| service == name) {
             return Ok(name);
         }
         let there = self.services.join(", ");
-        Err(Fault::new(Code::NotFound, format!("sandbox {} has no service {name}", target.id))
+        Err(Error::new(Code::NotFound, format!("sandbox {} has no service {name}", target.id))
             .hint(format!("its services: {there}"))
             .detail("services", self.services.clone()))
     }
@@ -112,7 +112,7 @@ pub(super) async fn exec(
             Went::Silent(output) => return Err(silent(target, &output).into()),
         }
     }
-    Err(Fault::internal("a command ended before it began").into())
+    Err(Error::internal("a command ended before it began").into())
 }
 
 pub(super) async fn shell(
@@ -172,12 +172,12 @@ fn mark() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-pub(super) fn stopped(target: &Target, service: &str, line: &str) -> Fault {
+pub(super) fn stopped(target: &Target, service: &str, line: &str) -> Error {
     let state = match line.strip_prefix("stopped").unwrap_or(line).trim() {
         "" => "it has no container".to_owned(),
         state => state.to_owned(),
     };
-    Fault::new(
+    Error::new(
         Code::Conflict,
         format!("service {service} of sandbox {} does not run: {state}", target.id),
     )

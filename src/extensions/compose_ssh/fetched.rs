@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, ProvisionRequest};
-use crate::domain::fault::{Code, Fault};
 use crate::extensions::compose_ssh::render::{Entry, HostContext, RenderError, Rendered, Tree};
 use crate::extensions::compose_ssh::source;
 use crate::extensions::workspace::failed;
@@ -75,7 +75,7 @@ pub(super) async fn render(
         }
         fetch(transport, workspace, &asked, &mut tree).await?;
     }
-    Err(Fault::new(Code::OperationFailed, "the compose file includes others without an end")
+    Err(Error::new(Code::OperationFailed, "the compose file includes others without an end")
         .detail("step", "render")
         .into())
 }

@@ -1,8 +1,8 @@
 //! Values that a sandbox's containers were given, as its host has them: engines quote them where they fail, and nobody is told.
 //! Nothing of it is kept on this side.
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Target, TeardownReport};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Failure;
 use crate::extensions::compose_ssh::mask::{self, Masker};
@@ -83,15 +83,15 @@ fn known(profile: &Profile) -> Masker {
 }
 
 fn quotes(error: &ExtensionError) -> bool {
-    error.failure.is_some() || std::error::Error::source(&error.fault).is_some()
+    error.failure.is_some() || !error.fault.causes.is_empty()
 }
 
 /// The sentence itself is ours; what a tool said is its cause, and the evidence.
 fn without(error: ExtensionError, masker: &Masker) -> ExtensionError {
-    let causes = error.fault.causes();
+    let causes = &error.fault.causes;
     let told: Vec<String> = causes.iter().map(|cause| masked(masker, cause)).collect();
-    let fault: Fault =
-        if told == causes { error.fault } else { error.fault.because(told.join(": ")) };
+    let fault: Error =
+        if told == *causes { error.fault } else { error.fault.because(told.join(": ")) };
     let failure =
         error.failure.map(|failure| Failure { output: masked(masker, &failure.output), ..failure });
     ExtensionError { fault, failure, ..error }
@@ -113,7 +113,7 @@ mod tests {
         let file = "# ours\n{\"services\": {\"web\": {\"image\": \"app:1\", \"environment\": {\"API_TOKEN\": \"tok-5e1f9a\"}}}}";
         let masker = Masker::of_file(file, &BTreeMap::new()).unwrap();
         let said = "sbx-1-web-1 cannot be started: exec: \"/tools/tok-5e1f9a\": no such file";
-        let fault = Fault::new(Code::OperationFailed, "sandbox 1 could not be started")
+        let fault = Error::new(Code::OperationFailed, "sandbox 1 could not be started")
             .detail("step", "start");
         let failure =
             Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
@@ -124,7 +124,7 @@ mod tests {
         let told = "sbx-1-web-1 cannot be started: exec: \"/tools/***\": no such file";
         assert_eq!(error.fault.message, "sandbox 1 could not be started");
         assert_eq!(error.fault.details["step"], "start");
-        assert_eq!(error.fault.causes(), [told]);
+        assert_eq!(error.fault.causes, [told]);
         assert_eq!(error.failure.unwrap().output, format!("{told}\n"));
         let long = format!("{}tok-5e1", "x ".repeat(WORDS / 2));
         assert!(masked(&masker, &long).ends_with("x ***"), "its end was cut off within a value");

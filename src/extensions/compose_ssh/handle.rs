@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::Error;
 use crate::domain::extension::Handle;
 use crate::domain::facts::Runtime;
-use crate::domain::fault::Fault;
 
 /// A service that should be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,9 +41,9 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    pub(super) fn to_handle(&self) -> Result<Handle, Fault> {
+    pub(super) fn to_handle(&self) -> Result<Handle, Error> {
         serde_json::to_value(self)
-            .map_err(|error| Fault::internal("the handle cannot be written").because(error))
+            .map_err(|error| Error::internal("the handle cannot be written").because(error))
     }
 
     pub(super) fn from_handle(handle: Option<&Handle>) -> Option<Self> {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::compose_host::{ComposeHost, TakenSubnet};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest};
 use crate::domain::facts::Runtime;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
 use crate::extensions::compose_ssh::source::Rendering;
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// The runtime that a stack gets on a host, in one round trip.
 ///
 /// Errors: `missing_dependency` where there is none, `timeout` where one is there and silent.
-pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<ComposeHost, Fault> {
+pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<ComposeHost, Error> {
     let transport = extension.open(host).await?;
     find(extension, transport.as_ref()).await
 }
@@ -34,7 +34,7 @@ pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<Compo
 pub(super) async fn find(
     extension: &ComposeSsh,
     transport: &dyn Transport,
-) -> Result<ComposeHost, Fault> {
+) -> Result<ComposeHost, Error> {
     let spec = transport.spec();
     let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
     let words = probe::override_words(chosen)?.unwrap_or_default();
@@ -47,11 +47,11 @@ pub(super) async fn find(
     }
 }
 
-/// Fault of a host without a compose runtime that works; `findings`: what was tried.
-pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
+/// Error of a host without a compose runtime that works; `findings`: what was tried.
+pub(super) fn no_runtime(host: &str, findings: &[String]) -> Error {
     // One that is there and silent is another matter than one that is not there: it may answer the next time.
     if findings.iter().any(|finding| finding.contains("did not answer in time")) {
-        return Fault::new(
+        return Error::new(
             Code::Timeout,
             format!("the container engine of {host} did not answer in time"),
         )
@@ -60,7 +60,7 @@ pub(super) fn no_runtime(host: &str, findings: &[String]) -> Fault {
         .detail("step", "prepare")
         .because(findings.join("; "));
     }
-    let fault = Fault::new(
+    let fault = Error::new(
         Code::MissingDependency,
         format!("host {host} has no compose runtime that works"),
     )
@@ -95,7 +95,7 @@ pub(super) async fn render(
     workdir: &str,
     mut host: ComposeHost,
     transport: &dyn Transport,
-) -> Result<(Rendering, ComposeHost), Fault> {
+) -> Result<(Rendering, ComposeHost), Error> {
     let rendering = source::render(request, workdir, &HostContext::from(&host)).await?;
     if !wants_addresses(&rendering.result, &host) {
         return Ok((rendering, host));
@@ -118,6 +118,6 @@ pub(super) async fn taken(
     transport: &dyn Transport,
     runtime: &Runtime,
     request: &ProvisionRequest,
-) -> Result<Vec<TakenSubnet>, Fault> {
+) -> Result<Vec<TakenSubnet>, Error> {
     probe::taken_subnets(transport, &runtime.engine, &request.id, &request.owner.owner).await
 }

@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{LogLine, LogSink, OutputSink, Source};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::exec::{engine, engine_id, proving};
@@ -85,7 +85,7 @@ pub(super) async fn logs(
 
 impl Logs<'_> {
     /// What there is.
-    async fn read(&self) -> Result<(), Fault> {
+    async fn read(&self) -> Result<(), Error> {
         let found = self.look().await?.unwrap_or_default();
         let mut reading = stream::iter(found)
             .map(|writer| self.one(writer, false, Told::default()))
@@ -99,7 +99,7 @@ impl Logs<'_> {
     }
 
     /// What there is and what comes, until the sandbox is gone.
-    async fn follow(&self) -> Result<(), Fault> {
+    async fn follow(&self) -> Result<(), Error> {
         let mut known: BTreeMap<String, (String, Option<Told>)> = BTreeMap::new();
         let mut following = FuturesUnordered::new();
         loop {
@@ -109,7 +109,7 @@ impl Logs<'_> {
                     "{} containers write logs; at most {FOLLOWED} are followed at once",
                     found.len()
                 );
-                return Err(Fault::new(Code::Unsupported, message)
+                return Err(Error::new(Code::Unsupported, message)
                     .hint("follow one service with --service"));
             }
             let all = found.iter().all(|writer| writer.runs);
@@ -142,7 +142,7 @@ impl Logs<'_> {
     }
 
     /// The containers that write what is wanted; `None`: the sandbox is gone.
-    async fn look(&self) -> Result<Option<Vec<Writer>>, Fault> {
+    async fn look(&self) -> Result<Option<Vec<Writer>>, Error> {
         let id = &self.target.id;
         let question = Command::script(LOOK_SH)
             .arg(workdir(self.target)?)
@@ -151,7 +151,7 @@ impl Logs<'_> {
             .args([&self.program, id.as_str(), &owners(self.target)]);
         let output = ask(self.transport, &question).await?;
         let unreadable = || {
-            let fault = Fault::new(
+            let fault = Error::new(
                 Code::OperationFailed,
                 format!("{} does not tell of sandbox {id}", self.program),
             );
@@ -203,7 +203,7 @@ struct Ended {
     id: String,
     told: Told,
     /// Whether more is wanted.
-    wanted: Result<bool, Fault>,
+    wanted: Result<bool, Error>,
 }
 
 fn writer(json: &Value) -> Writer {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Inspection, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::Service;
 use crate::extensions::compose_ssh::handle::Stack;
@@ -121,9 +121,9 @@ fn by_sandbox(containers: Vec<Container>) -> BTreeMap<SandboxId, Vec<Container>>
     groups
 }
 
-pub(super) fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Fault> {
+pub(super) fn read(lines: &str, host: &HostName) -> Result<Vec<Container>, Error> {
     runtime::parse_lines(lines).ok_or_else(|| {
-        Fault::new(
+        Error::new(
             Code::OperationFailed,
             format!("what the engine of {host} says of its containers cannot be read"),
         )

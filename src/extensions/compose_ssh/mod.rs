@@ -31,12 +31,12 @@ use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::compose_host::ComposeHost;
+use crate::domain::error::Error;
 use crate::domain::extension::{
     Capabilities, Capability, CaptureRequest, Captured, ExecRun, ExtensionError, Inspection,
     PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
     RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
 };
-use crate::domain::fault::Fault;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
@@ -78,12 +78,12 @@ impl ComposeSsh {
         }
     }
 
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         self.transports.open(host).await
     }
 
     /// For who only attaches: nothing is connected yet.
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         self.transports.way(host).await
     }
 }
@@ -108,7 +108,7 @@ impl SandboxExtension for ComposeSsh {
         &self,
         profile: &Profile,
         host: &HostName,
-    ) -> Result<Option<ComposeHost>, Fault> {
+    ) -> Result<Option<ComposeHost>, Error> {
         if workspace_only(profile) { Ok(None) } else { host::ask(self, host).await.map(Some) }
     }
 
@@ -215,7 +215,7 @@ impl SandboxExtension for ComposeSsh {
         profile: &Profile,
         archive: &ArchiveFacts,
         host: &HostName,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         snapshot::suits(self, profile, archive, host).await
     }
 

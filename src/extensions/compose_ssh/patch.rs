@@ -1,7 +1,7 @@
 //! A patch's script: in the workspace, or in a running container of a service.
 
+use crate::domain::error::Code;
 use crate::domain::extension::{ExtensionError, PatchOutcome, PatchRun, Target};
-use crate::domain::fault::Code;
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, of_service, stopped};

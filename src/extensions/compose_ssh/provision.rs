@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     ExtensionError, Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter,
 };
 use crate::domain::facts::{HostFacts, Runtime};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::mask::Masker;
@@ -183,7 +183,7 @@ async fn facts(
 pub(super) fn runtime_of(
     prepared: &Prepared,
     request: &ProvisionRequest,
-) -> Result<Runtime, Fault> {
+) -> Result<Runtime, Error> {
     prepared.runtime.clone().ok_or_else(|| host::no_runtime(request.host.as_str(), &[]))
 }
 
@@ -194,7 +194,7 @@ pub(super) fn host_of(request: &ProvisionRequest, runtime: &Runtime) -> ComposeH
 }
 
 /// A compose file that is refused, with all that is wrong with it.
-pub(super) fn refused(error: &RenderError) -> Fault {
+pub(super) fn refused(error: &RenderError) -> Error {
     Refusal::fault("compose_file", &source::refusals(error)).detail("step", "render")
 }
 
@@ -203,7 +203,7 @@ pub(super) fn refused_by(
     error: &RenderError,
     request: &ProvisionRequest,
     runtime: &Runtime,
-) -> Fault {
+) -> Error {
     let fault = refused(error);
     match &request.compose_host {
         Some(before) if before.runtime != *runtime => {
@@ -252,7 +252,7 @@ pub(super) async fn up(
         .args(&rendered.sources)
         .args(&runtime.command);
     let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
-        .ok_or_else(|| Fault::internal("the rendered file cannot be read again"))?;
+        .ok_or_else(|| Error::internal("the rendered file cannot be read again"))?;
     let mut on_line = |_: Source, line: &[u8]| {
         let message = Some(masker.line(line));
         steps.reporter.report(Report { message, ..report.clone() });
@@ -310,7 +310,7 @@ fn stumbled(output: &Output) -> bool {
     says(&output.text()) || says(&output.error_text())
 }
 
-fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
+fn too_long(fault: Error, request: &ProvisionRequest) -> Error {
     if fault.code != Code::Timeout {
         return fault;
     }
@@ -318,7 +318,7 @@ fn too_long(fault: Fault, request: &ProvisionRequest) -> Fault {
         "the stack was not started within the profile's ready_timeout of {}",
         request.profile.ready_timeout
     );
-    Fault::new(Code::Timeout, message)
+    Error::new(Code::Timeout, message)
         .hint("what it was doing is in the record's failure")
         .because(fault)
 }

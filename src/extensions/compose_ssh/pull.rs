@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::domain::compose_host::ComposeHost;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{
     Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,
@@ -155,7 +155,7 @@ async fn names_are_free(
                 "the service `{service}` of sandbox {} would be the container {name} on {host}, which is somebody else's",
                 request.id
             );
-            let fault = Fault::new(Code::Conflict, message)
+            let fault = Error::new(Code::Conflict, message)
                 .hint("give the service another name, or remove that container")
                 .detail("step", "images");
             Err(before_anything(fault))
@@ -191,12 +191,12 @@ fn told(pull: &Pull) -> String {
     format!("the image {} of {}, which {why}", pull.image, pull.path)
 }
 
-fn late(fault: Fault, request: &ProvisionRequest) -> Fault {
+fn late(fault: Error, request: &ProvisionRequest) -> Error {
     if fault.code != Code::Timeout {
         return fault.detail("step", "images");
     }
     let limit = request.profile.ready_timeout;
-    Fault::new(
+    Error::new(
         Code::Timeout,
         format!("the images were not there within the profile's ready_timeout of {limit}"),
     )

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::Time;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target, Unsettled};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{Failure, Reachability, Service};
 use crate::domain::text::plural;
@@ -26,9 +26,9 @@ const AWAKE_SH: &str = include_str!("scripts/awake.sh");
 const ASK_AGAIN: Duration = Duration::from_millis(300);
 const SETTLING: Duration = Duration::from_millis(700);
 
-pub(super) fn stack(target: &Target) -> Result<Stack, Fault> {
+pub(super) fn stack(target: &Target) -> Result<Stack, Error> {
     Stack::from_handle(target.handle.as_ref()).ok_or_else(|| {
-        Fault::internal(format!("the handle of sandbox {} cannot be read", target.id))
+        Error::internal(format!("the handle of sandbox {} cannot be read", target.id))
     })
 }
 
@@ -339,7 +339,7 @@ fn not_ready(
     let exit_status =
         services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
     ExtensionError {
-        fault: Fault::new(code, message)
+        fault: Error::new(code, message)
             .detail("step", "ready")
             .detail("services", serde_json::to_value(services).unwrap_or_default()),
         failure: Some(Failure { step: "ready".to_owned(), exit_status, output }),

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::domain::Time;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::ExtensionError;
 use crate::domain::facts::Flavour;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{Failure, Service};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
@@ -79,7 +79,7 @@ pub(super) async fn containers(
     let command = Command::script(INSPECT_SH).args([engine, id.as_str(), owners]);
     let output = step(transport, "ask the engine", &command).await?;
     parse_observed(&output.text()).ok_or_else(|| {
-        Fault::new(
+        Error::new(
             Code::OperationFailed,
             format!("{engine}'s answer about sandbox {id} cannot be read"),
         )
@@ -264,7 +264,7 @@ pub(super) async fn started(
     let Some(lacking) = lacking else { return Ok(()) };
     let command = runtime.command.join(" ");
     Err(ExtensionError {
-        fault: Fault::new(
+        fault: Error::new(
             Code::OperationFailed,
             format!("{command} said it was done, but {lacking}"),
         )

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Readiness, Report, Reporter, Target, Unsettled};
-use crate::domain::fault::{Code, Fault};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::look::read;
@@ -154,7 +154,7 @@ pub(super) async fn wake(
 }
 
 /// Brings containers to run, which are still to be named by their ids.
-fn start(target: &Target, engine: &str) -> Result<Command, Fault> {
+fn start(target: &Target, engine: &str) -> Result<Command, Error> {
     Ok(Command::script(START_SH).args([
         workdir(target)?,
         engine,
@@ -163,7 +163,7 @@ fn start(target: &Target, engine: &str) -> Result<Command, Fault> {
 }
 
 /// A stack of which nothing runs is not awake, even if nothing ran when it was put to sleep.
-fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(), Fault> {
+fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(), Error> {
     let stays =
         |name: &str| stack.services.iter().any(|service| service.name == name && !service.one_shot);
     let mut of = ready.services.iter().filter(|service| stays(&service.name)).peekable();
@@ -171,7 +171,7 @@ fn something_runs(target: &Target, stack: &Stack, ready: &Readiness) -> Result<(
         return Ok(());
     }
     let id = &target.id;
-    Err(Fault::new(
+    Err(Error::new(
         Code::OperationFailed,
         format!("no service of sandbox {id} runs, and none can be started"),
     )
@@ -194,9 +194,9 @@ fn dead<'c>(stack: &Stack, containers: &'c [Container]) -> Vec<&'c str> {
     containers.iter().filter(dead).map(|container| container.id.as_str()).collect()
 }
 
-fn gone(target: &Target, missing: &[String]) -> Fault {
+fn gone(target: &Target, missing: &[String]) -> Error {
     let (id, host) = (&target.id, &target.host);
-    Fault::new(
+    Error::new(
         Code::OperationFailed,
         format!("containers of sandbox {id} are not on {host} any more: {}", missing.join(", ")),
     )

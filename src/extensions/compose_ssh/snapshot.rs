@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::error::Error;
 use crate::domain::extension::{
     ExtensionError, Learnt, ProvisionRequest, Reporter, RestoreSource, Restored,
 };
-use crate::domain::fault::Fault;
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::snapshot::ArchiveFacts;
@@ -82,7 +82,7 @@ pub(super) async fn suits(
     profile: &Profile,
     archive: &ArchiveFacts,
     host: &HostName,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let transport = extension.open(host).await?;
     let spec = transport.spec();
     let compose_cmd = probe::override_words(extension.compose_cmd.as_deref())?;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::error::Error;
 use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
-use crate::domain::fault::Fault;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Rewrite;
 use crate::extensions::compose_ssh::render::{
@@ -19,7 +19,7 @@ const COMPOSE_FILE: &str = "compose_file";
 pub(super) const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
 
 /// What provision would do and refuse, without touching a host.
-pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
+pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Error> {
     let mut preview = repo::preview(request).await?;
     if workspace_only(&request.profile) {
         return Ok(preview);
@@ -41,7 +41,7 @@ pub(super) fn note(rendering: Rendering, preview: &mut Preview) {
     match rendering.result {
         Ok(rendered) => {
             preview.services =
-                rendered.services.iter().map(|service| service.name.clone()).collect()
+                rendered.services.iter().map(|service| service.name.clone()).collect();
         }
         Err(error) => preview.refusals.extend(refusals(&error).into_iter().map(as_written)),
     }
@@ -67,9 +67,9 @@ pub(super) async fn render(
     request: &ProvisionRequest,
     workdir: &str,
     host: &HostContext,
-) -> Result<Rendering, Fault> {
+) -> Result<Rendering, Error> {
     let Some(source) = repo::repository(&request.inputs) else {
-        return Err(Fault::invalid_input(repo::REPO, "this profile needs the input `repo`"));
+        return Err(Error::invalid_input(repo::REPO, "this profile needs the input `repo`"));
     };
     let (request, workdir, host) = (request.clone(), workdir.to_owned(), host.clone());
     // A tree on a slow disk must not hold a runtime's thread.
@@ -79,7 +79,7 @@ pub(super) async fn render(
         Rendering { result, rewrites }
     };
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        Fault::internal("the compose file's renderer ended by a fault").because(error)
+        Error::internal("the compose file's renderer ended by a fault").because(error)
     })
 }
 

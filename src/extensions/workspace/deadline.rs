@@ -1,7 +1,7 @@
 //! The deadline in the host's manifest.
 
+use crate::domain::error::Error;
 use crate::domain::extension::{ExtensionError, Target};
-use crate::domain::fault::Fault;
 use crate::domain::time::Time;
 use crate::extensions::workspace::{manifest, step, workdir};
 use crate::transport::{Command, Transport};
@@ -18,7 +18,7 @@ pub(crate) async fn set_deadline(
     target: &Target,
     expires_at: Option<Time>,
 ) -> Result<(), ExtensionError> {
-    let owner = target.owners.last().ok_or_else(|| Fault::internal("the sandbox has no owner"))?;
+    let owner = target.owners.last().ok_or_else(|| Error::internal("the sandbox has no owner"))?;
     let text = manifest::text(
         &target.id,
         owner,

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::domain::archive::ByteStream;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExecRun, ExtensionError, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{Interactive, OutputSink, Source};
 use crate::extensions::workspace::said::unproved;
 use crate::extensions::workspace::{expected_of, owners, root, workdir, workspace};
@@ -56,7 +56,7 @@ pub(crate) async fn judged(
     command: Command,
     input: Option<&mut ByteStream>,
     sink: &mut dyn OutputSink,
-) -> Result<Went, Fault> {
+) -> Result<Went, Error> {
     let (began, verdict) = oneshot::channel();
     let mut after = AfterVerdict {
         sink,
@@ -86,11 +86,11 @@ pub(crate) async fn judged(
 }
 
 /// Asks a small question over the connection for followers; for who does not need the other one.
-pub(crate) async fn ask(transport: &dyn Transport, command: &Command) -> Result<Output, Fault> {
+pub(crate) async fn ask(transport: &dyn Transport, command: &Command) -> Result<Output, Error> {
     let mut answer = Answer(Output::default());
     let asked = timeout(ASK, transport.attach(command, &mut answer)).await;
     let late = || {
-        Fault::new(
+        Error::new(
             Code::Timeout,
             format!("{} did not answer within {ASK:?}", transport.spec().name),
         )
@@ -139,7 +139,7 @@ fn proving(script: &'static str, transport: &dyn Transport, target: &Target) -> 
 }
 
 /// Why nobody gets in: the host is another one, or the workspace is not there any more.
-fn no_entry(target: &Target, transport: &dyn Transport, verdict: &str) -> Result<Fault, Fault> {
+fn no_entry(target: &Target, transport: &dyn Transport, verdict: &str) -> Result<Error, Error> {
     match unproved(verdict, transport.spec().name.as_str()) {
         Some(fault) => Ok(fault.detail("path", workdir(target)?)),
         None => Ok(gone(target, transport, &workspace(workdir(target)?))),
@@ -147,18 +147,18 @@ fn no_entry(target: &Target, transport: &dyn Transport, verdict: &str) -> Result
 }
 
 /// A service was named where there are none.
-pub(crate) fn no_services(target: &Target) -> Fault {
+pub(crate) fn no_services(target: &Target) -> Error {
     let profile = &target.profile.id;
-    Fault::new(
+    Error::new(
         Code::Unsupported,
         format!("sandbox {} has no services: {profile} makes a workspace only", target.id),
     )
 }
 
 /// The workspace is not there any more.
-pub(crate) fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Fault {
+pub(crate) fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> Error {
     let host = &transport.spec().name;
-    Fault::new(
+    Error::new(
         Code::Conflict,
         format!("the workspace of sandbox {} is not on {host} any more", target.id),
     )
@@ -167,8 +167,8 @@ pub(crate) fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> 
 }
 
 /// A script that ended before it came to the command.
-pub(crate) fn silent(target: &Target, output: &Output) -> Fault {
-    let fault = Fault::new(
+pub(crate) fn silent(target: &Target, output: &Output) -> Error {
+    let fault = Error::new(
         Code::OperationFailed,
         format!("the command was not started in sandbox {}: status {}", target.id, output.status),
     );

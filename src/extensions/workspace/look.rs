@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     ExtensionError, Inspection, Resource, Target, TeardownLine, TeardownOutcome,
 };
-use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Bytes;
 use crate::domain::root::MarkedRoot;
 use crate::extensions::workspace::said::Said;
@@ -191,7 +191,7 @@ pub(crate) async fn census(
     let said = Said::read(&text);
     if said.value("looked") != Some("yes") {
         let name = &transport.spec().name;
-        let fault = Fault::new(
+        let fault = Error::new(
             Code::OperationFailed,
             format!("what {name} said of its services is not whole"),
         );

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::{OwnerId, SandboxId};
 use crate::domain::time::Time;
 
@@ -26,11 +26,11 @@ pub(crate) fn text(
     profile: &str,
     created_at: Time,
     expires_at: Option<Time>,
-) -> Result<String, Fault> {
+) -> Result<String, Error> {
     let manifest =
         Manifest { schema: 1, id, owner, profile, created_at, expires_at, project: id.project() };
     serde_json::to_string_pretty(&manifest)
-        .map_err(|error| Fault::internal("the manifest cannot be written").because(error))
+        .map_err(|error| Error::internal("the manifest cannot be written").because(error))
 }
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ pub(crate) mod teardown;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Report, Reporter, Target};
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::profile::Profile;
 use crate::domain::root::{KnownRoots, RootMark};
 use crate::domain::sandbox::Failure;
@@ -86,11 +86,11 @@ pub(crate) fn expected_of(target: &Target) -> String {
 }
 
 /// The recorded directory.
-pub(crate) fn workdir(target: &Target) -> Result<&str, Fault> {
+pub(crate) fn workdir(target: &Target) -> Result<&str, Error> {
     target
         .workdir
         .as_deref()
-        .ok_or_else(|| Fault::internal(format!("sandbox {} has no directory yet", target.id)))
+        .ok_or_else(|| Error::internal(format!("sandbox {} has no directory yet", target.id)))
 }
 
 /// Where the profile wants its sandboxes, instead of the host's `workspace_root`.
@@ -130,7 +130,7 @@ impl<'a> Steps<'a> {
 }
 
 /// A fault before the first remote command.
-pub(crate) fn before_anything(fault: Fault) -> ExtensionError {
+pub(crate) fn before_anything(fault: Error) -> ExtensionError {
     ExtensionError { untouched: true, ..fault.into() }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn failed(step: &str, message: String, output: &Output) -> ExtensionE
         }
         text.push_str(&errors);
     }
-    let mut fault = Fault::new(Code::OperationFailed, message).detail("step", step);
+    let mut fault = Error::new(Code::OperationFailed, message).detail("step", step);
     if let Some(last) = errors.lines().chain(text.lines()).rfind(|line| !line.trim().is_empty()) {
         fault = fault.because(last.trim().to_owned());
     }

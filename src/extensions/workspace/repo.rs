@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Preview, ProvisionRequest, Refusal, Report};
-use crate::domain::fault::{Code, Fault};
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::{Steps, workspace};
 use crate::transport::Transport;
@@ -23,7 +23,7 @@ pub(crate) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
 }
 
 /// What would be transferred from it.
-pub(crate) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Fault> {
+pub(crate) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Error> {
     plan_within(request, limits(request)).await
 }
 
@@ -31,13 +31,13 @@ fn limits(request: &ProvisionRequest) -> Limits {
     if request.allow_large { Limits::none() } else { Limits::contract() }
 }
 
-async fn plan_within(request: &ProvisionRequest, limits: Limits) -> Result<Option<Plan>, Fault> {
+async fn plan_within(request: &ProvisionRequest, limits: Limits) -> Result<Option<Plan>, Error> {
     let Some(source) = repository(&request.inputs) else { return Ok(None) };
     transfer::plan(&source, &request.profile.sync.exclude, limits).await.map(Some)
 }
 
 /// How much would be transferred, or why it is refused.
-pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Fault> {
+pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Error> {
     let mut preview = Preview::default();
     // Counted also where it is too much.
     let planned = plan_within(request, Limits::none()).await.and_then(|plan| {

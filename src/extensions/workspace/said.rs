@@ -1,8 +1,8 @@
 //! What our scripts say: `key=value` lines, whether they say it in one go or while they work for hours, and a few ways in
 //! which a host cannot do what is asked.
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::ExtensionError;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::root::{MarkedRoot, RootMark};
 use crate::domain::sandbox::Failure;
@@ -37,9 +37,9 @@ impl Heard {
     /// All of it.
     ///
     /// Errors: where it said more than [`OUTPUT_LIMIT`] bytes: nobody knows what of it is missing.
-    pub(crate) fn said(&self) -> Result<Said<'_>, Fault> {
+    pub(crate) fn said(&self) -> Result<Said<'_>, Error> {
         if self.cut {
-            return Err(Fault::new(Code::OperationFailed, "the host said more than anybody reads"));
+            return Err(Error::new(Code::OperationFailed, "the host said more than anybody reads"));
         }
         Ok(Said::read(&self.text))
     }
@@ -110,15 +110,15 @@ impl<'a> Said<'a> {
 }
 
 /// A host on which programs are missing.
-pub(crate) fn lacks(host: &HostName, missing: &[&str]) -> Fault {
+pub(crate) fn lacks(host: &HostName, missing: &[&str]) -> Error {
     let list = missing.join(", ");
-    Fault::new(Code::MissingDependency, format!("host {host} lacks {list}"))
+    Error::new(Code::MissingDependency, format!("host {host} lacks {list}"))
         .hint(format!("install {list} on {host}; nothing is installed there by sandboxer"))
         .detail("missing", missing)
 }
 
 /// What a script says of a workspace root that is not the one that it was; nothing for another kind of error.
-pub(crate) fn other_root(kind: &str, host: &str) -> Option<Fault> {
+pub(crate) fn other_root(kind: &str, host: &str) -> Option<Error> {
     let gone = "if it is gone for good, `sandboxer destroy --forget` and `sandboxer snapshots delete --force` give up what is recorded there";
     let (message, hint) = match kind {
         "root_away" => (
@@ -144,52 +144,52 @@ pub(crate) fn other_root(kind: &str, host: &str) -> Option<Fault> {
         _ => return None,
     };
     Some(
-        Fault::new(Code::HostChanged, message)
+        Error::new(Code::HostChanged, message)
             .hint(format!("nothing was touched or written off; {hint}")),
     )
 }
 
 /// What the verdict of a script says of a host that did not prove to be the one, or whose engine did not; nothing where it is
 /// about something else.
-pub(crate) fn unproved(verdict: &str, host: &str) -> Option<Fault> {
+pub(crate) fn unproved(verdict: &str, host: &str) -> Option<Error> {
     match verdict {
         "identity" | "engine" => Some(describe(verdict, host, "")),
         verdict => other_root(verdict, host),
     }
 }
 
-fn describe(kind: &str, host: &str, root: &str) -> Fault {
+fn describe(kind: &str, host: &str, root: &str) -> Error {
     if let Some(fault) = other_root(kind, host) {
         return fault;
     }
     match kind {
-        "root" => Fault::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))
+        "root" => Error::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))
             .hint("set the host's workspace_root to a directory that the account can write"),
-        "space" => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the sandbox"))
+        "space" => Error::new(Code::OperationFailed, format!("the disk of {host} has no room for the sandbox"))
             .hint("destroy something there, exclude files, or use another host"),
-        "taken" => Fault::new(Code::Conflict, format!("something with this sandbox's id is on {host} already"))
+        "taken" => Error::new(Code::Conflict, format!("something with this sandbox's id is on {host} already"))
             .hint("choose another id (--id), or remove what is there by hand"),
-        "directory" => Fault::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be made"))
+        "directory" => Error::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be made"))
             .hint(format!("is the disk of {host} full, or {root} not writable?")),
         "write" => {
-            Fault::new(Code::OperationFailed, format!("nothing can be written into the sandbox's directory on {host}"))
+            Error::new(Code::OperationFailed, format!("nothing can be written into the sandbox's directory on {host}"))
                 .hint(format!("is the disk of {host} full?"))
         }
-        "unread" => Fault::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be read"))
+        "unread" => Error::new(Code::OperationFailed, format!("the sandbox's directory on {host} cannot be read"))
             .hint(format!("look at it on {host}, then try again")),
-        "identity" => Fault::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
+        "identity" => Error::new(Code::HostChanged, format!("host {host} is not the one that the sandbox was made on"))
             .hint("nothing was touched; check what the host's name points to"),
-        "theirs" => Fault::new(
+        "theirs" => Error::new(
             Code::Conflict,
             format!("what is in the sandbox's place on {host} is not proved to be the sandbox; nothing was removed"),
         )
         .hint(format!("look at it on {host}; when it is moved away, `sandboxer destroy` removes the rest")),
         "behind" => {
-            Fault::new(Code::Conflict, format!("host {host} has seen more of this installation than is known here"))
+            Error::new(Code::Conflict, format!("host {host} has seen more of this installation than is known here"))
         }
-        "engine" => Fault::new(Code::OperationFailed, format!("the container engine of {host} does not answer"))
+        "engine" => Error::new(Code::OperationFailed, format!("the container engine of {host} does not answer"))
             .hint("start it, then try again"),
-        other => Fault::new(Code::OperationFailed, format!("host {host} reported {other:?}")),
+        other => Error::new(Code::OperationFailed, format!("host {host} reported {other:?}")),
     }
 }
 

@@ -108,7 +108,7 @@ fn read(said: &Said<'_>) -> TeardownReport {
                 }
             }
             "left" => {
-                report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() })
+                report.leftovers.push(Resource { kind: entry.value.to_owned(), id: entry.text() });
             }
             _ => {}
         }

@@ -5,8 +5,8 @@
 use crate::domain::archive::{
     ARRIVED_OTHERWISE, ArchiveLook, ArchivePlace, Arrived, SnapshotArchives,
 };
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Reporter};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
@@ -108,7 +108,7 @@ impl SandboxManager {
         record: &SnapshotRecord,
         host: &HostName,
         other: &HostName,
-    ) -> Result<Fault, Fault> {
+    ) -> Result<Error, Error> {
         if record.replicas.iter().any(|replica| replica.host.same(host.as_str())) {
             let at = host.clone();
             self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
@@ -121,7 +121,7 @@ impl SandboxManager {
         let message =
             format!("{host} is another name of {other}, where snapshot {} is", record.title());
         let hint = format!("`sandboxer restore {} --host {host}` uses it where it is", record.id);
-        Ok(Fault::invalid_input("host", message).hint(hint))
+        Ok(Error::invalid_input("host", message).hint(hint))
     }
 
     /// The archive that was looked at, if it is the snapshot's: it is read whole.
@@ -166,9 +166,9 @@ impl SandboxManager {
         let fault = if seen.manifest.is_some() {
             let message =
                 format!("what {host} has of snapshot {id} is not sound and cannot be removed");
-            Fault::new(Code::OperationFailed, message)
+            Error::new(Code::OperationFailed, message)
         } else {
-            Fault::new(
+            Error::new(
                 Code::Conflict,
                 format!("{host} has something of snapshot {id} that is not known to be ours"),
             )
@@ -184,7 +184,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         hosts: &[HostName],
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let hosts = hosts.to_vec();
         self.transition_snapshot(&record.id, None, Vec::new(), move |record| {
             for host in hosts
@@ -249,7 +249,7 @@ impl SandboxManager {
         if arrived.is_none() && !report.is_clean() {
             let message =
                 format!("snapshot {}: what was copied to {host} could not be removed", record.id);
-            return Err(Fault::new(Code::OperationFailed, message).into());
+            return Err(Error::new(Code::OperationFailed, message).into());
         }
         Ok(arrived)
     }

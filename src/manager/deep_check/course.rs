@@ -6,8 +6,8 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::DeepStage;
+use crate::domain::error::{Code, Error};
 use crate::domain::facts::{HostFacts, HostState, HostView};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::output::{ExecOutput, Source};
 use crate::domain::profile::SnapshotMode;
@@ -90,7 +90,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    async fn probe(&self, view: &mut Option<HostView>) -> Result<Came<HostFacts>, Fault> {
+    async fn probe(&self, view: &mut Option<HostView>) -> Result<Came<HostFacts>, Error> {
         let seen = self.or_cancelled(self.manager.check_host(self.host.as_str())).await?;
         let seen = view.insert(seen);
         let code = match seen.state {
@@ -99,7 +99,7 @@ impl Course<'_> {
             _ => Some(Code::HostUnreachable),
         };
         if let Some(code) = code {
-            let mut fault = Fault::new(code, format!("{} is {}", self.host, seen.state));
+            let mut fault = Error::new(code, format!("{} is {}", self.host, seen.state));
             fault.hint.clone_from(&seen.hint);
             return Err(match seen.message.clone() {
                 Some(why) => fault.because(why),
@@ -107,7 +107,7 @@ impl Course<'_> {
             });
         }
         let facts =
-            seen.facts.clone().ok_or_else(|| Fault::internal("a host that is up has no facts"))?;
+            seen.facts.clone().ok_or_else(|| Error::internal("a host that is up has no facts"))?;
         let runtime = facts
             .runtimes
             .first()
@@ -116,13 +116,13 @@ impl Course<'_> {
         Ok(Came::Well(facts, Some(said.join(", "))))
     }
 
-    async fn canary(&self) -> Result<Came<SandboxRecord>, Fault> {
+    async fn canary(&self) -> Result<Came<SandboxRecord>, Error> {
         let made = self.create("profile.sandbox-canary", None).await?;
         let said = format!("sandbox {}", made.id);
         Ok(Came::Well(made, Some(said)))
     }
 
-    async fn stack(&self, facts: &HostFacts) -> Result<Came<SandboxRecord>, Fault> {
+    async fn stack(&self, facts: &HostFacts) -> Result<Came<SandboxRecord>, Error> {
         let Some(runtime) = facts.runtimes.first() else {
             return Ok(Came::Skipped("the host has no compose runtime".to_owned()));
         };
@@ -154,7 +154,7 @@ impl Course<'_> {
         &self,
         profile: &str,
         repo: Option<&std::path::Path>,
-    ) -> Result<SandboxRecord, Fault> {
+    ) -> Result<SandboxRecord, Error> {
         let mut request = CreateRequest {
             profile: Some(profile.to_owned()),
             host: Some(self.host.to_string()),
@@ -169,7 +169,7 @@ impl Course<'_> {
         self.ready(started).await
     }
 
-    async fn write(&self, source: &SandboxRecord, has_volume: bool) -> Result<Came<()>, Fault> {
+    async fn write(&self, source: &SandboxRecord, has_volume: bool) -> Result<Came<()>, Error> {
         let token = self.operation.as_str();
         self.try_script(source, None, WRITE_SH, FILE, &[token]).await?;
         if has_volume {
@@ -178,7 +178,7 @@ impl Course<'_> {
         Ok(Came::Well((), Some(where_to(has_volume).to_owned())))
     }
 
-    async fn snapshot(&self, source: &SandboxRecord) -> Result<Came<SnapshotRecord>, Fault> {
+    async fn snapshot(&self, source: &SandboxRecord) -> Result<Came<SnapshotRecord>, Error> {
         let take = async |mode: Option<&SnapshotMode>| {
             let (id, mode) = (source.id.to_string(), mode.map(ToString::to_string));
             let request = SnapshotRequest { id, mode, ..SnapshotRequest::default() };
@@ -198,7 +198,7 @@ impl Course<'_> {
         Ok(Came::Well(taken, Some(said)))
     }
 
-    async fn restore(&self, snapshot: &SnapshotRecord) -> Result<Came<SandboxRecord>, Fault> {
+    async fn restore(&self, snapshot: &SnapshotRecord) -> Result<Came<SandboxRecord>, Error> {
         let request = RestoreRequest {
             snapshot: snapshot.id.to_string(),
             host: Some(self.host.to_string()),
@@ -219,7 +219,7 @@ impl Course<'_> {
         restored: &SandboxRecord,
         snapshot: &SnapshotRecord,
         has_volume: bool,
-    ) -> Result<Came<()>, Fault> {
+    ) -> Result<Came<()>, Error> {
         self.try_script(restored, None, READ_SH, FILE, &[]).await?;
         if has_volume {
             let read =
@@ -244,7 +244,7 @@ impl Course<'_> {
         script: &str,
         file: &str,
         more: &[&str],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let words = [&["sh", "-c", script, "sh", file], more].concat();
         let request = ExecRequest {
             id: sandbox.id.to_string(),
@@ -265,10 +265,10 @@ impl Course<'_> {
                     ExecOutput::Exit(code) => status = Some(code),
                 }
             }
-            Ok::<_, Fault>((status, stdout, stderr))
+            Ok::<_, Error>((status, stdout, stderr))
         };
         let late = || {
-            Fault::new(
+            Error::new(
                 Code::Timeout,
                 format!("a command {place} of sandbox {} did not end", sandbox.id),
             )
@@ -281,7 +281,7 @@ impl Course<'_> {
         {
             return Ok(());
         }
-        let fault = Fault::new(
+        let fault = Error::new(
             Code::OperationFailed,
             format!("{file} {place} of sandbox {} is not what was written", sandbox.id),
         );
@@ -292,13 +292,13 @@ impl Course<'_> {
     }
 
     /// The end of what makes a sandbox; it is called off with the check.
-    async fn ready(&self, started: Started) -> Result<SandboxRecord, Fault> {
+    async fn ready(&self, started: Started) -> Result<SandboxRecord, Error> {
         let Some(id) = started.operation else { return Ok(started.sandbox) };
         let ended = self.manager.finish(&id);
         let (operation, record) = self.or_call_off(&id, ended).await?;
         let record = record.unwrap_or(started.sandbox);
         let Some(error) = operation.error else { return Ok(record) };
-        let fault = Fault::from(*error).detail("sandbox_id", record.id.as_str());
+        let fault = (*error).detail("sandbox_id", record.id.as_str());
         Err(match serde_json::to_value(&record.failure) {
             Ok(failure) if !failure.is_null() => fault.detail("failure", failure),
             _ => fault,
@@ -306,7 +306,7 @@ impl Course<'_> {
     }
 
     /// The end of a snapshot, likewise.
-    async fn taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Fault> {
+    async fn taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Error> {
         let Some(id) = started.operation else { return Ok(started.snapshot) };
         let ended = self.manager.finish_snapshot(&id);
         let fault = match self.or_call_off(&id, ended).await {
@@ -325,8 +325,8 @@ impl Course<'_> {
     async fn or_call_off<T>(
         &self,
         id: &OperationId,
-        ended: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
+        ended: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         tokio::pin!(ended);
         tokio::select! {
             biased;
@@ -341,11 +341,11 @@ impl Course<'_> {
     /// Work that changes nothing, or nothing that stays, unless the check is called off.
     async fn or_cancelled<T>(
         &self,
-        work: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(Fault::new(Code::Cancelled, "the check was cancelled")),
+            () = self.cancel.cancelled() => Err(Error::new(Code::Cancelled, "the check was cancelled")),
             done = work => done,
         }
     }

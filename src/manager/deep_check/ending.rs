@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
 use crate::domain::deep_check::DeepStage;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::Resource;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::request::{DestroyRequest, SnapshotDeleteRequest};
 use crate::failpoint;
@@ -42,7 +42,7 @@ impl Made {
 
 impl SandboxManager {
     /// What carries a check's label; records of sandboxes that are destroyed stay for a day, those of snapshots do not.
-    pub(super) async fn made_by(&self, operation: &OperationId) -> Result<Made, Fault> {
+    pub(super) async fn made_by(&self, operation: &OperationId) -> Result<Made, Error> {
         let ours = |labels: &std::collections::BTreeMap<String, String>| {
             labels.get(LABEL).is_some_and(|value| value == operation.as_str())
         };
@@ -68,7 +68,7 @@ impl SandboxManager {
     pub(in crate::manager) async fn take_back(
         &self,
         operation: &OperationId,
-    ) -> Result<Made, Fault> {
+    ) -> Result<Made, Error> {
         stack::remove(&stack::folder(self, operation)).await;
         let made = self.made_by(operation).await?;
         let mut first = join_all(made.sandboxes.iter().map(|id| self.take_back_sandbox(id))).await;
@@ -78,15 +78,15 @@ impl SandboxManager {
         first.into_iter().find_map(Result::err).map_or(Ok(made), Err)
     }
 
-    async fn take_back_sandbox(&self, id: &SandboxId) -> Result<(), Fault> {
+    async fn take_back_sandbox(&self, id: &SandboxId) -> Result<(), Error> {
         let request =
             DestroyRequest { id: id.to_string(), no_undo: true, ..DestroyRequest::default() };
         let Some(operation) = self.destroy(&request).await?.operation else { return Ok(()) };
         let (operation, _) = self.finish(&operation).await?;
-        operation.error.map_or(Ok(()), |error| Err(Fault::from(*error)))
+        operation.error.map_or(Ok(()), |error| Err(*error))
     }
 
-    async fn take_back_snapshot(&self, id: &SnapshotId) -> Result<(), Fault> {
+    async fn take_back_snapshot(&self, id: &SnapshotId) -> Result<(), Error> {
         // What of the check's own is based on it and could not be removed shall not keep it.
         let request = SnapshotDeleteRequest {
             id: id.to_string(),
@@ -124,7 +124,7 @@ impl Course<'_> {
         (made, left)
     }
 
-    async fn destroy(&self, made: &mut Made, trace: &mut TraceRequest) -> Result<Came<()>, Fault> {
+    async fn destroy(&self, made: &mut Made, trace: &mut TraceRequest) -> Result<Came<()>, Error> {
         *made = self.manager.made_by(self.operation).await?;
         trace.ids = made.sandboxes.iter().map(ToString::to_string).collect();
         trace.ids.extend(made.snapshots.iter().map(ToString::to_string));
@@ -150,7 +150,7 @@ impl Course<'_> {
         &self,
         trace: &TraceRequest,
         left: &mut Vec<Resource>,
-    ) -> Result<Came<()>, Fault> {
+    ) -> Result<Came<()>, Error> {
         let (pause, times) = AGAIN;
         for _ in 0..times {
             *left = self.traces(trace).await?;
@@ -161,7 +161,7 @@ impl Course<'_> {
         }
         let names: Vec<String> =
             left.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
-        let fault = Fault::new(
+        let fault = Error::new(
             Code::OperationFailed,
             format!("left on {}: {}", self.host, names.join(", ")),
         );
@@ -169,7 +169,7 @@ impl Course<'_> {
             .hint("sandboxer takes these for removed: look at them there, and remove them by hand"))
     }
 
-    async fn traces(&self, trace: &TraceRequest) -> Result<Vec<Resource>, Fault> {
+    async fn traces(&self, trace: &TraceRequest) -> Result<Vec<Resource>, Error> {
         let transport = self.manager.parts.transports.open(self.host).await?;
         probe::traces(transport.as_ref(), self.operation, trace).await
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::name::OperationId;
 use crate::manager::SandboxManager;
 use crate::manager::deep_check::LABEL;
@@ -18,7 +18,7 @@ pub(super) const SERVICE: &str = "check";
 pub(super) const VOLUME_AT: &str = "/sandboxer-check";
 
 /// A small image of the host that can run it.
-pub(super) async fn image(course: &Course<'_>, engine: &str) -> Result<ImageFound, Fault> {
+pub(super) async fn image(course: &Course<'_>, engine: &str) -> Result<ImageFound, Error> {
     let transport = course.manager.parts.transports.open(course.host).await?;
     let (name, label) =
         (format!("sandboxer-{}", course.operation), format!("{LABEL}={}", course.operation));
@@ -31,7 +31,7 @@ pub(super) fn folder(manager: &SandboxManager, operation: &OperationId) -> PathB
 }
 
 /// Makes the folder with the compose file.
-pub(super) async fn write(folder: &Path, image: &str) -> Result<(), Fault> {
+pub(super) async fn write(folder: &Path, image: &str) -> Result<(), Error> {
     let written = async {
         if let Some(above) = folder.parent() {
             tokio::fs::create_dir_all(above).await?;
@@ -41,7 +41,7 @@ pub(super) async fn write(folder: &Path, image: &str) -> Result<(), Fault> {
         tokio::fs::write(folder.join("docker-compose.yml"), compose(image)).await
     };
     written.await.map_err(|error: std::io::Error| {
-        Fault::new(
+        Error::new(
             Code::OperationFailed,
             format!("the check's compose file cannot be written to {}", folder.display()),
         )

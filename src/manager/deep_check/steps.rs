@@ -6,10 +6,9 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::{DeepOutcome, DeepStage, DeepStep};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Report, Reporter};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
-use crate::domain::operation::OperationError;
 use crate::domain::time::took_ms;
 use crate::manager::reporter::JobReporter;
 
@@ -44,13 +43,13 @@ impl<'a> Steps<'a> {
     pub(super) async fn run<T>(
         &mut self,
         stage: &'static DeepStage,
-        work: BoxFuture<'_, Result<Came<T>, Fault>>,
+        work: BoxFuture<'_, Result<Came<T>, Error>>,
     ) -> Result<Option<T>, Stopped> {
         if self.cancel.is_cancelled() {
             let _ = self.add::<T>(
                 stage,
                 0,
-                Err(Fault::new(Code::Cancelled, format!("cancelled before the step {stage}"))),
+                Err(Error::new(Code::Cancelled, format!("cancelled before the step {stage}"))),
             );
             return Err(Stopped);
         }
@@ -61,7 +60,7 @@ impl<'a> Steps<'a> {
     pub(super) async fn finish<T>(
         &mut self,
         stage: &'static DeepStage,
-        work: BoxFuture<'_, Result<Came<T>, Fault>>,
+        work: BoxFuture<'_, Result<Came<T>, Error>>,
     ) -> Result<Option<T>, Stopped> {
         let at = DeepStage::ALL.iter().position(|one| one == stage).unwrap_or_default();
         self.reporter.report(Report {
@@ -80,7 +79,7 @@ impl<'a> Steps<'a> {
         &mut self,
         stage: &DeepStage,
         took_ms: u64,
-        came: Result<Came<T>, Fault>,
+        came: Result<Came<T>, Error>,
     ) -> Result<Option<T>, Stopped> {
         let step = |outcome, message| DeepStep {
             stage: stage.clone(),
@@ -93,7 +92,7 @@ impl<'a> Steps<'a> {
             Ok(Came::Well(value, message)) => (step(DeepOutcome::Ok, message), Ok(Some(value))),
             Ok(Came::Skipped(why)) => (step(DeepOutcome::Skipped, Some(why)), Ok(None)),
             Err(fault) => {
-                let error = Some(Box::new(OperationError::from(fault)));
+                let error = Some(Box::new(fault));
                 (DeepStep { error, ..step(DeepOutcome::Failed, None) }, Err(Stopped))
             }
         };

@@ -2,9 +2,9 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
 use crate::domain::patch::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
@@ -25,7 +25,7 @@ impl SandboxManager {
         operation: &Operation,
         before: &SandboxRecord,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let id = &before.id;
         let dead = before.operation.as_ref().map(|dead| &dead.kind);
         // Whoever dies over this leaves what the dead one left, and the next one has to know what that was.
@@ -115,7 +115,7 @@ impl SandboxManager {
         dead: &OperationKind,
         record: &SandboxRecord,
         seen: &Inspection,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, Error> {
         let patches = match (dead, &record.based_on_snapshot) {
             (OperationKind::Wake, Some(base)) if record.state == State::Sleeping => {
                 self.patches_of(base).await?
@@ -130,7 +130,7 @@ impl SandboxManager {
 
     /// Whether a recreate died over a sandbox that stands again and owes patches which could run. One that was not removed
     /// yet is still reached, and is as it was before.
-    async fn lacks_patches(&self, record: &SandboxRecord) -> Result<bool, Fault> {
+    async fn lacks_patches(&self, record: &SandboxRecord) -> Result<bool, Error> {
         let Some(base) = &record.based_on_snapshot else { return Ok(false) };
         if record.state != State::Provisioning || record.reachability.is_some() {
             return Ok(false);
@@ -147,7 +147,7 @@ impl SandboxManager {
         extension: &dyn SandboxExtension,
         target: &Target,
         seen: Inspection,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let now = self.now();
         // A recreate starts the time to live again; whatever else died leaves the deadline as it was.
         let remade = record.state == State::Provisioning;
@@ -187,7 +187,7 @@ impl SandboxManager {
         &self,
         operation: &Operation,
         record: &SandboxRecord,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let reporter = JobReporter::new(&self.jobs, operation);
         let mine = Guard::Operation(operation.id.clone());
         let report =
@@ -196,7 +196,7 @@ impl SandboxManager {
                 Err(fault) => {
                     let mark = Running { kind: OperationKind::Recreate, ..running(operation) };
                     self.transition(&record.id, mine, Vec::new(), move |record| {
-                        record.operation = Some(mark)
+                        record.operation = Some(mark);
                     })
                     .await?;
                     self.saw_fault_of(&record.host, &fault).await;
@@ -223,7 +223,7 @@ impl SandboxManager {
         if clean {
             Ok(())
         } else {
-            Err(Fault::new(Code::OperationFailed, format!("sandbox {id}: something is left")))
+            Err(Error::new(Code::OperationFailed, format!("sandbox {id}: something is left")))
         }
     }
 }

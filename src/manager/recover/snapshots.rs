@@ -3,10 +3,10 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::archive::{ArchiveLook, Arrived};
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::{Operation, OperationError, OperationKind};
+use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::SandboxManager;
@@ -17,7 +17,7 @@ use crate::manager::reporter::JobReporter;
 
 impl SandboxManager {
     /// Ends what dead processes began with snapshots: an item for each.
-    pub(super) async fn recover_snapshots(&self) -> Result<Vec<Recovered>, Fault> {
+    pub(super) async fn recover_snapshots(&self) -> Result<Vec<Recovered>, Error> {
         let mut items = Vec::new();
         for record in self.parts.snapshots.list().await? {
             if is_left(&record) {
@@ -28,7 +28,7 @@ impl SandboxManager {
     }
 
     /// `None`: somebody works on it after all, or it is in order by now.
-    async fn recover_snapshot(&self, id: &SnapshotId) -> Result<Option<Recovered>, Fault> {
+    async fn recover_snapshot(&self, id: &SnapshotId) -> Result<Option<Recovered>, Error> {
         let Some(held) = self.parts.locks.try_lock_snapshot(id).await? else { return Ok(None) };
         let Some(record) = self.parts.snapshots.get(id).await?.filter(is_left) else {
             return Ok(None);
@@ -43,8 +43,8 @@ impl SandboxManager {
                 "process {} still works on it, and not on this data directory: this is a copy",
                 working.pid
             );
-            let fault = Fault::new(Code::Conflict, message.clone()).hint("recover in the original");
-            let error = Some(OperationError::from(fault));
+            let fault = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
+            let error = Some(fault);
             return Ok(Some(Recovered {
                 id: id.to_string(),
                 ok: false,
@@ -98,7 +98,7 @@ impl SandboxManager {
         operation: &Operation,
         record: &SnapshotRecord,
         cancel: &CancellationToken,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let mark = running(operation);
         let dead = record.operation.clone();
         let marked = self
@@ -135,7 +135,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let imported = record.imported_at.is_some();
         let whole = if imported {
             // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
@@ -199,7 +199,7 @@ impl SandboxManager {
         &self,
         record: &SnapshotRecord,
         reporter: &JobReporter,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let Some(host) = &record.copying_to else { return Ok(()) };
         match self.clear_remains(record, host, reporter).await {
             Ok(Some(arrived)) => self.write_arrived(&record.id, host, arrived).await.map(|_| ()),

@@ -1,6 +1,6 @@
 //! A profile or manifest as the catalogue lists it.
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::manifest::ExtensionManifest;
 use crate::domain::profile::Profile;
 use crate::domain::recipe_yaml::{ParseProblem, problems_fault};
@@ -44,7 +44,7 @@ impl<T> Entry<T> {
     /// The definition, to be used.
     ///
     /// Errors: `invalid_profile` with file, line and column when the file is broken.
-    pub fn definition(&self) -> Result<&T, Fault> {
+    pub fn definition(&self) -> Result<&T, Error> {
         match &self.definition {
             Some(definition) if self.problems.is_empty() => Ok(definition),
             _ => {
@@ -58,9 +58,9 @@ impl<T> Entry<T> {
     }
 
     /// Errors: `unsupported` when this build cannot make it.
-    pub fn ensure_available(&self) -> Result<(), Fault> {
+    pub fn ensure_available(&self) -> Result<(), Error> {
         match &self.unavailable {
-            Some(reason) if !self.available => Err(Fault::new(Code::Unsupported, reason.clone())),
+            Some(reason) if !self.available => Err(Error::new(Code::Unsupported, reason.clone())),
             _ => Ok(()),
         }
     }

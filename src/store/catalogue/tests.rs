@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{Catalogue, Origin, ProfileEntry, Validated};
+use crate::domain::error::Code;
 use crate::domain::extension::Capability;
-use crate::domain::fault::Code;
 use crate::domain::profile::Seconds;
 use crate::domain::request::{ExtensionView, ProfileView};
 

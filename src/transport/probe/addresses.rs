@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::lines::{Entry, entries};
 use crate::domain::compose_host::{Subnet, TakenSubnet};
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::name::{OwnerId, SandboxId};
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Transport};
@@ -31,7 +31,7 @@ pub async fn taken_subnets(
     engine: &str,
     id: &SandboxId,
     owner: &OwnerId,
-) -> Result<Vec<TakenSubnet>, Fault> {
+) -> Result<Vec<TakenSubnet>, Error> {
     let output = transport.run(&Command::script(ADDRESSES_SH).arg(engine), DEADLINE).await?;
     if !output.ok() || output.truncated {
         return Ok(everywhere("the host's routes cannot be read"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::lines;
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::text::clean_block;
 use crate::transport::{Command, Transport};
 
@@ -34,12 +34,12 @@ pub async fn small_image(
     engine: &str,
     name: &str,
     label: &str,
-) -> Result<ImageFound, Fault> {
+) -> Result<ImageFound, Error> {
     let command = Command::script(IMAGES_SH).args([engine, name, label]).arg(TRIED.to_string());
     // A session of its own: it may take long, and is ended on the host when nobody waits for it any more.
     let output = transport.stream(&command, DEADLINE, &mut |_, _| {}).await?;
     read(&output.text()).map_err(|words| {
-        Fault::new(Code::OperationFailed, format!("{engine} cannot say which images it has"))
+        Error::new(Code::OperationFailed, format!("{engine} cannot say which images it has"))
             .because(clean_block(if words.is_empty() { "it said nothing" } else { &words }))
     })
 }

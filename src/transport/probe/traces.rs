@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::lines;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::Resource;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::OperationId;
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Transport};
@@ -37,7 +37,7 @@ pub async fn traces(
     transport: &dyn Transport,
     operation: &OperationId,
     want: &TraceRequest,
-) -> Result<Vec<Resource>, Fault> {
+) -> Result<Vec<Resource>, Error> {
     let command = Command::script(TRACES_SH)
         .args([want.root.as_str(), operation.as_str()])
         .arg(want.engines.len().to_string())
@@ -48,19 +48,19 @@ pub async fn traces(
     let output = transport.run(&command, DEADLINE).await?;
     if !output.ok() {
         let words = clean_line(output.error_text().trim(), 400);
-        return Err(Fault::new(Code::OperationFailed, "the host could not be looked through")
+        return Err(Error::new(Code::OperationFailed, "the host could not be looked through")
             .because(words));
     }
     read(&output.text())
 }
 
-fn read(text: &str) -> Result<Vec<Resource>, Fault> {
+fn read(text: &str) -> Result<Vec<Resource>, Error> {
     let mut found = BTreeSet::new();
     for entry in lines::entries(text) {
         let text = entry.text();
         match entry.key {
             "failed" => {
-                let fault = Fault::new(Code::OperationFailed, "an engine does not say what it has");
+                let fault = Error::new(Code::OperationFailed, "an engine does not say what it has");
                 return Err(fault.because(clean_line(&text, 400)));
             }
             "container" | "pod" | "network" | "volume" | "image" | "directory" | "mount"
@@ -86,13 +86,13 @@ mod tests {
         assert_eq!(found, ["container sbx-a_web_1", "process 7 sh x=1", "volume 0f"]);
         let fault = read(&format!("{said}failed=\n docker ps: no daemon\n")).unwrap_err();
         assert_eq!(
-            (&fault.code, fault.causes()),
+            (&fault.code, fault.causes),
             (&Code::OperationFailed, vec!["docker ps: no daemon".to_owned()])
         );
     }
 
     /// A podman whose list of volumes fails the first times, as one does while somebody removes a volume.
-    fn found_by(failures: u32) -> Result<Vec<Resource>, Fault> {
+    fn found_by(failures: u32) -> Result<Vec<Resource>, Error> {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let engine = folder.path().join("podman");
@@ -121,6 +121,6 @@ mod tests {
             (vec![volume.clone()], vec![volume])
         );
         let fault = found_by(3).unwrap_err();
-        assert!(fault.causes()[0].contains("no such volume"), "{fault:?}");
+        assert!(fault.causes[0].contains("no such volume"), "{fault:?}");
     }
 }

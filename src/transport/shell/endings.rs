@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::transport::shell::channel::Broken;
 
 /// A deadline that passed.
-pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Fault {
-    Fault::new(
+pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Error {
+    Error::new(
         Code::Timeout,
         format!("a command on {} did not end within {:?}", spec.name, deadline),
     )
@@ -17,24 +17,24 @@ pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Fault {
 }
 
 /// A stream that stood still.
-pub(crate) fn stalled(spec: &HostSpec, idle: Duration) -> Fault {
-    Fault::new(Code::Timeout, format!("the transfer to {} stood still for {:?}", spec.name, idle))
+pub(crate) fn stalled(spec: &HostSpec, idle: Duration) -> Error {
+    Error::new(Code::Timeout, format!("the transfer to {} stood still for {:?}", spec.name, idle))
         .detail("host", spec.name.as_str())
 }
 
 /// A source that could not be read to its end.
-pub(crate) fn unread(error: io::Error) -> Fault {
-    Fault::new(Code::OperationFailed, "what was to be transferred could not be read").because(error)
+pub(crate) fn unread(error: io::Error) -> Error {
+    Error::new(Code::OperationFailed, "what was to be transferred could not be read").because(error)
 }
 
 /// A shell that was ended from outside while the machine is well.
-pub(crate) fn killed(spec: &HostSpec, broken: Broken) -> Fault {
+pub(crate) fn killed(spec: &HostSpec, broken: Broken) -> Error {
     let message = if broken.begun {
         format!("a command on {} was killed together with its shell", spec.name)
     } else {
         format!("the account on {} gave no usable shell", spec.name)
     };
-    let fault = Fault::new(Code::OperationFailed, message).detail("host", spec.name.as_str());
+    let fault = Error::new(Code::OperationFailed, message).detail("host", spec.name.as_str());
     match broken.error {
         _ if !broken.words.is_empty() => fault.because(broken.words),
         Some(error) => fault.because(error),

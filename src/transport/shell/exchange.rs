@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Broken, Channel};
 use crate::transport::shell::frame::Frame;
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     channel: &mut Channel,
     command: &Command,
     last: bool,
-) -> Result<(Answer, Output), Fault> {
+) -> Result<(Answer, Output), Error> {
     let (mut out, mut err) = (Head::default(), Head::default());
     let answer = exchange(channel, command, last, &mut |source, chunk| match source {
         Source::Stdout => out.push(chunk),
@@ -49,7 +49,7 @@ pub(crate) async fn stream(
     channel: &mut Channel,
     command: &Command,
     sink: LineSink<'_>,
-) -> Result<(Answer, Output), Fault> {
+) -> Result<(Answer, Output), Error> {
     let (mut out, mut err) = (Tail::default(), Tail::default());
     let (mut out_lines, mut err_lines) = (Lines::default(), Lines::default());
     let answer = exchange(channel, command, true, &mut |source, chunk| {
@@ -83,7 +83,7 @@ pub(crate) async fn attach(
     command: &Command,
     input: Option<InputStream<'_>>,
     sink: &mut dyn OutputSink,
-) -> Result<Option<Answer>, Fault> {
+) -> Result<Option<Answer>, Error> {
     let mut exchange = Exchange::begin(channel, command, true)?;
     exchange.input = input.map(|source| Input { source, piece: Vec::new(), sent: 0 });
     let mut piece = Vec::new();
@@ -104,7 +104,7 @@ async fn exchange(
     command: &Command,
     last: bool,
     take: &mut (dyn FnMut(Source, &[u8]) + Send),
-) -> Result<Answer, Fault> {
+) -> Result<Answer, Error> {
     let mut exchange = Exchange::begin(channel, command, last)?;
     while exchange.step(take).await.is_some() {}
     Ok(exchange.answer())
@@ -128,7 +128,7 @@ struct Exchange<'a> {
     /// What the command reads, until its end was sent.
     input: Option<Input<'a>>,
     /// Why the input could not be read.
-    unread: Option<Fault>,
+    unread: Option<Error>,
 }
 
 /// A command's stdin on its way.
@@ -142,7 +142,7 @@ struct Input<'a> {
 enum Sent {
     Request(io::Result<usize>),
     Input,
-    InputEnd(Option<Fault>),
+    InputEnd(Option<Error>),
 }
 
 /// Sends a piece of the request, and when the answer has begun (the shell has read all of the request then, and takes nothing
@@ -174,7 +174,7 @@ async fn send(
 }
 
 impl<'a> Exchange<'a> {
-    fn begin(channel: &'a mut Channel, command: &Command, last: bool) -> Result<Self, Fault> {
+    fn begin(channel: &'a mut Channel, command: &Command, last: bool) -> Result<Self, Error> {
         let nonce = watchdog::nonce();
         let mut text =
             if channel.prepared { Vec::new() } else { watchdog::PREAMBLE.as_bytes().to_vec() };

@@ -1,9 +1,9 @@
 //! The one place where bytes become a word of a shell.
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 
 /// Appends `word` as one single-quoted word of a POSIX shell. Any byte but NUL is kept as it is.
-pub(crate) fn quote(word: &[u8], into: &mut Vec<u8>) -> Result<(), Fault> {
+pub(crate) fn quote(word: &[u8], into: &mut Vec<u8>) -> Result<(), Error> {
     into.push(b'\'');
     for &byte in word {
         match byte {
@@ -17,8 +17,8 @@ pub(crate) fn quote(word: &[u8], into: &mut Vec<u8>) -> Result<(), Fault> {
 }
 
 /// A NUL cannot be part of an argument on any Unix.
-pub(crate) fn nul() -> Fault {
-    Fault::new(Code::InvalidInput, "an argument contains a NUL byte")
+pub(crate) fn nul() -> Error {
+    Error::new(Code::InvalidInput, "an argument contains a NUL byte")
 }
 
 #[cfg(test)]

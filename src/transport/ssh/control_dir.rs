@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 
 /// The longest path: 108 bytes with the final NUL, less `/`, 16 of the name, and the 17 that ssh adds while it binds.
 const LONGEST: usize = 108 - 1 - 1 - 16 - 17;
@@ -26,7 +26,7 @@ pub fn default_control_dir(runtime_dir: Option<&OsStr>) -> PathBuf {
 }
 
 /// Makes the folder if it is not there and makes sure that nobody else can put anything into it.
-pub(crate) fn prepare(dir: &Path) -> Result<(), Fault> {
+pub(crate) fn prepare(dir: &Path) -> Result<(), Error> {
     if dir.as_os_str().len() > LONGEST {
         return Err(refused(dir, "its path is too long for a control socket"));
     }
@@ -76,8 +76,8 @@ pub(crate) fn sweep(dir: &Path) {
     }
 }
 
-fn refused(dir: &Path, why: &str) -> Fault {
-    Fault::new(
+fn refused(dir: &Path, why: &str) -> Error {
+    Error::new(
         Code::OperationFailed,
         format!("{} is not used for SSH control sockets: {why}", dir.display()),
     )

@@ -15,7 +15,7 @@ use std::time::Duration;
 use openssh::{Session, Stdio};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::transport::shell::Shells;
 use crate::transport::shell::channel::{Broken, Channel, Process};
 use crate::transport::shell::endings::killed;
@@ -57,7 +57,7 @@ impl Lane {
     }
 
     /// Makes sure that the first connection is up.
-    pub(crate) async fn connect(&self) -> Result<(), Fault> {
+    pub(crate) async fn connect(&self) -> Result<(), Error> {
         let session = self.links[0].session().await?;
         if alive(&session).await {
             return Ok(());
@@ -74,7 +74,7 @@ impl Lane {
         &self,
         line: &[u8],
         shells: Option<&Shells>,
-    ) -> Result<Channel, Fault> {
+    ) -> Result<Channel, Error> {
         let started = Instant::now();
         let (mut pause, mut widened) = (10, started);
         loop {
@@ -127,7 +127,7 @@ impl Lane {
         }
     }
 
-    async fn ask(&self, index: usize, session: Arc<Session>, line: &[u8]) -> Result<Asked, Fault> {
+    async fn ask(&self, index: usize, session: Arc<Session>, line: &[u8]) -> Result<Asked, Error> {
         let mut session = session;
         let mut again = true;
         loop {
@@ -153,7 +153,7 @@ impl Lane {
     }
 
     /// What the early end of a session on this connection means.
-    pub(crate) async fn explain(&self, link: usize, broken: Broken) -> Fault {
+    pub(crate) async fn explain(&self, link: usize, broken: Broken) -> Error {
         let link = &self.links[link];
         if let Some(session) = link.current().await {
             // A master whose connection was cut closes its sessions first and itself a moment later.
@@ -179,22 +179,22 @@ impl Lane {
     }
 
     /// Waits for a connection with room; [`Lane::socket`] is its from then on.
-    pub(crate) async fn make_room(&self, shells: Option<&Shells>) -> Result<(), Fault> {
+    pub(crate) async fn make_room(&self, shells: Option<&Shells>) -> Result<(), Error> {
         self.open(b"exit 0", shells).await?.end().await;
         Ok(())
     }
 
-    fn fault(&self, kind: &str, what: &str) -> Fault {
+    fn fault(&self, kind: &str, what: &str) -> Error {
         unreachable(self.target.spec.name.as_str(), kind, what)
     }
 }
 
-fn channel(mut child: openssh::Child<Arc<Session>>, link: usize) -> Result<Channel, Fault> {
+fn channel(mut child: openssh::Child<Arc<Session>>, link: usize) -> Result<Channel, Error> {
     match (child.stdin().take(), child.stdout().take(), child.stderr().take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
             Ok(Channel::new(stdin, stdout, stderr, Process::Remote { child, link }))
         }
-        _ => Err(Fault::internal("a session has no pipes")),
+        _ => Err(Error::internal("a session has no pipes")),
     }
 }
 

@@ -9,7 +9,7 @@ use openssh::Session;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{sleep, timeout};
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::transport::ssh::master::{Master, Place, Target, jitter};
 
 /// A connection that is or was up in this process, or not yet.
@@ -27,7 +27,7 @@ pub(crate) struct Link {
 #[derive(Default)]
 struct State {
     session: Option<Arc<Session>>,
-    failure: Option<Fault>,
+    failure: Option<Error>,
 }
 
 impl Link {
@@ -43,7 +43,7 @@ impl Link {
     }
 
     /// The connection; whoever comes while it is being made waits for the same attempt.
-    pub(crate) async fn session(&self) -> Result<Arc<Session>, Fault> {
+    pub(crate) async fn session(&self) -> Result<Arc<Session>, Error> {
         let before = self.attempts.load(Ordering::Acquire);
         let mut state = self.state.lock().await;
         if let Some(session) = &state.session {
@@ -81,7 +81,7 @@ impl Link {
         session
     }
 
-    async fn make(&self) -> Result<Master, Fault> {
+    async fn make(&self) -> Result<Master, Error> {
         let turn = Turn::take(&self.connecting);
         // One sshd may be behind several of our hosts, and drops what comes all at once.
         if turn.ahead > 0 {
@@ -133,12 +133,12 @@ impl Drop for Turn<'_> {
 }
 
 /// The same fault for somebody else who waited.
-fn copy(fault: &Fault) -> Fault {
+fn copy(fault: &Error) -> Error {
     let mut other =
-        Fault::new(fault.code.clone(), fault.message.clone()).retryable(fault.retryable);
+        Error::new(fault.code.clone(), fault.message.clone()).retryable(fault.retryable);
     other.hint.clone_from(&fault.hint);
     other.details = fault.details.clone();
-    match fault.causes().join(": ") {
+    match fault.causes.join(": ") {
         causes if causes.is_empty() => other,
         causes => other.because(causes),
     }

@@ -14,7 +14,7 @@ use tokio::process::Command as Program;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::host::HostSpec;
 use crate::domain::text::hex;
 use crate::transport::ssh::control_dir;
@@ -67,7 +67,7 @@ pub(crate) struct Master {
 
 impl Target {
     /// Takes the shared connection, and makes it if there is none.
-    pub(crate) async fn connect(&self, place: Place) -> Result<Master, Fault> {
+    pub(crate) async fn connect(&self, place: Place) -> Result<Master, Error> {
         control_dir::prepare(&self.control_dir)?;
         let settings = self.settings().await?;
         let socket = self.control_dir.join(self.socket_name(&settings, place));
@@ -122,7 +122,7 @@ impl Target {
 
     /// Everything that ssh's configuration says about the target. A host that is configured anew is another
     /// connection, with a socket of another name.
-    async fn settings(&self) -> Result<String, Fault> {
+    async fn settings(&self) -> Result<String, Error> {
         let mut program = self.ssh();
         program
             .args(["-G", "--", &self.name])
@@ -176,7 +176,7 @@ impl Target {
 
     /// Waits for our turn, or for the connection that another process makes. The kernel frees the lock of a process
     /// that dies.
-    async fn lock(&self, socket: &Path) -> Result<Turn, Fault> {
+    async fn lock(&self, socket: &Path) -> Result<Turn, Error> {
         let failed = |error| {
             unreachable(self.spec.name.as_str(), "other", "cannot be locked for connecting")
                 .because(error)
@@ -217,7 +217,7 @@ impl Target {
     }
 
     /// Removes a socket that nobody answers on. A master that is there but stuck keeps its own.
-    async fn remove_stale(&self, socket: &Path) -> Result<(), Fault> {
+    async fn remove_stale(&self, socket: &Path) -> Result<(), Error> {
         let host = self.spec.name.as_str();
         if fs::symlink_metadata(socket).is_err() {
             return Ok(());
@@ -244,7 +244,7 @@ impl Target {
 
     /// Starts a master and waits until it is connected (it goes into the background then) or has failed. No status:
     /// it took too long. Dropped half-way, it is killed.
-    async fn start(&self, socket: &Path) -> Result<(Option<ExitStatus>, String), Fault> {
+    async fn start(&self, socket: &Path) -> Result<(Option<ExitStatus>, String), Error> {
         let log = Log::create(socket)?;
         let mut program = self.ssh();
         program.args(["-M", "-N", "-f", "-T", "-S"]).arg(socket).arg("-E").arg(&log.path);
@@ -297,17 +297,17 @@ struct Log {
 }
 
 impl Log {
-    fn create(socket: &Path) -> Result<Self, Fault> {
+    fn create(socket: &Path) -> Result<Self, Error> {
         let path = socket.with_extension(format!("{}.log", Uuid::new_v4().simple()));
         let made = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path);
-        made.map_err(|error| Fault::internal("a log for ssh could not be made").because(error))?;
+        made.map_err(|error| Error::internal("a log for ssh could not be made").because(error))?;
         Ok(Self { path })
     }
 
-    fn stderr(&self) -> Result<Stdio, Fault> {
+    fn stderr(&self) -> Result<Stdio, Error> {
         let file = OpenOptions::new().append(true).open(&self.path);
         Ok(file
-            .map_err(|error| Fault::internal("the log of ssh could not be opened").because(error))?
+            .map_err(|error| Error::internal("the log of ssh could not be opened").because(error))?
             .into())
     }
 

@@ -1,8 +1,8 @@
-//! ssh's words become a [`Fault`] here and nowhere else. They are read in the C locale, at log level ERROR.
+//! ssh's words become a [`Error`] here and nowhere else. They are read in the C locale, at log level ERROR.
 
 use std::path::PathBuf;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 
 /// What ssh says it would do for a target (`ssh -G`), as far as it matters here.
@@ -53,12 +53,12 @@ pub(crate) struct Peer<'a> {
 }
 
 /// Why a connection could not be made, from what ssh wrote about it.
-pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Fault {
+pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Error {
     let host = &peer.spec.name;
     let has = |text: &str| words.contains(text);
     let fault = if has("REMOTE HOST IDENTIFICATION HAS CHANGED") || has("REVOKED HOST KEY DETECTED")
     {
-        Fault::new(
+        Error::new(
             Code::HostChanged,
             format!("the SSH host key of {host} is not the one that is known"),
         )
@@ -123,20 +123,20 @@ pub(crate) fn dropped_early(words: &str) -> bool {
 }
 
 /// A fault of a connection, with the kind of `details.kind`.
-pub(crate) fn unreachable(host: &str, kind: &str, what: &str) -> Fault {
-    Fault::new(Code::HostUnreachable, format!("host {host} {what}"))
+pub(crate) fn unreachable(host: &str, kind: &str, what: &str) -> Error {
+    Error::new(Code::HostUnreachable, format!("host {host} {what}"))
         .detail("kind", kind)
         .detail("host", host)
 }
 
 /// There is no ssh here.
-pub(crate) fn no_ssh(error: std::io::Error) -> Fault {
+pub(crate) fn no_ssh(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::NotFound {
-        return Fault::new(Code::MissingDependency, "there is no ssh program on this machine")
+        return Error::new(Code::MissingDependency, "there is no ssh program on this machine")
             .hint("install the OpenSSH client")
             .because(error);
     }
-    Fault::new(Code::OperationFailed, "ssh could not be started").because(error)
+    Error::new(Code::OperationFailed, "ssh could not be started").because(error)
 }
 
 fn changed_hint(words: &str, peer: &Peer<'_>) -> String {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::transport::watchdog::scrubbed_names;
 
 /// How much of a program's stderr is kept; its end.
@@ -39,7 +39,7 @@ impl Running {
         args: &[OsString],
         folder: &Path,
         input: File,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let mut command = Command::new(program);
         command.args(args).current_dir(folder).env("LC_ALL", "C");
         // A bash that is called sh takes exported functions for programs.
@@ -52,19 +52,19 @@ impl Running {
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound && folder.is_dir() {
-                Fault::new(
+                Error::new(
                     Code::MissingDependency,
                     format!("{program} is not installed on this machine"),
                 )
                 .because(error)
             } else {
-                Fault::internal(format!("{program} could not be started")).because(error)
+                Error::internal(format!("{program} could not be started")).because(error)
             }
         })?;
         let group =
             child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(Fault::internal(format!("{program} has no pipes")));
+            return Err(Error::internal(format!("{program} has no pipes")));
         };
         Ok(Self { child, group, stdout, stderr })
     }
@@ -77,13 +77,13 @@ impl Running {
 
 impl Group {
     /// Waits for the end; a signal n is 128 + n.
-    pub(super) async fn wait(mut self) -> Result<i32, Fault> {
+    pub(super) async fn wait(mut self) -> Result<i32, Error> {
         use std::os::unix::process::ExitStatusExt;
         let status = self
             .child
             .wait()
             .await
-            .map_err(|error| Fault::internal("a program was lost").because(error))?;
+            .map_err(|error| Error::internal("a program was lost").because(error))?;
         // Reaped: from here on the number may belong to somebody else.
         self.group = None;
         Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))

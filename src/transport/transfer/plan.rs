@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::domain::text::clean_line;
 
 /// The files, in any directory of the tree, that say with gitignore's syntax what stays here.
@@ -66,7 +66,7 @@ impl Plan {
     /// Whether it may be sent.
     ///
     /// Errors: as [`plan`] for what is above the limits.
-    pub fn check(&self, limits: &Limits) -> Result<(), Fault> {
+    pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         let Self { files, bytes, .. } = *self;
         if limits.allow_large || (files <= limits.files && bytes <= limits.bytes) {
             return Ok(());
@@ -79,7 +79,7 @@ impl Plan {
                 limits.bytes
             )
         };
-        Err(Fault::invalid_input("repo", message)
+        Err(Error::invalid_input("repo", message)
             .hint(format!(
                 "--yes sends it all the same; sync.exclude or a {IGNORE_FILE} file leaves parts out"
             ))
@@ -109,12 +109,12 @@ impl Plan {
 /// Errors: `invalid_input` with field `repo` when it is no directory, is above the limits (`details.files`,
 /// `details.bytes`), has files that cannot be read (`details.paths`: the first five) or an ignore file that cannot be;
 /// `invalid_profile` for a pattern that is none.
-pub async fn plan(source: &Path, excludes: &[String], limits: Limits) -> Result<Plan, Fault> {
+pub async fn plan(source: &Path, excludes: &[String], limits: Limits) -> Result<Plan, Error> {
     let cancelled = Cancelled(Arc::new(AtomicBool::new(false)));
     let walk = Walk::new(source, excludes, limits, Arc::clone(&cancelled.0))?;
     tokio::task::spawn_blocking(move || walk.run())
         .await
-        .map_err(|error| Fault::internal("the tree could not be walked").because(error))?
+        .map_err(|error| Error::internal("the tree could not be walked").because(error))?
 }
 
 /// Set when the future that owns it is dropped.
@@ -148,9 +148,9 @@ impl Walk {
         excludes: &[String],
         limits: Limits,
         cancelled: Arc<AtomicBool>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let root = source.canonicalize().ok().filter(|path| path.is_dir()).ok_or_else(|| {
-            Fault::invalid_input(
+            Error::invalid_input(
                 "repo",
                 format!("{} is not a directory", clean_line(&source.to_string_lossy(), 200)),
             )
@@ -163,13 +163,13 @@ impl Walk {
         Ok(Self { root, excludes, limits, cancelled })
     }
 
-    fn run(self) -> Result<Plan, Fault> {
+    fn run(self) -> Result<Plan, Error> {
         // The walker asks its filter about everything but the root.
         if let Some(path) = odd_ignore_file(&self.root) {
             return Err(not_regular(&path));
         }
         let list = tempfile::tempfile()
-            .map_err(|error| Fault::internal("no temporary file could be made").because(error))?;
+            .map_err(|error| Error::internal("no temporary file could be made").because(error))?;
         let mut writer = BufWriter::new(list.try_clone().map_err(unwritable)?);
         let mut tally = Tally {
             plan: Plan {
@@ -188,7 +188,7 @@ impl Walk {
         let (strange, refused) = mpsc::channel();
         for entry in self.walker(strange).build() {
             if self.cancelled.load(Ordering::Relaxed) {
-                return Err(Fault::new(Code::Cancelled, "the walk of the tree was cancelled"));
+                return Err(Error::new(Code::Cancelled, "the walk of the tree was cancelled"));
             }
             self.take(entry, &mut tally, &mut writer)?;
             if tally.plan.files > self.limits.files && !self.limits.allow_large {
@@ -227,7 +227,7 @@ impl Walk {
         entry: Result<DirEntry, ignore::Error>,
         tally: &mut Tally,
         writer: &mut impl Write,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -369,13 +369,13 @@ impl Tally {
         }
     }
 
-    fn check_unreadable(&self) -> Result<(), Fault> {
+    fn check_unreadable(&self) -> Result<(), Error> {
         if self.unreadable_count == 0 {
             return Ok(());
         }
         let paths: Vec<String> =
             self.unreadable.iter().map(|path| clean_line(&path.to_string_lossy(), 200)).collect();
-        Err(Fault::invalid_input(
+        Err(Error::invalid_input(
             "repo",
             format!(
                 "{} of the repository's files cannot be read: {}",
@@ -407,8 +407,8 @@ fn path_of(error: &ignore::Error) -> Option<PathBuf> {
     }
 }
 
-fn bad_pattern(pattern: &str, error: ignore::Error) -> Fault {
-    Fault::new(
+fn bad_pattern(pattern: &str, error: ignore::Error) -> Error {
+    Error::new(
         Code::InvalidProfile,
         format!("sync.exclude has a pattern that is none: {}", clean_line(pattern, 200)),
     )
@@ -416,18 +416,18 @@ fn bad_pattern(pattern: &str, error: ignore::Error) -> Fault {
     .because(error)
 }
 
-fn ignore_file(path: &Path, reason: String) -> Fault {
-    Fault::invalid_input(
+fn ignore_file(path: &Path, reason: String) -> Error {
+    Error::invalid_input(
         "repo",
         format!("{} cannot be used", clean_line(&path.to_string_lossy(), 300)),
     )
     .because(reason)
 }
 
-fn not_regular(path: &Path) -> Fault {
+fn not_regular(path: &Path) -> Error {
     ignore_file(path, "it is not a regular file".to_owned())
 }
 
-fn unwritable(error: std::io::Error) -> Fault {
-    Fault::internal("the list of files could not be written").because(error)
+fn unwritable(error: std::io::Error) -> Error {
+    Error::internal("the list of files could not be written").because(error)
 }

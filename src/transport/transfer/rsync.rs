@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 
-use crate::domain::fault::{Code, Fault};
+use crate::domain::error::{Code, Error};
 use crate::transport::watchdog::scrubbed_names;
 use crate::transport::{RemoteShell, Transport};
 
@@ -47,12 +47,12 @@ pub(super) async fn send(
     source: &Path,
     dest: &str,
     progress: &mut Progress<'_>,
-) -> Result<Sent, Fault> {
+) -> Result<Sent, Error> {
     let started = Instant::now();
     loop {
         let list = plan
             .list()
-            .map_err(|error| Fault::internal("the list of files is gone").because(error))?;
+            .map_err(|error| Error::internal("the list of files is gone").because(error))?;
         let mut words: Vec<OsString> = ["-c", RSYNC_SH, "sbx"].map(OsString::from).to_vec();
         words.extend(arguments(&transport.remote_shell(), dest));
         let (group, stdout, stderr) = Running::start("sh", &words, source, list)?.split();
@@ -72,7 +72,7 @@ pub(super) async fn send(
                 transport.make_room().await?;
             }
             127 => {
-                return Err(Fault::new(
+                return Err(Error::new(
                     Code::MissingDependency,
                     "rsync is not installed on this machine",
                 )

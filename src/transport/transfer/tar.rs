@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::domain::fault::Fault;
+use crate::domain::error::Error;
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Output, Transport};
 
@@ -23,9 +23,9 @@ pub(super) async fn send(
     source: &Path,
     dest: &str,
     progress: &mut Progress<'_>,
-) -> Result<Sent, Fault> {
+) -> Result<Sent, Error> {
     let list =
-        plan.list().map_err(|error| Fault::internal("the list of files is gone").because(error))?;
+        plan.list().map_err(|error| Error::internal("the list of files is gone").because(error))?;
     // GNU's format for names above 100 bytes: busybox reads it, and skips what the POSIX one says of them.
     let args =
         ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"]
@@ -49,7 +49,7 @@ pub(super) async fn send(
 }
 
 /// Which end failed, or what is to be told of a success.
-fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Fault> {
+fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Error> {
     let (warnings, errors) = sort_lines(stderr);
     let here = match status {
         // 141 is SIGPIPE: the far end stopped reading, and knows why.
@@ -170,7 +170,7 @@ mod tests {
         ] {
             let told = match verdict(status, stderr, far) {
                 Ok(warnings) => format!("sent, {} warnings", warnings.len()),
-                Err(fault) => fault.causes()[0].clone(),
+                Err(fault) => fault.causes[0].clone(),
             };
             assert_eq!(told, expected, "{status} {stderr:?}");
         }

@@ -244,7 +244,7 @@ async fn unreadable_files_are_named() {
 fn the_reason_is_the_full_disk_wherever_it_stands() {
     let said = "tar: ./a: Cannot open: x\ntar: ./b: Wrote only 512 of 10240 bytes\ntar: ./b: Cannot write: No space left on device\n";
     let fault = failed("no", 2, said);
-    assert_eq!(fault.causes(), ["tar: ./b: Cannot write: No space left on device"]);
+    assert_eq!(fault.causes, ["tar: ./b: Cannot write: No space left on device"]);
     assert_eq!(fault.details["exit_status"], 2);
     assert_eq!(reason("\n\n"), None);
 }

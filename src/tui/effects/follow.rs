@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::client::{Client, LogsRequest, Problem};
+use crate::client::{Client, Error, LogsRequest};
 use crate::domain::output::LogLine;
 use crate::tui::message::{LogBatch, Msg};
 use crate::tui::model::LogText;
@@ -69,7 +69,7 @@ pub(super) async fn follow(
     request: LogsRequest,
     generation: u64,
     queue: mpsc::Sender<Msg>,
-) -> Result<(), Problem> {
+) -> Result<(), Error> {
     let mut stream = client.logs(request).await?;
     let _ = queue.send(Msg::LogOpened(generation)).await;
     let places = Arc::new(Semaphore::new(ON_THE_WAY));

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::verbs::{Changed, changed};
 use super::{Effects, NOT_BEGUN};
-use crate::client::{Client, PatchRequest, Problem, RolloutRequest, SnapshotQuery};
-use crate::domain::fault::Code;
+use crate::client::{Client, Error, PatchRequest, RolloutRequest, SnapshotQuery};
+use crate::domain::error::Code;
 use crate::domain::name::OperationId;
 use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::MAX_SCRIPT_BYTES;
@@ -84,7 +84,7 @@ impl Effects {
                 self.task(move |problem| Msg::Started(job, Err(problem)), async move {
                     match snapshot_changed(client.as_ref(), &frozen).await {
                         Some(Changed::Other(reason)) => {
-                            let problem = Problem::new(
+                            let problem = Error::new(
                                 Code::Conflict,
                                 format!("nothing was restored: {reason}"),
                             );
@@ -136,7 +136,7 @@ impl Effects {
                 answer = client.roll_out(request) => Msg::RolledOut(job, answer),
                 () = token.cancelled() => {
                     let message = "no further sandbox is begun; those that run go on to their end";
-                    Msg::RolledOut(job, Err(CancelOutcome::Stopped.fault(message).into()))
+                    Msg::RolledOut(job, Err(CancelOutcome::Stopped.fault(message)))
                 }
             }
         });
@@ -173,19 +173,18 @@ async fn add_patch(
     client: &dyn Client,
     mut request: PatchRequest,
     file: Option<PathBuf>,
-) -> Result<Box<crate::domain::Patch>, Problem> {
+) -> Result<Box<crate::domain::Patch>, Error> {
     if let Some(path) = file {
         let read = tokio::task::spawn_blocking(move || read_script(&path)).await;
-        request.script =
-            read.map_err(|error| Problem::new(Code::Internal, error.to_string()))??;
+        request.script = read.map_err(|error| Error::new(Code::Internal, error.to_string()))??;
     }
     client.add_patch(request).await.map(Box::new)
 }
 
 /// Reads a script; of one that is too large only so much that it can be refused.
-fn read_script(path: &Path) -> Result<String, Problem> {
+fn read_script(path: &Path) -> Result<String, Error> {
     let refused = |message: String, cause: Option<String>| {
-        let mut problem = Problem::new(Code::InvalidInput, message);
+        let mut problem = Error::new(Code::InvalidInput, message);
         problem.causes.extend(cause);
         problem.details = serde_json::json!({"field": "script"});
         problem

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::{Effects, NOT_BEGUN};
-use crate::client::{Client, Problem, Started};
-use crate::domain::fault::Code;
+use crate::client::{Client, Error, Started};
+use crate::domain::error::Code;
 use crate::domain::name::SandboxId;
 use crate::tui::message::{Effect, Frozen, Msg};
 use crate::tui::model::JobId;
@@ -41,7 +41,7 @@ impl Effects {
                     (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
                 self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
                     let Ok(_permit) = begun.acquire().await else {
-                        return Msg::Labelled(id, Err(Problem::new(Code::Cancelled, NOT_BEGUN)));
+                        return Msg::Labelled(id, Err(Error::new(Code::Cancelled, NOT_BEGUN)));
                     };
                     Msg::Labelled(id, client.label(request).await.map(Box::new))
                 });
@@ -63,7 +63,7 @@ impl Effects {
     /// A verb on a sandbox that begins an operation, once the sandbox was found to be what the operator saw.
     fn started<F>(&self, job: JobId, frozen: Frozen, verb: F)
     where
-        F: Future<Output = Result<Started, Problem>> + Send + 'static,
+        F: Future<Output = Result<Started, Error>> + Send + 'static,
     {
         let (client, begun) = (self.client(), Arc::clone(&self.begun));
         self.task(move |problem| Msg::Started(job, Err(problem)), async move {
@@ -84,7 +84,7 @@ pub(super) enum Changed {
     /// It is not what the operator saw.
     Other(String),
     /// It could not be looked at.
-    Unknown(Problem),
+    Unknown(Error),
 }
 
 /// Looks at a frozen target once more. Between this look and the act the store's compare-and-set watches.

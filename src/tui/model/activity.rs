@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::Role;
-use crate::client::Problem;
 use crate::domain::Time;
+use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::name::SandboxId;
 use crate::domain::text::clean_line;
@@ -32,7 +32,7 @@ pub struct ActivityLine {
     /// In which job.
     pub job: Option<JobId>,
     /// The error in full.
-    pub problem: Option<Problem>,
+    pub problem: Option<Error>,
 }
 
 /// The pane.

@@ -89,7 +89,7 @@ impl Details {
                 );
             }
             Load::Ready if self.events.is_empty() => {
-                paper.text(Role::Dim, 2, "no events are kept of it")
+                paper.text(Role::Dim, 2, "no events are kept of it");
             }
             Load::Ready => {}
         }
@@ -215,11 +215,11 @@ fn host_section(paper: &mut Paper, record: &SandboxRecord, host: Option<&Host>, 
         Standing::Up => paper.pair("state", Role::Good, &format!("● up{latency}")),
         Standing::Slow => paper.pair("state", Role::Warn, &format!("● slow{latency}")),
         Standing::Connecting => {
-            paper.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)))
+            paper.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)));
         }
         Standing::Forbidden => paper.pair("state", Role::Dim, "forbidden by the configuration"),
         Standing::Down => {
-            paper.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)))
+            paper.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)));
         }
     }
     paper.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tui_input::Input;
 
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::name::{check_label, check_name};
 use crate::domain::patch;
 use crate::domain::profile::{InputKind, InputSpec, Seconds};
@@ -143,7 +143,7 @@ impl Fields {
     }
 
     /// Puts an error beside the field that `details.field` names, which gets the focus; else it comes back.
-    pub fn refuse(&mut self, problem: Problem) -> Option<Problem> {
+    pub fn refuse(&mut self, problem: Error) -> Option<Error> {
         let named =
             problem.details.get("field").and_then(serde_json::Value::as_str).map(str::to_owned);
         let at = named.and_then(|name| self.list.iter().position(|field| field.is_named(&name)));

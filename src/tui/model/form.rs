@@ -2,7 +2,7 @@
 
 use super::Load;
 use super::fields::{Choice, Field, FieldKey, Fields, labels};
-use crate::client::{CreateRequest, Decision, Problem, ProfileView};
+use crate::client::{CreateRequest, Decision, Error, ProfileView};
 use crate::domain::profile::{InputKind, InputSpec};
 
 /// Which half of the form is open.
@@ -24,7 +24,7 @@ pub enum Plan {
     /// The answer.
     Known(Box<Decision>),
     /// It could not be found out.
-    Failed(Problem),
+    Failed(Error),
 }
 
 /// The form.
@@ -47,7 +47,7 @@ pub struct CreateForm {
     /// Whether the create was asked and not answered.
     pub submitting: bool,
     /// An error that belongs to no field.
-    pub error: Option<Problem>,
+    pub error: Option<Error>,
     /// Whether this half of it was on the screen.
     pub drawn: bool,
 }
@@ -114,7 +114,7 @@ impl CreateForm {
     }
 
     /// Puts an error beside the field that `details.field` names; else it stands below the form.
-    pub fn refuse(&mut self, problem: Problem) {
+    pub fn refuse(&mut self, problem: Error) {
         self.error = self.fields.refuse(problem);
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Load;
-use crate::client::Problem;
 use crate::domain::Time;
+use crate::domain::error::Error;
 use crate::domain::facts::{HostState, HostView};
 
 /// How long a host may be silent before its rows say so.
@@ -30,7 +30,7 @@ pub struct Host {
     /// Whether it is being asked for its services; and whether it is to be asked once more after that.
     pub refreshing: (bool, bool),
     /// Why its services could not be asked for last.
-    pub services_error: Option<Problem>,
+    pub services_error: Option<Error>,
 }
 
 /// How a host stands, in the words of the header.

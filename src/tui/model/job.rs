@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::client::Problem;
+use crate::domain::error::Code;
+use crate::domain::error::Error;
 use crate::domain::event::{Actor, Progress};
-use crate::domain::fault::Code;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation};
 use crate::domain::telling::error_line;
@@ -29,20 +29,20 @@ pub enum JobState {
     /// Done.
     Succeeded,
     /// Cancelled, with everything as before.
-    Undone(Problem),
+    Undone(Error),
     /// Cancelled, and maybe half done: the problem says what to look at.
-    Stopped(Problem),
+    Stopped(Error),
     /// Done, although it was to be cancelled.
     DoneAnyway,
     /// Not begun, with the reason: its target was not what the operator had seen.
     Skipped(String),
     /// Ended with an error.
-    Failed(Problem),
+    Failed(Error),
 }
 
 impl JobState {
     /// How a job stands that ended with this.
-    pub fn of_problem(problem: Problem) -> Self {
+    pub fn of_problem(problem: Error) -> Self {
         match problem.cancel_outcome() {
             None => Self::Failed(problem),
             Some(CancelOutcome::Undone) => Self::Undone(problem),
@@ -53,7 +53,7 @@ impl JobState {
     }
 
     /// The error that it ended with.
-    pub fn problem(&self) -> Option<&Problem> {
+    pub fn problem(&self) -> Option<&Error> {
         match self {
             Self::Failed(problem) | Self::Undone(problem) | Self::Stopped(problem) => Some(problem),
             Self::Starting
@@ -187,8 +187,8 @@ impl Job {
     /// Takes another process's word of it.
     pub(super) fn follow(&mut self, operation: &Operation) {
         let error = || {
-            let error = operation.error.clone().map(|error| Problem::from(*error));
-            error.unwrap_or_else(|| Problem::new(Code::OperationFailed, "it failed"))
+            let error = operation.error.clone().map(|error| *error);
+            error.unwrap_or_else(|| Error::new(Code::OperationFailed, "it failed"))
         };
         self.state = match operation.state {
             OperationState::Succeeded if operation.cancel_outcome == Some(CancelOutcome::Done) => {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::job::{Elsewhere, Job, JobId, JobState};
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::event::Progress;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;
@@ -110,7 +110,7 @@ impl Jobs {
     }
 
     /// The newest job that ended with this error.
-    pub fn of_problem(&self, problem: &Problem) -> Option<&Job> {
+    pub fn of_problem(&self, problem: &Error) -> Option<&Job> {
         self.list.iter().find(|job| job.state.problem() == Some(problem))
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tui_input::Input;
 
 use super::rows::Entry;
-use crate::client::{LabelRequest, Problem};
+use crate::client::{Error, LabelRequest};
 use crate::domain::name::{SandboxId, check_label};
 use crate::domain::sandbox::SandboxRecord;
 
@@ -23,7 +23,7 @@ pub enum Labelling {
     /// It is written.
     Written,
     /// It was refused: it changed meanwhile, or cannot be written.
-    Refused(Problem),
+    Refused(Error),
 }
 
 /// One sandbox.
@@ -211,7 +211,7 @@ impl Labels {
     }
 
     /// Takes a target's answer; whether all are written.
-    pub fn answered(&mut self, id: &SandboxId, answer: &Result<(), Problem>) -> bool {
+    pub fn answered(&mut self, id: &SandboxId, answer: &Result<(), Error>) -> bool {
         for target in self.targets.iter_mut().filter(|target| target.id == *id) {
             target.state = match answer {
                 Ok(()) => Labelling::Written,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tui_input::Input;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::client::Problem;
 use crate::domain::Time;
+use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
 
@@ -31,7 +31,7 @@ pub enum LogState {
     /// It ended by itself.
     Ended,
     /// It could not be opened, or broke.
-    Failed(Problem),
+    Failed(Error),
 }
 
 /// A place in a log: a line, and a row of it where it is wrapped.

@@ -2,8 +2,8 @@
 
 use super::paper::{Paper, Role};
 use super::{Job, JobState, Model, Overlay, Present};
-use crate::client::Problem;
 use crate::domain::State;
+use crate::domain::error::Error;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telling::{folded, telling_lines};
 use crate::tui::keymap::{Mode, TABLE};
@@ -133,7 +133,7 @@ fn output(job: &Job, width: usize) -> Paper {
     paper
 }
 
-fn error(problem: &Problem, width: usize) -> Paper {
+fn error(problem: &Error, width: usize) -> Paper {
     let mut paper = Paper::new(width);
     paper.text(Role::Bad, 0, &problem.message);
     if !problem.causes.is_empty() {

@@ -10,7 +10,7 @@ use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
 use crate::client::{
-    PatchRequest, Problem, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest,
+    Error, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest,
 };
 use crate::domain::Time;
 use crate::domain::lineage::{BasedOn, SnapshotView};
@@ -51,7 +51,7 @@ pub enum Comparison {
     /// The answer.
     Known(Box<SnapshotDiff>),
     /// It could not be found out.
-    Failed(Problem),
+    Failed(Error),
 }
 
 /// The form.
@@ -68,7 +68,7 @@ pub struct Sheet {
     /// The job that it was asked in.
     pub job: Option<JobId>,
     /// An error that belongs to no field.
-    pub error: Option<Problem>,
+    pub error: Option<Error>,
     /// The first line on the screen of what stands below the fields.
     pub offset: usize,
     /// Whether it was on the screen.
@@ -245,7 +245,7 @@ impl Sheet {
                 snapshot_lines(&mut lines, targets, mode.as_deref());
             }
             SheetAbout::Restore(target, comparison) => {
-                restore_lines(&mut lines, target, comparison, now)
+                restore_lines(&mut lines, target, comparison, now);
             }
             SheetAbout::AddPatch(view, script) => patch_lines(&mut lines, view, script),
             SheetAbout::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
@@ -264,7 +264,7 @@ fn snapshot_lines(lines: &mut Lines, targets: &[Target], chosen: Option<&str>) {
     for target in targets {
         match &target.left_out {
             Some(reason) => {
-                lines.push((Role::Warn, format!("{}  left out: {reason}", target.title())))
+                lines.push((Role::Warn, format!("{}  left out: {reason}", target.title())));
             }
             None => lines.push((
                 Role::Plain,
@@ -322,10 +322,10 @@ fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Compar
 fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &SandboxId) {
     match comparison {
         Comparison::Asking => {
-            lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned()))
+            lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned()));
         }
         Comparison::Failed(problem) => {
-            lines.push((Role::Dim, format!("cannot be compared: {}", problem.message)))
+            lines.push((Role::Dim, format!("cannot be compared: {}", problem.message)));
         }
         Comparison::Known(diff) => {
             let what = if diff.b == source.as_str() {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Effect, Later, elsewhere, snapshots, work};
-use crate::client::{Problem, Update};
+use crate::client::{Error, Update};
+use crate::domain::error::Code;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
-use crate::domain::fault::Code;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
@@ -48,7 +48,7 @@ pub(super) fn list(model: &mut Model) -> Vec<Effect> {
 }
 
 /// All sandboxes were read.
-pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Problem>) -> Vec<Effect> {
+pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) -> Vec<Effect> {
     let again = model.reading.1;
     model.reading = (false, false);
     model.read_at = Some(model.now);
@@ -95,7 +95,7 @@ fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {
 pub(super) fn got(
     model: &mut Model,
     id: &SandboxId,
-    answer: Result<Box<Entry>, Problem>,
+    answer: Result<Box<Entry>, Error>,
 ) -> Vec<Effect> {
     if model.wanted.as_ref() == Some(id) {
         return show_wanted(model, answer);
@@ -114,7 +114,7 @@ pub(super) fn got(
 }
 
 /// Opens the details of one that is not in the list, if nothing was opened meanwhile.
-fn show_wanted(model: &mut Model, answer: Result<Box<Entry>, Problem>) -> Vec<Effect> {
+fn show_wanted(model: &mut Model, answer: Result<Box<Entry>, Error>) -> Vec<Effect> {
     model.wanted = None;
     match answer {
         Ok(entry) if model.overlays.is_empty() => {
@@ -161,7 +161,7 @@ pub(super) fn fetch(model: &mut Model) -> Vec<Effect> {
 }
 
 /// The hosts were read; each is asked, one after the other.
-pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Problem>) -> Vec<Effect> {
+pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Error>) -> Vec<Effect> {
     match answer {
         Err(problem) => {
             model.hosts.load = Load::Failed(problem);
@@ -202,7 +202,7 @@ pub(super) fn host_due(model: &mut Model, name: HostName) -> Vec<Effect> {
 pub(super) fn host_checked(
     model: &mut Model,
     name: HostName,
-    answer: Result<Box<HostView>, Problem>,
+    answer: Result<Box<HostView>, Error>,
 ) -> Vec<Effect> {
     let now = model.now;
     let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
@@ -233,8 +233,7 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     match model.hosts.take(view, model.now) {
         Some(false) => {
             let text = clean_line(&format!("host {name} is down: {message}"), 300);
-            let mut problem =
-                Problem::new(Code::HostUnreachable, format!("{name} does not answer"));
+            let mut problem = Error::new(Code::HostUnreachable, format!("{name} does not answer"));
             problem.causes = vec![message];
             problem.hint = hint;
             model.activity.add(line(model.now, Role::Bad, '✗', text.clone(), Some(problem)));
@@ -255,18 +254,12 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     }
 }
 
-fn line(
-    time: Time,
-    role: Role,
-    glyph: char,
-    text: String,
-    problem: Option<Problem>,
-) -> ActivityLine {
+fn line(time: Time, role: Role, glyph: char, text: String, problem: Option<Error>) -> ActivityLine {
     ActivityLine { time, role, glyph, text, seq: None, sandbox: None, job: None, problem }
 }
 
 /// Events are listened to, or cannot be.
-pub(super) fn subscribed(model: &mut Model, answer: Result<(), Problem>) -> Vec<Effect> {
+pub(super) fn subscribed(model: &mut Model, answer: Result<(), Error>) -> Vec<Effect> {
     match answer {
         Ok(()) => {
             model.listening = true;
@@ -303,7 +296,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
                 .of_operation(&operation.id)
                 .filter(|job| !job.asked_here)
                 .map(|job| job.id);
-            let error = operation.error.map(|error| Problem::from(*error));
+            let error = operation.error.map(|error| *error);
             let mut effects = match job {
                 Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
                 Some(job) if state != OperationState::Running => {
@@ -312,8 +305,8 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
                     } else {
                         Code::OperationFailed
                     };
-                    let problem = error
-                        .unwrap_or_else(|| Problem::new(code, format!("the operation {state}")));
+                    let problem =
+                        error.unwrap_or_else(|| Error::new(code, format!("the operation {state}")));
                     work::ended_badly(model, job, problem)
                 }
                 _ => Vec::new(),
@@ -379,7 +372,7 @@ fn told_by_host(model: &Model, event: &Event) -> bool {
 pub(super) fn events(
     model: &mut Model,
     of: Option<&SandboxId>,
-    answer: Result<Vec<Event>, Problem>,
+    answer: Result<Vec<Event>, Error>,
 ) -> Vec<Effect> {
     let Some(id) = of else {
         model.activity.loaded = true;

@@ -1,7 +1,7 @@
 //! What other processes do, and what became of services while nobody looked.
 
 use super::{Effect, work};
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::name::HostName;
 use crate::domain::operation::Operation;
 use crate::domain::{OperationState, State};
@@ -25,10 +25,7 @@ fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
 }
 
 /// The operations were read.
-pub(super) fn operations(
-    model: &mut Model,
-    answer: Result<Vec<Operation>, Problem>,
-) -> Vec<Effect> {
+pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error>) -> Vec<Effect> {
     let again = model.reading_operations.1;
     model.reading_operations = (false, false);
     // One that cannot be read is read again soon; records tell of those that matter meanwhile.
@@ -103,7 +100,7 @@ pub(super) fn refresh_services(model: &mut Model, name: &HostName) -> Vec<Effect
 pub(super) fn services_refreshed(
     model: &mut Model,
     name: &HostName,
-    answer: Result<(), Problem>,
+    answer: Result<(), Error>,
 ) -> Vec<Effect> {
     let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
     let again = std::mem::take(&mut host.refreshing).1;

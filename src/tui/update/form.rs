@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 
 use super::{Effect, Later, fields, keys, open_form};
-use crate::client::{Decision, Problem, ProfileView};
+use crate::client::{Decision, Error, ProfileView};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
 use crate::tui::model::{CreateForm, Load, Model, Overlay, Plan, Role, Step};
@@ -20,10 +20,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
 }
 
 /// The profiles were read.
-pub(super) fn profiles(
-    model: &mut Model,
-    answer: Result<Vec<ProfileView>, Problem>,
-) -> Vec<Effect> {
+pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Error>) -> Vec<Effect> {
     if let Some(form) = open_form(model) {
         match answer {
             Ok(profiles) => {
@@ -149,7 +146,7 @@ pub(super) fn plan_due(model: &mut Model, generation: u64) -> Vec<Effect> {
 pub(super) fn planned(
     model: &mut Model,
     generation: u64,
-    answer: Result<Box<Decision>, Problem>,
+    answer: Result<Box<Decision>, Error>,
 ) -> Vec<Effect> {
     let Some(form) = open_form(model).filter(|form| form.generation == generation) else {
         return Vec::new();

@@ -5,7 +5,7 @@ use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, data, fields, keys};
-use crate::client::Problem;
+use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::tui::keymap::Action;
@@ -59,7 +59,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Protect => labels.toggle_protection(),
         Action::WriteLabels if !labels.drawn => keys::say_undrawn(model),
         Action::WriteLabels if !labels.is_changed() => {
-            model.say(Role::Dim, "nothing is changed: a adds, x removes")
+            model.say(Role::Dim, "nothing is changed: a adds, x removes");
         }
         Action::WriteLabels => return write(model),
         Action::Retry => return look_again(model),
@@ -139,7 +139,7 @@ pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
 pub(super) fn written(
     model: &mut Model,
     id: &SandboxId,
-    answer: Result<Box<SandboxRecord>, Problem>,
+    answer: Result<Box<SandboxRecord>, Error>,
 ) -> Vec<Effect> {
     let outcome = answer.as_ref().map(|_| ()).map_err(Clone::clone);
     let mut effects = Vec::new();

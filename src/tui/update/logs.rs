@@ -8,7 +8,7 @@ use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, data, fields, keys};
-use crate::client::{LogsRequest, Problem};
+use crate::client::{Error, LogsRequest};
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
@@ -299,11 +299,7 @@ pub(super) fn lines(model: &mut Model, generation: u64, batch: LogBatch) -> Vec<
 }
 
 /// A stream ended.
-pub(super) fn ended(
-    model: &mut Model,
-    generation: u64,
-    answer: Result<(), Problem>,
-) -> Vec<Effect> {
+pub(super) fn ended(model: &mut Model, generation: u64, answer: Result<(), Error>) -> Vec<Effect> {
     if let Some(logs) = of(model, generation) {
         logs.state = answer.map_or_else(LogState::Failed, |()| LogState::Ended);
     }
@@ -315,7 +311,7 @@ pub(super) fn saved(
     model: &mut Model,
     generation: u64,
     path: &Path,
-    answer: Result<usize, Problem>,
+    answer: Result<usize, Error>,
 ) -> Vec<Effect> {
     let open = of(model, generation).and_then(|logs| logs.field.as_mut());
     match (answer, open) {

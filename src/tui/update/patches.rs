@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{Effect, confirm, sheet, snapshots, work};
-use crate::client::{PatchStatus, Problem, RolloutItem};
-use crate::domain::fault::Code;
+use crate::client::{Error, PatchStatus, RolloutItem};
+use crate::domain::error::Code;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::{CancelOutcome, OperationError};
+use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::{Patch, PatchState};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
@@ -92,7 +92,7 @@ pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
 pub(super) fn status(
     model: &mut Model,
     id: &SnapshotId,
-    answer: &Result<Vec<PatchStatus>, Problem>,
+    answer: &Result<Vec<PatchStatus>, Error>,
 ) -> Vec<Effect> {
     let mut again = false;
     for overlay in &mut model.overlays {
@@ -165,14 +165,14 @@ fn ask_remove(model: &mut Model) -> Vec<Effect> {
 }
 
 /// A patch was taken away, or could not be.
-pub(super) fn removed(model: &mut Model, answer: Result<Box<Patch>, Problem>) -> Vec<Effect> {
+pub(super) fn removed(model: &mut Model, answer: Result<Box<Patch>, Error>) -> Vec<Effect> {
     match answer {
         Ok(patch) => model.say(
             Role::Good,
             format!("patch {} is taken away; who has it keeps it", patch.sequence),
         ),
         Err(problem) => {
-            model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message))
+            model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message));
         }
     }
     snapshots::read(model)
@@ -201,7 +201,7 @@ fn ask_apply(model: &mut Model) -> Vec<Effect> {
 pub(super) fn rolled_out(
     model: &mut Model,
     job: JobId,
-    answer: Result<Vec<RolloutItem>, Problem>,
+    answer: Result<Vec<RolloutItem>, Error>,
 ) -> Vec<Effect> {
     let mut effects = snapshots::read(model);
     let items = match answer {
@@ -228,7 +228,7 @@ pub(super) fn rolled_out(
     }
     let well = items.iter().filter(|item| item.ok && item.reason.is_none()).count();
     // One that was passed over, because it sleeps or somebody works on it, is no failure; nor is one that was not begun.
-    let passed = |error: &OperationError| matches!(error.code, Code::Conflict | Code::Busy);
+    let passed = |error: &Error| matches!(error.code, Code::Conflict | Code::Busy);
     let failed = |item: &RolloutItem| {
         item.error.clone().filter(|error| !passed(error)).map(|error| (item.id.clone(), error))
     };
@@ -237,15 +237,15 @@ pub(super) fn rolled_out(
     if let Some((id, error)) = failures.first() {
         let text = format!("{well} of {} have them; {id}: {}", items.len(), error.message);
         // What one of them left half done, or with its patches, is not as before.
-        let undone = |error: &OperationError| {
+        let undone = |error: &Error| {
             CancelOutcome::of(&error.code, &error.details) == Some(CancelOutcome::Undone)
         };
         let problem = match cancelled {
-            false => Problem::new(Code::Partial, text),
+            false => Error::new(Code::Partial, text),
             true if well == 0 && failures.iter().all(|(_, error)| undone(error)) => {
-                CancelOutcome::Undone.fault(text).into()
+                CancelOutcome::Undone.fault(text)
             }
-            true => CancelOutcome::Stopped.fault(text).into(),
+            true => CancelOutcome::Stopped.fault(text),
         };
         effects.extend(work::ended_badly(model, job, problem));
         return effects;
@@ -266,14 +266,14 @@ pub(super) fn rolled_out(
 pub(super) fn written(
     model: &mut Model,
     id: &SnapshotId,
-    answer: Result<Option<String>, Problem>,
+    answer: Result<Option<String>, Error>,
 ) -> Vec<Effect> {
     match answer {
         Ok(Some(text)) if top(model).is_some_and(|patches| patches.snapshot == *id) => {
             return sheet::open_patch(model, Script::Written(text));
         }
         Ok(Some(_)) => {
-            model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped")
+            model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped");
         }
         Ok(None) => model.say(Role::Dim, "nothing was written: no patch was added"),
         Err(problem) => {

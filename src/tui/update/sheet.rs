@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, keys, patches, snapshots};
-use crate::client::{Problem, SnapshotDiff, SnapshotDiffRequest};
+use crate::client::{Error, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
@@ -148,7 +148,7 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     let Some(sheet) = top(model) else { return Vec::new() };
     match key.code {
         KeyCode::PageDown => {
-            sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1))
+            sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1));
         }
         KeyCode::PageUp => sheet.offset = sheet.offset.saturating_sub(PAGE),
         _ if !sheet.submitting && fields::text(&mut sheet.fields, key) => sheet.error = None,
@@ -241,7 +241,7 @@ pub(super) fn begun(model: &mut Model, job: JobId) {
 }
 
 /// Shows a refusal in the form that a job was asked for in; `false` if it is closed.
-pub(super) fn refused(model: &mut Model, job: JobId, problem: &Problem) -> bool {
+pub(super) fn refused(model: &mut Model, job: JobId, problem: &Error) -> bool {
     let of_job = |overlay: &mut Overlay| match overlay {
         Overlay::Sheet(sheet) if sheet.job == Some(job) => Some(sheet.number),
         _ => None,
@@ -251,7 +251,7 @@ pub(super) fn refused(model: &mut Model, job: JobId, problem: &Problem) -> bool 
     true
 }
 
-fn refuse(model: &mut Model, number: u64, problem: Problem) {
+fn refuse(model: &mut Model, number: u64, problem: Error) {
     if let Some(sheet) = numbered(model, number) {
         (sheet.submitting, sheet.job, sheet.offset) = (false, None, 0);
         sheet.error = sheet.fields.refuse(problem);
@@ -262,7 +262,7 @@ fn refuse(model: &mut Model, number: u64, problem: Problem) {
 pub(super) fn compared(
     model: &mut Model,
     number: u64,
-    answer: Result<Box<SnapshotDiff>, Problem>,
+    answer: Result<Box<SnapshotDiff>, Error>,
 ) -> Vec<Effect> {
     if let Some(Sheet { about: SheetAbout::Restore(_, comparison), .. }) = numbered(model, number) {
         *comparison = answer.map_or_else(Comparison::Failed, Comparison::Known);
@@ -274,7 +274,7 @@ pub(super) fn compared(
 pub(super) fn patch_added(
     model: &mut Model,
     number: u64,
-    answer: Result<Box<Patch>, Problem>,
+    answer: Result<Box<Patch>, Error>,
 ) -> Vec<Effect> {
     match answer {
         Ok(patch) => {

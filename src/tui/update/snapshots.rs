@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Effect, FrozenSnapshot, Later, confirm, data, keys};
-use crate::client::{ExtensionView, Problem, SnapshotDeleteRequest};
+use crate::client::{Error, ExtensionView, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
@@ -48,7 +48,7 @@ pub(super) fn read_if_news(model: &mut Model, event: &Event) -> Vec<Effect> {
 /// All snapshots were read.
 pub(super) fn taken(
     model: &mut Model,
-    answer: Result<Vec<Arc<SnapshotView>>, Problem>,
+    answer: Result<Vec<Arc<SnapshotView>>, Error>,
 ) -> Vec<Effect> {
     let again = model.reading_snapshots.1;
     model.reading_snapshots = (false, false);
@@ -91,7 +91,7 @@ fn refresh_overlays(model: &mut Model) {
 /// The extensions were read. Without them nothing is dimmed, and the client refuses what cannot be done.
 pub(super) fn extensions(
     model: &mut Model,
-    answer: Result<Vec<ExtensionView>, Problem>,
+    answer: Result<Vec<ExtensionView>, Error>,
 ) -> Vec<Effect> {
     if let Ok(extensions) = answer {
         model.extensions = extensions;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Effect, data, elsewhere, open_form, sheet, snapshots};
-use crate::client::{Problem, SnapshotStarted, Started};
-use crate::domain::fault::Code;
+use crate::client::{Error, SnapshotStarted, Started};
+use crate::domain::error::Code;
 use crate::domain::name::{OperationId, PatchId};
 use crate::domain::patch::PatchState;
 use crate::domain::sandbox::SandboxRecord;
@@ -29,7 +29,7 @@ pub(super) enum Outcome {
 pub(super) fn started(
     model: &mut Model,
     job: JobId,
-    answer: Result<Box<Started>, Problem>,
+    answer: Result<Box<Started>, Error>,
 ) -> Vec<Effect> {
     // A create's or a restore's: it has no sandbox before.
     let created = model.jobs.get(job).is_some_and(|job| job.sandbox.is_none());
@@ -83,7 +83,7 @@ fn began(model: &mut Model, job: JobId, operation: OperationId, finish: Effect) 
 pub(super) fn snapshot_started(
     model: &mut Model,
     job: JobId,
-    answer: Result<Box<SnapshotStarted>, Problem>,
+    answer: Result<Box<SnapshotStarted>, Error>,
 ) -> Vec<Effect> {
     let started = match answer {
         Ok(started) => *started,
@@ -125,7 +125,7 @@ pub(super) fn snapshot_ended(
     model: &mut Model,
     job: JobId,
     took: Option<Duration>,
-    answer: Result<Box<SnapshotRecord>, Problem>,
+    answer: Result<Box<SnapshotRecord>, Error>,
 ) -> Vec<Effect> {
     let mut effects = snapshots::read(model);
     effects.extend(match answer {
@@ -157,7 +157,7 @@ pub(super) fn snapshot_title(record: &SnapshotRecord) -> String {
 }
 
 /// The form shows the error; the job only keeps it.
-fn refused(model: &mut Model, job: JobId, problem: Problem) {
+fn refused(model: &mut Model, job: JobId, problem: Error) {
     let now = model.now;
     if let Some(job) = model.jobs.get_mut(job) {
         job.write(problem.message.clone());
@@ -191,7 +191,7 @@ pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effe
 pub(super) fn ended(
     model: &mut Model,
     job: JobId,
-    answer: Result<Box<SandboxRecord>, Problem>,
+    answer: Result<Box<SandboxRecord>, Error>,
 ) -> Vec<Effect> {
     match answer {
         Ok(record) => {
@@ -251,7 +251,7 @@ pub(super) fn ended_as(model: &mut Model, job: JobId, outcome: Outcome) -> Vec<E
 }
 
 /// A job ended with an error.
-pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Problem) -> Vec<Effect> {
+pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect> {
     let mut effects = Vec::new();
     if let Some(id) = model.jobs.get(job).and_then(|job| job.sandbox.clone()) {
         effects.push(Effect::Get(id));
@@ -378,11 +378,7 @@ pub(super) fn cancel(model: &mut Model, id: JobId) -> Vec<Effect> {
 }
 
 /// The client answered a request for a job's end.
-pub(super) fn cancel_asked(
-    model: &mut Model,
-    id: JobId,
-    answer: Result<(), Problem>,
-) -> Vec<Effect> {
+pub(super) fn cancel_asked(model: &mut Model, id: JobId, answer: Result<(), Error>) -> Vec<Effect> {
     if let Err(problem) = answer
         && let Some(job) = model.jobs.get_mut(id).filter(|job| job.state == JobState::Cancelling)
     {

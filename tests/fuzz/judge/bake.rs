@@ -11,7 +11,7 @@ impl Judge<'_> {
             match (key.as_str(), value) {
                 ("group", _) => {}
                 ("target", Value::Object(targets)) => {
-                    targets.values().for_each(|target| self.target(target))
+                    targets.values().for_each(|target| self.target(target));
                 }
                 _ => self.find(Promise::Unknown, format!("{key}: {value}"), "a key of a bake file"),
             }
@@ -47,7 +47,7 @@ impl Judge<'_> {
                     }
                 }
                 "dockerfile" if text.starts_with('/') => {
-                    self.host_file(text, &word, "a Dockerfile")
+                    self.host_file(text, &word, "a Dockerfile");
                 }
                 "dockerfile" if text.split('/').any(|part| part == "..") => {
                     self.find(Promise::HostFiles, word, "a Dockerfile outside of the workspace");

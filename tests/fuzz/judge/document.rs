@@ -96,7 +96,7 @@ impl Judge<'_> {
                     "volumes" => self.volume_entry(name, value, resolved),
                     "secrets" | "configs" => self.file_entry(name, value, resolved),
                     _ => {
-                        self.find(Promise::Unknown, format!("{key}: {value}"), "a key of the file")
+                        self.find(Promise::Unknown, format!("{key}: {value}"), "a key of the file");
                     }
                 }
             }
@@ -125,7 +125,7 @@ impl Judge<'_> {
         let word = word.as_str();
         match key {
             _ if NEVER.contains(&key) => {
-                self.find(Promise::Privileges, word, format!("{key} is no sandbox's"))
+                self.find(Promise::Privileges, word, format!("{key} is no sandbox's"));
             }
             "labels" | "oom_score_adj" => {}
             "storage_opt" if pairs(value).iter().all(|(name, _)| name == "size") => {}
@@ -134,10 +134,10 @@ impl Judge<'_> {
             "build" => self.build_entry(value, word),
             "cap_add" => items(value).iter().for_each(|item| self.capability(&text(item))),
             "security_opt" => {
-                items(value).iter().for_each(|item| self.security_option(&text(item)))
+                items(value).iter().for_each(|item| self.security_option(&text(item)));
             }
             "image" if service.get("build").is_some_and(says) => {
-                self.built_name(&text(value), word)
+                self.built_name(&text(value), word);
             }
             "image" => self.image(&text(value), word),
             "pid" | "uts" | "cgroup" => self.namespace(&text(value), &["private"], word, JOINED),
@@ -365,7 +365,7 @@ impl Judge<'_> {
                 "tags" => items(value).iter().for_each(|tag| self.built_name(&text(tag), word)),
                 "cache_from" => items(value).iter().for_each(|from| self.cache(&text(from))),
                 "additional_contexts" => {
-                    pairs(value).iter().for_each(|(_, context)| self.context(context, word))
+                    pairs(value).iter().for_each(|(_, context)| self.context(context, word));
                 }
                 "network" if matches!(text(value).as_str(), "none" | "default") => {}
                 "isolation" if value == "default" => {}
@@ -414,11 +414,11 @@ impl Judge<'_> {
                 "name" | "labels" | "internal" | "attachable" | "enable_ipv4" | "enable_ipv6" => {}
                 "driver" => self.network_driver(&text(value)),
                 "driver_opts" => {
-                    pairs(value).iter().for_each(|(name, _)| self.network_option(name, &word))
+                    pairs(value).iter().for_each(|(name, _)| self.network_option(name, &word));
                 }
                 "ipam" => self.ipam_entry(value, &word),
                 "external" => {
-                    self.find(Promise::Others, &word, "a network that is not the sandbox's")
+                    self.find(Promise::Others, &word, "a network that is not the sandbox's");
                 }
                 _ => self.find(Promise::Unknown, &word, "a key of a network"),
             }
@@ -440,7 +440,7 @@ impl Judge<'_> {
                                 }
                             }
                             ("subnet" | "gateway" | "ip_range", _) => {
-                                self.address(&text(value), word)
+                                self.address(&text(value), word);
                             }
                             _ => self.find(Promise::Networks, word, "a key of addresses"),
                         }
@@ -461,7 +461,7 @@ impl Judge<'_> {
                 "driver" => self.volume_driver(&text(value)),
                 "driver_opts" => self.volume_options(&pairs(value), &word),
                 "external" => {
-                    self.find(Promise::Others, &word, "a volume that is not the sandbox's")
+                    self.find(Promise::Others, &word, "a volume that is not the sandbox's");
                 }
                 _ => self.find(Promise::Unknown, &word, "a key of a volume"),
             }

@@ -124,7 +124,7 @@ impl Judge<'_> {
                 for mount in &items {
                     match (mount["Type"].as_str().unwrap_or_default(), text(&mount["Source"])) {
                         ("bind", source) => {
-                            self.bind(&source, mount["ReadOnly"] != true, &mount.to_string())
+                            self.bind(&source, mount["ReadOnly"] != true, &mount.to_string());
                         }
                         ("volume", source) if source != "null" && !source.is_empty() => {
                             self.own_name(&source, &['_'], &mount.to_string(), "mounts a volume");
@@ -138,7 +138,7 @@ impl Judge<'_> {
             "SecurityOpt" => items.iter().for_each(|item| self.security_option(&text(item))),
             "Ulimits" => items.iter().for_each(|item| self.ulimit(&text(&item["Name"]))),
             "Sysctls" => {
-                value.as_object().into_iter().flatten().for_each(|(name, _)| self.sysctl(name))
+                value.as_object().into_iter().flatten().for_each(|(name, _)| self.sysctl(name));
             }
             "LogConfig" => {
                 self.log_driver(&text(&value["Type"]));

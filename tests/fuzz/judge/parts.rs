@@ -160,7 +160,7 @@ impl Judge<'_> {
         match value.split_once(':') {
             Some(("container", name)) if is_own(name, separator) => {}
             Some(("container", _)) => {
-                self.find(Promise::Others, word, "shares a namespace of somebody's container")
+                self.find(Promise::Others, word, "shares a namespace of somebody's container");
             }
             Some(("service", "web" | "db")) => {}
             _ => self.find(Promise::Namespaces, word, "shares a namespace with the host"),

@@ -137,7 +137,7 @@ impl Judge<'_> {
             "--network" | "--net" => self.network_word(value, word),
             "--pod" => self.pod_name(value),
             "--requires" => {
-                each(&mut |judge, item| judge.own_name(item, JOINED, word, "needs a container"))
+                each(&mut |judge, item| judge.own_name(item, JOINED, word, "needs a container"));
             }
             "--annotation" => each(&mut Self::annotation),
             "--log-driver" => self.log_driver(value),
@@ -423,7 +423,7 @@ impl Judge<'_> {
                 }
                 "--cache-from" => judge.cache(value),
                 "--cache-to" | "--ssh" => {
-                    judge.find(Promise::Others, word, "a build that reaches out of the sandbox")
+                    judge.find(Promise::Others, word, "a build that reaches out of the sandbox");
                 }
                 "--ulimit" => lists(value).concat().iter().for_each(|item| judge.ulimit(item)),
                 _ => judge.find(Promise::Unknown, word, format!("the option {name}")),

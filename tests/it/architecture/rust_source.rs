@@ -373,7 +373,7 @@ fn the_reader_finds_every_path_and_nothing_in_texts() {
 use crate::domain::{self, name::{HostName, SandboxId as Id}, time::*};
 use super::sister;
 /* crate::block::no /* nested */ crate::still::no */
-fn f<'a>(x: &'a str) -> crate::client::Problem {
+fn f<'a>(x: &'a str) -> crate::domain::error::Error {
     let quote = '"'; let text = "crate::text::no \" crate::no"; let raw = r#"crate::raw::no "#;
     macro_path!($crate::store::Held); let c = '\''; crate::transport::Output::default()
 }
@@ -383,7 +383,7 @@ mod tests { use super::*; use super::super::cousin::Thing; }
     let found: std::collections::BTreeMap<String, usize> =
         file.paths().into_iter().map(|(line, path)| (path.join("::"), line)).collect();
     let expected = [
-        ("client::Problem", 6),
+        ("domain::error::Error", 6),
         ("domain", 3),
         ("domain::name::HostName", 3),
         ("domain::name::SandboxId", 3),

@@ -1,7 +1,7 @@
 //! `snapshot`, `restore`, `sleep`, `wake` as they are typed and read.
 
 use insta::assert_snapshot;
-use sandboxer::client::Problem;
+use sandboxer::domain::error::Error;
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::snapshot::{Consistency, NotCaptured, SnapshotState};
 use sandboxer::domain::{Code, State};
@@ -67,7 +67,7 @@ async fn what_a_profiles_keep_deleted_is_told() {
 
 #[tokio::test]
 async fn a_failed_snapshot_shows_why_and_what_remains() {
-    let problem = Problem::new(Code::OperationFailed, "the archive could not be written");
+    let problem = Error::new(Code::OperationFailed, "the archive could not be written");
     for (unremoved, name) in [(false, "snapshot_failed"), (true, "snapshot_failed_with_rest")] {
         let fake = family();
         let end = (problem.clone(), badly(SnapshotState::Failed, unremoved));
@@ -84,7 +84,7 @@ async fn a_failed_snapshot_shows_why_and_what_remains() {
 async fn ctrl_c_cancels_a_snapshot_and_says_what_remains() {
     let fake = family();
     let end = (
-        Problem::new(Code::Cancelled, "cancelled and rolled back"),
+        Error::new(Code::Cancelled, "cancelled and rolled back"),
         badly(SnapshotState::Failed, false),
     );
     fake.lock().shelf.ends.insert("snap-0000000f".into(), end);
@@ -141,7 +141,7 @@ async fn a_restore_that_is_less_than_hoped_says_so() {
     warning: patch 2 failed with exit status 1; sandboxer patches apply try --retry
     ");
     // It did not come to be.
-    let problem = Problem::new(Code::OperationFailed, "patch 2 failed with exit status 1");
+    let problem = Error::new(Code::OperationFailed, "patch 2 failed with exit status 1");
     let fake = family().ends("r0000001", End::Badly(problem, Box::new(failed("r0000001"))));
     let ran = run(&fake, "restore base --require-patches").await;
     assert_eq!(ran.status, 1);

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
-    ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
-    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, Problem,
-    ProfileView, PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
+    ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest,
+    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
+    PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
     RolloutRequest, ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
     SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest,
     SnapshotStarted, Started, Update,
@@ -33,7 +33,7 @@ pub enum End {
     /// Well, with this record.
     Well(Box<SandboxRecord>),
     /// With this problem; the record becomes this one.
-    Badly(Problem, Box<SandboxRecord>),
+    Badly(Error, Box<SandboxRecord>),
     /// Never, until it is cancelled; then as told.
     OnCancel(Box<End>),
     /// Never, whatever is asked.
@@ -46,7 +46,7 @@ pub struct Inner {
     /// By sandbox id.
     pub ends: HashMap<String, End>,
     /// What `create` answers before anything is written.
-    pub refuses: Option<Problem>,
+    pub refuses: Option<Error>,
     pub decision: Option<Decision>,
     pub profiles: Vec<ProfileView>,
     pub extensions: Vec<ExtensionView>,
@@ -59,15 +59,15 @@ pub struct Inner {
     pub cancel_ends: Option<OperationState>,
     pub recovered: Vec<Recovered>,
     /// What each look at a host finds of a sandbox, before it is what is recorded.
-    pub observed: VecDeque<Result<SandboxRecord, Problem>>,
+    pub observed: VecDeque<Result<SandboxRecord, Error>>,
     /// Whether `recover` never ends.
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
-    pub exec: Vec<Result<ExecOutput, Problem>>,
+    pub exec: Vec<Result<ExecOutput, Error>>,
     /// What the last `exec` was given to read.
     pub read: Option<Vec<u8>>,
     /// What `logs` tells; with `follow` it goes on for ever.
-    pub logs: Vec<Result<LogLine, Problem>>,
+    pub logs: Vec<Result<LogLine, Error>>,
     /// The words of a shell.
     pub shell: Vec<String>,
     /// Sent to whoever subscribes, at once.
@@ -150,7 +150,7 @@ impl FakeClient {
         id: &str,
         request: &impl serde::Serialize,
         already: State,
-    ) -> Result<Started, Problem> {
+    ) -> Result<Started, Error> {
         if let Some(problem) = self.called(verb, request).shelf.refuses.clone() {
             return Err(problem);
         }
@@ -161,7 +161,7 @@ impl FakeClient {
         Ok(Started { operation: Some(OperationId::new(format!("op-{id}"))), sandbox: record })
     }
 
-    fn find(&self, reference: &str) -> Result<SandboxRecord, Problem> {
+    fn find(&self, reference: &str) -> Result<SandboxRecord, Error> {
         let inner = self.lock();
         let exact = |record: &&SandboxRecord| {
             record.id.as_str() == reference || record.name.as_deref() == Some(reference)
@@ -175,9 +175,9 @@ impl FakeClient {
         let found: Vec<_> = inner.records.iter().filter(prefixed).collect();
         match found.as_slice() {
             [one] => Ok((*one).clone()),
-            [] => Err(Problem::new(Code::NotFound, format!("no sandbox '{reference}'"))
+            [] => Err(Error::new(Code::NotFound, format!("no sandbox '{reference}'"))
                 .hint("sandboxer list")),
-            _ => Err(Problem::new(
+            _ => Err(Error::new(
                 Code::Conflict,
                 format!("'{reference}' is the beginning of several ids"),
             )),
@@ -187,7 +187,7 @@ impl FakeClient {
 
 #[async_trait]
 impl Client for FakeClient {
-    async fn create(&self, request: CreateRequest) -> Result<Started, Problem> {
+    async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
         if let Some(problem) = self.lock().refuses.clone() {
             return Err(problem);
         }
@@ -202,14 +202,14 @@ impl Client for FakeClient {
         Ok(started)
     }
 
-    async fn plan_create(&self, _: CreateRequest) -> Result<Decision, Problem> {
+    async fn plan_create(&self, _: CreateRequest) -> Result<Decision, Error> {
         self.lock()
             .decision
             .clone()
-            .ok_or_else(|| Problem::new(Code::NotFound, "no profile 'profile.x'"))
+            .ok_or_else(|| Error::new(Code::NotFound, "no profile 'profile.x'"))
     }
 
-    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem> {
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         let mut inner = self.lock();
         inner.calls.push(format!("list {}", serde_json::to_string(&query).unwrap()));
         let wanted = |record: &&SandboxRecord| {
@@ -218,11 +218,11 @@ impl Client for FakeClient {
         Ok(inner.records.iter().filter(wanted).cloned().map(Arc::new).collect())
     }
 
-    async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
         self.find(reference)
     }
 
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem> {
+    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error> {
         let mut record = self.find(&request.id)?;
         let call = format!("destroy {}", serde_json::to_string(&request).unwrap());
         if record.state == State::Destroyed {
@@ -233,25 +233,25 @@ impl Client for FakeClient {
         Ok(self.start(call, record))
     }
 
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem> {
+    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error> {
         let mut record = self.find(&request.id)?;
         record.state = State::Provisioning;
         Ok(self.start(format!("recreate {}", serde_json::to_string(&request).unwrap()), record))
     }
 
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem> {
+    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error> {
         self.change("sleep", &request.id, &request, State::Sleeping)
     }
 
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Problem> {
+    async fn wake(&self, request: SleepRequest) -> Result<Started, Error> {
         self.change("wake", &request.id, &request, State::Ready)
     }
 
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
+    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error> {
         self.called("snapshot", &request).shelf.snapshot(&request)
     }
 
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
+    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error> {
         if let Some(problem) = self.called("restore", &request).shelf.refuses.clone() {
             return Err(problem);
         }
@@ -261,26 +261,26 @@ impl Client for FakeClient {
         Ok(self.begin(made))
     }
 
-    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
+    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
         let inner = self.lock();
         let views = inner.shelf.views(&inner.records).into_iter();
         let shown = |view: &SnapshotView| query.all || view.record.state != SnapshotState::Failed;
         Ok(views.filter(shown).map(Arc::new).collect())
     }
 
-    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem> {
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
         let inner = self.lock();
         inner.shelf.find(reference, &inner.records)
     }
 
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
+    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
         while self.lock().shelf.waits && !self.lock().cancelled.contains(operation) {
             self.wake.notified().await;
         }
         self.lock().shelf.end(operation)
     }
 
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
+    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
         let record = self.snapshot_view(id).await?.record;
         self.called("verify", &id).shelf.start(record)
     }
@@ -288,16 +288,13 @@ impl Client for FakeClient {
     async fn delete_snapshot(
         &self,
         request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Problem> {
+    ) -> Result<SnapshotStarted, Error> {
         let mut inner = self.called("delete", &request);
         let records = inner.records.clone();
         inner.shelf.delete(&request, &records)
     }
 
-    async fn copy_snapshot(
-        &self,
-        request: SnapshotCopyRequest,
-    ) -> Result<SnapshotStarted, Problem> {
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error> {
         let record = self.snapshot_view(&request.id).await?.record;
         self.called("copy", &request).shelf.start(record)
     }
@@ -305,7 +302,7 @@ impl Client for FakeClient {
     async fn export_snapshot(
         &self,
         id: &str,
-    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error> {
         let inner = self.called("export", &id);
         let told = stream::iter(inner.shelf.exported.clone());
         Ok(if inner.shelf.exports_for_ever {
@@ -318,8 +315,8 @@ impl Client for FakeClient {
     async fn import_snapshot(
         &self,
         request: SnapshotImportRequest,
-        mut source: BoxStream<'static, Result<Vec<u8>, Problem>>,
-    ) -> Result<SnapshotStarted, Problem> {
+        mut source: BoxStream<'static, Result<Vec<u8>, Error>>,
+    ) -> Result<SnapshotStarted, Error> {
         drop(self.called("import", &request));
         while let Some(piece) = source.next().await {
             self.lock().shelf.imported.extend(piece?);
@@ -331,36 +328,36 @@ impl Client for FakeClient {
         ))
     }
 
-    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error> {
         let inner = self.called("diff", &request);
         inner
             .shelf
             .diff
             .clone()
-            .ok_or_else(|| Problem::new(Code::Conflict, "there is nothing to compare it with"))
+            .ok_or_else(|| Error::new(Code::Conflict, "there is nothing to compare it with"))
     }
 
-    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error> {
         Ok(self.called("prune", &request).shelf.prune.clone())
     }
 
-    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error> {
         Ok(self.called("patch", &request).shelf.add(&request))
     }
 
-    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem> {
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
         self.called("unpatch", &(snapshot, patch)).shelf.remove(patch)
     }
 
-    async fn patch_status(&self, _: &str) -> Result<Vec<PatchStatus>, Problem> {
+    async fn patch_status(&self, _: &str) -> Result<Vec<PatchStatus>, Error> {
         Ok(self.lock().shelf.status.clone())
     }
 
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem> {
+    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error> {
         self.change("apply", &request.id, &request, State::Requested)
     }
 
-    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
         drop(self.called("rollout", &request));
         while self.lock().shelf.waits && self.lock().cancelled.is_empty() {
             self.wake.notified().await;
@@ -368,13 +365,13 @@ impl Client for FakeClient {
         Ok(self.lock().shelf.rollout.clone())
     }
 
-    async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
+    async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
         let record = self.find(id)?;
         let lineage = Lineage::of(&record, &self.lock().shelf.snapshots);
         self.lock().shelf.no_lineage.clone().map_or(Ok(lineage), Err)
     }
 
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
+    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
         let id = operation.as_str().trim_start_matches("op-").to_owned();
         let mut end = self.lock().ends.get(&id).cloned();
         loop {
@@ -407,7 +404,7 @@ impl Client for FakeClient {
         }
     }
 
-    async fn cancel(&self, operation: &OperationId) -> Result<(), Problem> {
+    async fn cancel(&self, operation: &OperationId) -> Result<(), Error> {
         let mut inner = self.lock();
         inner.calls.push(format!("cancel {operation}"));
         inner.cancelled.push(operation.clone());
@@ -422,27 +419,26 @@ impl Client for FakeClient {
         Ok(())
     }
 
-    async fn operations(&self) -> Result<Vec<Operation>, Problem> {
+    async fn operations(&self) -> Result<Vec<Operation>, Error> {
         Ok(self.lock().operations.clone())
     }
 
-    async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
+    async fn operation(&self, reference: &str) -> Result<Operation, Error> {
         let found = self
             .lock()
             .operations
             .iter()
             .find(|one| one.id.as_str().starts_with(reference))
             .cloned();
-        found.ok_or_else(|| {
-            Problem::new(Code::NotFound, format!("there is no operation {reference}"))
-        })
+        found
+            .ok_or_else(|| Error::new(Code::NotFound, format!("there is no operation {reference}")))
     }
 
     async fn exec(
         &self,
         request: ExecRequest,
-        input: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
-    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
+        input: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error> {
         let read = futures_util::future::OptionFuture::from(input.map(TryStreamExt::try_concat))
             .await
             .transpose()?;
@@ -458,20 +454,20 @@ impl Client for FakeClient {
     async fn logs(
         &self,
         request: LogsRequest,
-    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+    ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
         let mut inner = self.lock();
         inner.calls.push(format!("logs {}", serde_json::to_string(&request).unwrap()));
         let told = stream::iter(inner.logs.clone());
         Ok(if request.follow { told.chain(stream::pending()).boxed() } else { told.boxed() })
     }
 
-    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem> {
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {
         let mut inner = self.lock();
         inner.calls.push(format!("shell {}", serde_json::to_string(&request).unwrap()));
         Ok(Interactive { words: inner.shell.iter().map(Into::into).collect(), folder: None })
     }
 
-    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {
         let mut record = self.find(&request.id)?;
         self.lock().calls.push(format!("label {}", serde_json::to_string(&request).unwrap()));
         record.labels.retain(|key, _| !request.remove.contains(key));
@@ -480,14 +476,14 @@ impl Client for FakeClient {
         Ok(record)
     }
 
-    async fn recover(&self) -> Result<Vec<Recovered>, Problem> {
+    async fn recover(&self) -> Result<Vec<Recovered>, Error> {
         if self.lock().recovers_for_ever {
             std::future::pending::<()>().await;
         }
         Ok(self.lock().recovered.clone())
     }
 
-    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem> {
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
         let next = self.lock().observed.pop_front();
         match next {
             Some(seen) => seen,
@@ -495,57 +491,57 @@ impl Client for FakeClient {
         }
     }
 
-    async fn refresh_services(&self, _: &str) -> Result<(), Problem> {
+    async fn refresh_services(&self, _: &str) -> Result<(), Error> {
         Ok(())
     }
 
-    async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {
+    async fn profiles(&self) -> Result<Vec<ProfileView>, Error> {
         Ok(self.lock().profiles.clone())
     }
 
-    async fn profile(&self, id: &str) -> Result<ProfileView, Problem> {
+    async fn profile(&self, id: &str) -> Result<ProfileView, Error> {
         let found = self.lock().profiles.iter().find(|view| view.id.ends_with(id)).cloned();
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("no profile '{id}'")))
+        found.ok_or_else(|| Error::new(Code::NotFound, format!("no profile '{id}'")))
     }
 
-    async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem> {
+    async fn extensions(&self) -> Result<Vec<ExtensionView>, Error> {
         Ok(self.lock().extensions.clone())
     }
 
-    async fn extension(&self, id: &str) -> Result<ExtensionView, Problem> {
+    async fn extension(&self, id: &str) -> Result<ExtensionView, Error> {
         let found = self.lock().extensions.iter().find(|view| view.id.ends_with(id)).cloned();
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("no extension '{id}'")))
+        found.ok_or_else(|| Error::new(Code::NotFound, format!("no extension '{id}'")))
     }
 
-    async fn hosts(&self) -> Result<Vec<HostView>, Problem> {
+    async fn hosts(&self) -> Result<Vec<HostView>, Error> {
         Ok(self.lock().hosts.clone())
     }
 
-    async fn check_host(&self, name: &str) -> Result<HostView, Problem> {
+    async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         let found = self.lock().hosts.iter().find(|view| view.name.same(name)).cloned();
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("no host '{name}'")))
+        found.ok_or_else(|| Error::new(Code::NotFound, format!("no host '{name}'")))
     }
 
-    async fn deep_check(&self, name: &str) -> Result<OperationId, Problem> {
+    async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
         self.lock().calls.push(format!("deep_check {name}"));
         Ok(OperationId::new(format!("op-{}", self.check_host(name).await?.name)))
     }
 
-    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Problem> {
+    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Error> {
         while self.lock().deep_checks_wait && !self.lock().cancelled.contains(operation) {
             self.wake.notified().await;
         }
         self.check_host(operation.as_str().trim_start_matches("op-")).await
     }
 
-    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
         let mut inner = self.lock();
         inner.calls.push(format!("events {}", serde_json::to_string(&query).unwrap()));
         let after = query.after_seq.unwrap_or_default();
         Ok(inner.events.iter().filter(|event| event.seq > after).cloned().collect())
     }
 
-    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem> {
+    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
         let first = stream::iter(self.lock().updates.clone());
         let live = self.live.subscribe();
         let live = stream::unfold(live, |mut live| async {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use sandboxer::client::{
-    PatchRequest, PatchStatus, Problem, PruneItem, RolloutItem, SnapshotDeleteRequest,
-    SnapshotDiff, SnapshotRequest, SnapshotStarted,
+    Error, PatchRequest, PatchStatus, PruneItem, RolloutItem, SnapshotDeleteRequest, SnapshotDiff,
+    SnapshotRequest, SnapshotStarted,
 };
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::PatchState;
@@ -19,13 +19,13 @@ use super::cli_world::{named, ready};
 #[derive(Default)]
 pub struct Shelf {
     /// Why nobody can say where a sandbox comes from.
-    pub no_lineage: Option<Problem>,
+    pub no_lineage: Option<Error>,
     pub snapshots: Vec<SnapshotRecord>,
     pub patches: Vec<Patch>,
     /// What every verb that starts something answers instead.
-    pub refuses: Option<Problem>,
+    pub refuses: Option<Error>,
     /// How operations end that do not end well, by the snapshot's id, and the record then.
-    pub ends: HashMap<String, (Problem, SnapshotRecord)>,
+    pub ends: HashMap<String, (Error, SnapshotRecord)>,
     /// What a snapshot that ends well is then.
     pub becomes: Option<SnapshotRecord>,
     /// Whether operations on snapshots only end when they are cancelled.
@@ -34,7 +34,7 @@ pub struct Shelf {
     pub prune: Vec<PruneItem>,
     pub rollout: Vec<RolloutItem>,
     pub status: Vec<PatchStatus>,
-    pub exported: Vec<Result<Vec<u8>, Problem>>,
+    pub exported: Vec<Result<Vec<u8>, Error>>,
     /// Whether an export never ends.
     pub exports_for_ever: bool,
     /// What came to an import.
@@ -54,14 +54,14 @@ impl Shelf {
         &self,
         reference: &str,
         sandboxes: &[SandboxRecord],
-    ) -> Result<SnapshotView, Problem> {
+    ) -> Result<SnapshotView, Error> {
         let known = |record: &&SnapshotRecord| {
             let name = record.name.as_deref() == Some(reference);
             name || reference.len() >= 9 && record.id.as_str().starts_with(reference)
         };
         let found = self.snapshots.iter().find(known).map(|record| self.view(record, sandboxes));
         found.ok_or_else(|| {
-            Problem::new(Code::NotFound, format!("there is no snapshot {reference:?}"))
+            Error::new(Code::NotFound, format!("there is no snapshot {reference:?}"))
         })
     }
 
@@ -70,7 +70,7 @@ impl Shelf {
         self.snapshots.push(record);
     }
 
-    pub fn start(&mut self, record: SnapshotRecord) -> Result<SnapshotStarted, Problem> {
+    pub fn start(&mut self, record: SnapshotRecord) -> Result<SnapshotStarted, Error> {
         if let Some(problem) = self.refuses.clone() {
             return Err(problem);
         }
@@ -81,7 +81,7 @@ impl Shelf {
         })
     }
 
-    pub fn snapshot(&mut self, request: &SnapshotRequest) -> Result<SnapshotStarted, Problem> {
+    pub fn snapshot(&mut self, request: &SnapshotRequest) -> Result<SnapshotStarted, Error> {
         let mut made = snapshot("snap-0000000f", request.name.as_deref(), &request.id);
         made.state = SnapshotState::Creating;
         self.start(made)
@@ -91,18 +91,18 @@ impl Shelf {
         &mut self,
         request: &SnapshotDeleteRequest,
         sandboxes: &[SandboxRecord],
-    ) -> Result<SnapshotStarted, Problem> {
+    ) -> Result<SnapshotStarted, Error> {
         let view = self.find(&request.id, sandboxes)?;
         let depends = view.dependants();
         if !depends.is_empty() && !request.force {
             let message =
                 format!("snapshot {} is in use: {}", view.record.title(), depends.join(", "));
-            return Err(Problem::new(Code::InUse, message).hint("destroy or remove those first"));
+            return Err(Error::new(Code::InUse, message).hint("destroy or remove those first"));
         }
         self.start(SnapshotRecord { state: SnapshotState::Deleting, ..view.record })
     }
 
-    pub fn end(&mut self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
+    pub fn end(&mut self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
         let id = operation.as_str().trim_start_matches("op-").to_owned();
         if let Some((problem, record)) = self.ends.get(&id).cloned() {
             self.put(record);
@@ -125,11 +125,10 @@ impl Shelf {
         added
     }
 
-    pub fn remove(&mut self, reference: &str) -> Result<Patch, Problem> {
+    pub fn remove(&mut self, reference: &str) -> Result<Patch, Error> {
         let found = sandboxer::domain::patch::find(&self.patches, reference).cloned();
-        let gone = found.ok_or_else(|| {
-            Problem::new(Code::NotFound, format!("there is no patch {reference}"))
-        })?;
+        let gone = found
+            .ok_or_else(|| Error::new(Code::NotFound, format!("there is no patch {reference}")))?;
         self.patches.retain(|known| known.id != gone.id);
         Ok(gone)
     }

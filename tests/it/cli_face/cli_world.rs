@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _};
 use sandboxer::cli::{self, Io, Local, Terminals, Tty};
-use sandboxer::client::{Check, CheckState, Decision, ExtensionView, Problem, ProfileView, Update};
+use sandboxer::client::{Check, CheckState, Decision, Error, ExtensionView, ProfileView, Update};
 use sandboxer::domain::extension::{Preview, Refusal};
 use sandboxer::domain::facts::HostView;
-use sandboxer::domain::fault::Fault;
 use sandboxer::domain::output::Source;
 use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};
 use sandboxer::domain::{
@@ -148,18 +147,18 @@ pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
     };
     let error =
         if refusals > 0 {
-            let fault = Fault::new(Code::InvalidInput, format!("{refusals} things are refused"));
+            let fault = Error::new(Code::InvalidInput, format!("{refusals} things are refused"));
             Some(fault.hint(
                 "change the compose file, or use a profile whose compose.allow names privileged",
             ))
         } else {
             (!placed).then(|| {
-                Fault::new(Code::HostUnreachable, "no host can take the sandbox")
+                Error::new(Code::HostUnreachable, "no host can take the sandbox")
                     .hint("try --host local")
             })
         };
     Decision {
-        error: error.map(Into::into),
+        error: error,
         profile: "profile.compose-e2e".into(),
         version: "1.0.0".into(),
         extension: "ext.compose-ssh".into(),
@@ -353,7 +352,7 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
             return Ok(());
         }
         let mut problem =
-            Problem::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
+            Error::new(Code::InvalidProfile, format!("{} is no profile", path.display()));
         problem.causes = vec!["3:1: unknown key 'tll', did you mean 'ttl'?".into()];
         Err(problem)
     };

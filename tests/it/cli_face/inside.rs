@@ -5,29 +5,29 @@
 use std::io;
 
 use insta::assert_snapshot;
-use sandboxer::client::Problem;
 use sandboxer::domain::Code;
+use sandboxer::domain::error::Error;
 use sandboxer::domain::output::{ExecOutput, LogLine, Source};
 use serde_json::{Value, json};
 
 use super::cli_client::FakeClient;
 use super::cli_world::*;
 
-fn out(text: &[u8]) -> Result<ExecOutput, Problem> {
+fn out(text: &[u8]) -> Result<ExecOutput, Error> {
     Ok(ExecOutput::Output(Source::Stdout, text.to_vec()))
 }
 
-fn err(text: &[u8]) -> Result<ExecOutput, Problem> {
+fn err(text: &[u8]) -> Result<ExecOutput, Error> {
     Ok(ExecOutput::Output(Source::Stderr, text.to_vec()))
 }
 
-fn runs(told: Vec<Result<ExecOutput, Problem>>) -> FakeClient {
+fn runs(told: Vec<Result<ExecOutput, Error>>) -> FakeClient {
     let fake = fleet();
     fake.lock().exec = told;
     fake
 }
 
-fn ends(status: i32) -> Result<ExecOutput, Problem> {
+fn ends(status: i32) -> Result<ExecOutput, Error> {
     Ok(ExecOutput::Exit(status))
 }
 
@@ -104,7 +104,7 @@ async fn failures_of_our_own_are_125() {
     }
     let broken = runs(vec![
         out(b"half"),
-        Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")),
+        Err(Error::new(Code::HostUnreachable, "coulombcore does not answer")),
     ]);
     let ran = run(&broken, "exec my-env -- ls").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (125, "half"));
@@ -201,7 +201,7 @@ async fn a_shell_needs_a_terminal() {
     assert!(fake.calls().is_empty());
 }
 
-fn line(service: &str, text: &[u8]) -> Result<LogLine, Problem> {
+fn line(service: &str, text: &[u8]) -> Result<LogLine, Error> {
     Ok(LogLine {
         service: service.into(),
         source: Source::Stdout,
@@ -268,7 +268,7 @@ async fn logs_that_are_empty_or_break_off() {
         (0, "", "nothing was written\n")
     );
     assert_eq!(run(&fake, "logs my-env --json").await.stderr, "");
-    let gone = Problem::new(Code::HostUnreachable, "coulombcore does not answer");
+    let gone = Error::new(Code::HostUnreachable, "coulombcore does not answer");
     fake.lock().logs = vec![line("web", b"last words"), Err(gone)];
     let ran = run(&fake, "logs my-env").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (5, "web      | last words\n"));

@@ -18,7 +18,7 @@ use cli_client::{End, FakeClient};
 use cli_world::*;
 use insta::assert_snapshot;
 use sandboxer::cli::{self, ParseOutcome};
-use sandboxer::client::{Problem, Update};
+use sandboxer::client::{Error, Update};
 use sandboxer::domain::extension::Resource;
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::sandbox::Failure;
@@ -191,7 +191,7 @@ fn arguments_that_are_not_utf8_are_wrong_usage() {
             std::iter::once("sandboxer").chain(before.clone()).map(Into::into).chain([bad()]);
         match cli::parse(args) {
             Err(ParseOutcome::Usage { problem, .. }) => {
-                assert_eq!(problem.code, Code::Usage, "{before:?}")
+                assert_eq!(problem.code, Code::Usage, "{before:?}");
             }
             other => panic!("{before:?}: {other:?}"),
         }
@@ -285,7 +285,7 @@ async fn get_for_a_person_and_for_a_script() {
     // The record is there, whatever else cannot be read.
     let broken = fleet();
     broken.lock().shelf.no_lineage =
-        Some(Problem::new(Code::StoreCorrupt, "snapshots.json cannot be read").hint("see doctor"));
+        Some(Error::new(Code::StoreCorrupt, "snapshots.json cannot be read").hint("see doctor"));
     assert_snapshot!("get_without_lineage", run(&broken, "get my-env").await);
     let json = run(&broken, "get my-env --json").await.json();
     assert_eq!((&json["id"], &json["lineage"]), (&json!("a1b2c3d4"), &Value::Null));
@@ -402,7 +402,7 @@ async fn a_repeated_create_prints_the_sandbox_as_it_is() {
 
 #[tokio::test]
 async fn a_failed_create_shows_its_evidence() {
-    let problem = Problem::new(Code::OperationFailed, "the compose stack did not start");
+    let problem = Error::new(Code::OperationFailed, "the compose stack did not start");
     let mut left = failed("a1b2c3d4");
     let fake =
         FakeClient::default().ends("a1b2c3d4", End::Badly(problem.clone(), Box::new(left.clone())));
@@ -428,7 +428,7 @@ async fn a_refused_create_keeps_its_code() {
         (Code::ReadOnly, 9),
     ] {
         let fake = FakeClient::default();
-        fake.lock().refuses = Some(Problem::new(code.clone(), "no"));
+        fake.lock().refuses = Some(Error::new(code.clone(), "no"));
         let ran = run(&fake, "create --json").await;
         assert_eq!((ran.status, &ran.error()["code"]), (status, &json!(code)));
     }
@@ -452,7 +452,7 @@ async fn a_dry_run_prints_the_decision_and_ends_like_the_create_would() {
 
 #[tokio::test]
 async fn ctrl_c_rolls_back_and_says_what_remains() {
-    let problem = Problem::new(Code::Cancelled, "cancelled and rolled back");
+    let problem = Error::new(Code::Cancelled, "cancelled and rolled back");
     let mut left = record("a1b2c3d4", State::Failed);
     left.leftovers =
         vec![Resource { kind: "directory".into(), id: "/home/ops/sandboxes/sbx-a1b2c3d4".into() }];
@@ -484,7 +484,7 @@ async fn a_second_ctrl_c_leaves_at_once() {
 
 #[tokio::test]
 async fn destroy_prints_an_array_in_the_order_given() {
-    let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer");
+    let problem = Error::new(Code::HostUnreachable, "coulombcore does not answer");
     let fake = fleet()
         .ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
     let ran = run(&fake, "destroy d0000001 nothing c0000001 my-env d0000001 a1b2c3d4 --json").await;
@@ -509,7 +509,7 @@ async fn destroy_prints_an_array_in_the_order_given() {
 #[tokio::test]
 async fn destroy_in_words() {
     let problem =
-        Problem::new(Code::HostUnreachable, "coulombcore does not answer").hint("try again later");
+        Error::new(Code::HostUnreachable, "coulombcore does not answer").hint("try again later");
     let fake = fleet()
         .ends("c0000001", End::Badly(problem, Box::new(record("c0000001", State::Destroying))));
     assert_snapshot!("destroy", run(&fake, "destroy my-env nothing c0000001").await);
@@ -717,10 +717,7 @@ async fn wait_asks_the_host_whether_it_is_still_ready() {
 async fn wait_says_that_the_host_does_not_answer_when_its_time_is_over() {
     let fake = FakeClient::with(vec![ready("a1b2c3d4")]);
     let away = || {
-        Err(Problem {
-            retryable: true,
-            ..Problem::new(Code::HostUnreachable, "no way to sandboxer01")
-        })
+        Err(Error { retryable: true, ..Error::new(Code::HostUnreachable, "no way to sandboxer01") })
     };
     fake.lock().observed = [away(), away()].into();
     assert_eq!(run(&fake, "wait a1b2 --json").await.error()["code"], "host_unreachable");
@@ -852,7 +849,7 @@ fn fits(name: &str, document: &Value) {
 
 #[tokio::test]
 async fn every_document_fits_its_schema() {
-    let problem = Problem::new(Code::OperationFailed, "it did not start");
+    let problem = Error::new(Code::OperationFailed, "it did not start");
     let fake = fleet().ends("a1b2c3d5", End::Badly(problem, Box::new(failed("a1b2c3d5"))));
     fake.lock().events = vec![event(1, EventKind::SandboxReady, "a1b2c3d4")];
     fake.lock().hosts = vec![host("coulombcore", "up"), host("railiance01", "down")];

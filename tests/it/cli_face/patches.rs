@@ -1,10 +1,9 @@
 //! `patches` as they are typed and read, and `wait --for patched`.
 
 use insta::assert_snapshot;
-use sandboxer::client::{Problem, RolloutItem};
-use sandboxer::domain::operation::OperationError;
+use sandboxer::client::{Error, RolloutItem};
 use sandboxer::domain::patch::{AppliedPatch, PatchState};
-use sandboxer::domain::{Code, Fault, SandboxRecord, SnapshotId, State};
+use sandboxer::domain::{Code, SandboxRecord, SnapshotId, State};
 use serde_json::{Value, json};
 
 use super::cli_client::{End, FakeClient, id, now};
@@ -212,8 +211,7 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         canary,
         applied: if error.is_none() { vec![1, 2] } else { vec![] },
         reason: None,
-        error: error
-            .map(|code| OperationError::from(Fault::new(code, format!("{text} went wrong")))),
+        error: error.map(|code| Error::new(code, format!("{text} went wrong"))),
     };
     for (errors, status) in [
         ([None, None], 0),
@@ -274,7 +272,7 @@ async fn whom_a_rollout_skips_has_not_failed() {
         canary: true,
         ok: error.is_none(),
         reason: None,
-        error: error.map(|code| OperationError::from(Fault::new(code, "one went wrong"))),
+        error: error.map(|code| Error::new(code, "one went wrong")),
         ..skipped("b1b1b1b1", true, "")
     };
     for (items, status) in [
@@ -324,7 +322,7 @@ async fn only_what_ran_now_or_stands_in_the_way_is_shown() {
         fake.ends("b1b1b1b1", end)
     };
     // Blocked: nothing runs.
-    let problem = Problem::new(Code::OperationFailed, "patch 1 (pat-00000001) failed");
+    let problem = Error::new(Code::OperationFailed, "patch 1 (pat-00000001) failed");
     let fake = with(&before, End::Badly(problem.clone(), Box::new(before.clone())));
     let ran = run(&fake, "patches apply one").await;
     assert_eq!((ran.status, shows(&ran)), (1, [true, false, false]), "{ran}");
@@ -458,7 +456,7 @@ async fn every_document_fits_its_schema() {
     fits("patches", &run(&fake, "patches list base --json").await.json());
     fits("patch", &run(&fake, "patches remove base 1 --yes --json").await.json());
     fits("sandbox", &run(&fake, "patches apply one --json").await.json());
-    let refused = Problem::new(Code::Unsupported, "ext.saas-stub has no patches");
+    let refused = Error::new(Code::Unsupported, "ext.saas-stub has no patches");
     fake.lock().shelf.refuses = Some(refused);
     let ran = run(&fake, "patches apply one --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));

@@ -1,7 +1,7 @@
 //! `snapshots` as it is typed and read.
 
 use insta::assert_snapshot;
-use sandboxer::client::{Problem, PruneItem, SnapshotDiff};
+use sandboxer::client::{Error, PruneItem, SnapshotDiff};
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::snapshot::{ArchiveFormat, Damage, DamageKind, Replica, SnapshotState};
 use sandboxer::domain::{Code, HostName, SnapshotId};
@@ -264,7 +264,7 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
 #[tokio::test]
 async fn prune_ends_like_a_bulk_verb() {
     let fake = old();
-    fake.lock().shelf.refuses = Some(Problem::new(Code::Busy, "snapshot snap-0000000c is busy"));
+    fake.lock().shelf.refuses = Some(Error::new(Code::Busy, "snapshot snap-0000000c is busy"));
     let ran = run(&fake, "snapshots prune --keep 1 --yes --json").await;
     assert_eq!((ran.status, &ran.json()[0]["error"]["code"]), (4, &json!("busy")));
     assert_eq!(
@@ -283,10 +283,8 @@ async fn prune_skips_what_is_not_old_any_more() {
         (PruneItem::GONE, "skipped snap-0000000c older: somebody else deleted it meanwhile"),
     ] {
         let fake = old();
-        let refused = Problem {
-            details: json!({"skipped": reason}),
-            ..Problem::new(Code::Conflict, "it stays")
-        };
+        let refused =
+            Error { details: json!({"skipped": reason}), ..Error::new(Code::Conflict, "it stays") };
         fake.lock().shelf.refuses = Some(refused);
         let ran = run_in(on_terminal("y\n"), &fake, "snapshots prune --keep 1 --no-color").await;
         assert_eq!(
@@ -324,7 +322,7 @@ async fn verify_and_copy() {
         (0, "base (snap-0000000a) is what was recorded, on coulombcore\n")
     );
     assert_eq!(run(&fake, "snapshots verify base --json").await.json()["id"], A);
-    let altered = Problem::new(Code::OperationFailed, "the archive is not what was recorded");
+    let altered = Error::new(Code::OperationFailed, "the archive is not what was recorded");
     let record = snapshot(A, Some("base"), "a1b2c3d4");
     fake.lock().shelf.ends.insert(A.into(), (altered, record));
     assert_eq!(run(&fake, "snapshots verify base").await.status, 1);
@@ -339,7 +337,7 @@ async fn verify_and_copy() {
         (Code::InUse, 4),
     ] {
         let fake = family();
-        fake.lock().shelf.refuses = Some(Problem::new(code.clone(), "no"));
+        fake.lock().shelf.refuses = Some(Error::new(code.clone(), "no"));
         for line in [
             "snapshots copy base --to x",
             "snapshot my-env",
@@ -430,7 +428,7 @@ async fn export_writes_a_whole_file_or_none() {
     fake.lock()
         .shelf
         .exported
-        .push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
+        .push(Err(Error::new(Code::HostUnreachable, "coulombcore does not answer")));
     assert_eq!((run(&fake, &line).await.status, names()), (5, 0));
     fake.lock().shelf.exported.pop();
     fake.lock().shelf.exports_for_ever = true;
@@ -505,7 +503,7 @@ async fn export_to_a_pipe_and_never_to_a_terminal() {
     fake.lock()
         .shelf
         .exported
-        .push(Err(Problem::new(Code::HostUnreachable, "coulombcore does not answer")));
+        .push(Err(Error::new(Code::HostUnreachable, "coulombcore does not answer")));
     assert_eq!(run(&fake, "snapshots export base -").await.status, 5);
 }
 

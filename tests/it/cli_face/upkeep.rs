@@ -1,7 +1,7 @@
 //! `operations`, `recover`, `doctor`, `completions`, `man`, `destroy --forget`: what looks after an installation.
 
 use insta::assert_snapshot;
-use sandboxer::client::{Problem, Recovered};
+use sandboxer::client::{Error, Recovered};
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::sandbox::Attachment;
 use sandboxer::domain::{Code, Operation, OperationState, State};
@@ -128,11 +128,9 @@ async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway
 async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
     let cut = || {
         let message = "sandbox a1b2c3d4: the script of patch 1 was cut off, and may be half done";
-        Problem::from(
-            CancelOutcome::Stopped
-                .fault(message)
-                .hint("look at what is there with `sandboxer shell a1b2c3d4`"),
-        )
+        CancelOutcome::Stopped
+            .fault(message)
+            .hint("look at what is there with `sandboxer shell a1b2c3d4`")
     };
     let end =
         End::OnCancel(Box::new(End::Badly(cut(), Box::new(record("a1b2c3d4", State::Ready)))));
@@ -161,7 +159,7 @@ async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
 
 fn recovered(id: &str, ok: bool) -> Recovered {
     let error = (!ok).then(|| {
-        let problem = Problem::new(Code::HostUnreachable, "coulombcore does not answer")
+        let problem = Error::new(Code::HostUnreachable, "coulombcore does not answer")
             .hint("when it does: sandboxer recover");
         serde_json::from_value(serde_json::to_value(problem).unwrap()).unwrap()
     });

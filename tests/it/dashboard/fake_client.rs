@@ -20,14 +20,14 @@ use sandboxer::client::{
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
 };
 use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView,
-    LabelRequest, ListQuery, LogsRequest, Problem, ProfileView, Recovered, RecreateRequest,
-    ShellRequest, Started, Update,
+    Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtensionView,
+    LabelRequest, ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest,
+    Started, Update,
 };
+use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::facts::{HostFacts, HostState, HostView};
-use sandboxer::domain::fault::Code;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
     EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId,
@@ -59,29 +59,29 @@ pub struct Scenario {
     /// How long a host takes to answer.
     pub host_delay: Duration,
     /// Every list fails with this.
-    pub list_error: Option<Problem>,
+    pub list_error: Option<Error>,
     /// Every create fails with this.
-    pub create_error: Option<Problem>,
+    pub create_error: Option<Error>,
     /// Every create panics.
     pub create_panics: bool,
     /// Operations end with this error.
-    pub operation_error: Option<Problem>,
+    pub operation_error: Option<Error>,
     /// What a log does.
     pub log: LogScript,
     /// What opens a shell.
-    pub shell: Result<Interactive, Problem>,
+    pub shell: Result<Interactive, Error>,
     /// What other processes do.
     pub operations: Vec<Operation>,
     /// Services cannot be asked for.
-    pub services_error: Option<Problem>,
+    pub services_error: Option<Error>,
     /// What there is to restore.
     pub snapshots: Vec<SnapshotRecord>,
     /// What is on it.
     pub patches: Vec<Patch>,
     /// Every read of the snapshots fails with this.
-    pub snapshots_error: Option<Problem>,
+    pub snapshots_error: Option<Error>,
     /// What every comparison answers.
-    pub diff: Result<SnapshotDiff, Problem>,
+    pub diff: Result<SnapshotDiff, Error>,
     /// What backends there are.
     pub extensions: Vec<ExtensionView>,
     pub clock: fn() -> Time,
@@ -95,9 +95,9 @@ pub enum LogScript {
     /// Writes these lines and ends.
     Ended(Vec<LogLine>),
     /// Cannot be opened.
-    Refused(Problem),
+    Refused(Error),
     /// Writes these lines and breaks.
-    Broken(Vec<LogLine>, Problem),
+    Broken(Vec<LogLine>, Error),
     /// Writes this line for ever, as fast as it is taken.
     Flood(LogLine),
 }
@@ -122,7 +122,7 @@ impl Default for Scenario {
             snapshots: Vec::new(),
             patches: Vec::new(),
             snapshots_error: None,
-            diff: Err(Problem::new(
+            diff: Err(Error::new(
                 Code::NotFound,
                 "the sandbox it was taken of is gone, and it has no parent",
             )),
@@ -133,7 +133,7 @@ impl Default for Scenario {
 }
 
 /// An operation: how it is cancelled, how it ended, on which sandbox or snapshot.
-type Work = (watch::Sender<bool>, watch::Receiver<Option<Result<(), Problem>>>, String);
+type Work = (watch::Sender<bool>, watch::Receiver<Option<Result<(), Error>>>, String);
 
 struct Inner {
     records: BTreeMap<SandboxId, SandboxRecord>,
@@ -248,7 +248,7 @@ impl FakeClient {
         work: impl FnOnce(Self, OperationId, watch::Receiver<bool>) -> F + Send + 'static,
     ) -> OperationId
     where
-        F: Future<Output = Result<(), Problem>> + Send,
+        F: Future<Output = Result<(), Error>> + Send,
     {
         let (cancel, cancelled) = watch::channel(false);
         let (end, ended) = watch::channel(None);
@@ -268,7 +268,7 @@ impl FakeClient {
     }
 
     /// Waits for an operation's end; what it was on.
-    async fn ended(&self, operation: &OperationId) -> Result<String, Problem> {
+    async fn ended(&self, operation: &OperationId) -> Result<String, Error> {
         let (mut ended, on) = {
             let inner = self.inner.lock().unwrap();
             let (_, ended, on) = inner.operations.get(operation).expect("a known operation");
@@ -285,7 +285,7 @@ impl FakeClient {
         kind: OperationKind,
         id: &str,
         revision: Option<u64>,
-    ) -> Result<Started, Problem> {
+    ) -> Result<Started, Error> {
         self.asked.lock().unwrap().push(format!("{kind} {id} {revision:?}"));
         let record = self.checked(id, revision)?;
         let operation = self.start(kind, &record.id);
@@ -298,7 +298,7 @@ impl FakeClient {
         id: &SandboxId,
         operation: &OperationId,
         cancelled: watch::Receiver<bool>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Error> {
         let making = kind != OperationKind::Destroy;
         let stages: &[&str] = if making {
             &["prepare", "transfer", "render", "start", "wait"]
@@ -320,9 +320,9 @@ impl FakeClient {
                         record.reason = Some(Reason::Cancelled);
                         record.message = Some("cancelled; nothing is left on the host".to_owned());
                     });
-                    return Err(CancelOutcome::Undone
-                        .fault("cancelled; nothing is left on the host")
-                        .into());
+                    return Err(
+                        CancelOutcome::Undone.fault("cancelled; nothing is left on the host")
+                    );
                 }
                 let moved = (*stage == "transfer").then_some(part * 1_600_000);
                 let _ = self.updates.send(Update::Progress(Progress {
@@ -366,14 +366,14 @@ impl FakeClient {
         Ok(())
     }
 
-    fn checked(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Problem> {
+    fn checked(&self, id: &str, revision: Option<u64>) -> Result<SandboxRecord, Error> {
         let inner = self.inner.lock().unwrap();
         let record = inner.records.get(&SandboxId::new(id)).cloned();
         let record = record
-            .ok_or_else(|| Problem::new(Code::NotFound, format!("there is no sandbox {id}")))?;
+            .ok_or_else(|| Error::new(Code::NotFound, format!("there is no sandbox {id}")))?;
         match revision {
             Some(seen) if seen != record.revision => {
-                Err(Problem::new(Code::Conflict, format!("{id} changed")))
+                Err(Error::new(Code::Conflict, format!("{id} changed")))
             }
             _ => Ok(record),
         }
@@ -382,7 +382,7 @@ impl FakeClient {
 
 #[async_trait]
 impl Client for FakeClient {
-    async fn create(&self, request: CreateRequest) -> Result<Started, Problem> {
+    async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
         self.asked
             .lock()
             .unwrap()
@@ -402,8 +402,7 @@ impl Client for FakeClient {
                 .values()
                 .any(|record| record.name.as_ref() == Some(name))
             {
-                let mut problem =
-                    Problem::new(Code::Conflict, format!("the name '{name}' is taken"));
+                let mut problem = Error::new(Code::Conflict, format!("the name '{name}' is taken"));
                 problem.details = serde_json::json!({"field": "name"});
                 return Err(problem);
             }
@@ -430,12 +429,12 @@ impl Client for FakeClient {
         Ok(Started { operation: Some(operation), sandbox: record })
     }
 
-    async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Problem> {
+    async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error> {
         tokio::time::sleep(self.scenario.host_delay).await;
         let repo = request.inputs.get("repo").cloned().unwrap_or_default();
         if repo.starts_with("/nowhere") {
             let mut problem =
-                Problem::new(Code::InvalidInput, format!("input 'repo': {repo} is not there"));
+                Error::new(Code::InvalidInput, format!("input 'repo': {repo} is not there"));
             problem.details = serde_json::json!({"field": "repo"});
             return Err(problem);
         }
@@ -492,7 +491,7 @@ impl Client for FakeClient {
         })
     }
 
-    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Problem> {
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         if let Some(problem) = &self.scenario.list_error {
             return Err(problem.clone());
         }
@@ -501,127 +500,118 @@ impl Client for FakeClient {
         Ok(shown.cloned().map(Arc::new).collect())
     }
 
-    async fn get(&self, reference: &str) -> Result<SandboxRecord, Problem> {
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
         self.checked(reference, None)
     }
 
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Problem> {
+    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error> {
         self.begin(OperationKind::Destroy, &request.id, request.revision)
     }
 
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Problem> {
+    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error> {
         self.begin(OperationKind::Recreate, &request.id, request.revision)
     }
 
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Problem> {
+    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error> {
         self.begin(OperationKind::Sleep, &request.id, request.revision)
     }
 
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Problem> {
+    async fn wake(&self, request: SleepRequest) -> Result<Started, Error> {
         self.begin(OperationKind::Wake, &request.id, request.revision)
     }
 
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Problem> {
+    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error> {
         self.take_snapshot(request)
     }
 
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
+    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error> {
         self.begin_restore(request)
     }
 
-    async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Problem> {
+    async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
         self.all_snapshots()
     }
 
-    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Problem> {
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
         self.one_snapshot(reference)
     }
 
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Problem> {
+    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
         self.ended_snapshot(operation).await
     }
 
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("verify_snapshot {id:?}: the fake cannot")))
+    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
+        Err(Error::new(Code::Unsupported, format!("verify_snapshot {id:?}: the fake cannot")))
     }
 
     async fn delete_snapshot(
         &self,
         request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Problem> {
+    ) -> Result<SnapshotStarted, Error> {
         self.begin_deletion(request)
     }
 
-    async fn copy_snapshot(
-        &self,
-        request: SnapshotCopyRequest,
-    ) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("copy_snapshot {request:?}: the fake cannot")))
+    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error> {
+        Err(Error::new(Code::Unsupported, format!("copy_snapshot {request:?}: the fake cannot")))
     }
 
     async fn export_snapshot(
         &self,
         id: &str,
-    ) -> Result<BoxStream<'static, Result<Vec<u8>, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, format!("export_snapshot {id:?}: the fake cannot")))
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error> {
+        Err(Error::new(Code::Unsupported, format!("export_snapshot {id:?}: the fake cannot")))
     }
 
     async fn import_snapshot(
         &self,
         request: SnapshotImportRequest,
-        _source: BoxStream<'static, Result<Vec<u8>, Problem>>,
-    ) -> Result<SnapshotStarted, Problem> {
-        Err(Problem::new(
-            Code::Unsupported,
-            format!("import_snapshot {request:?}: the fake cannot"),
-        ))
+        _source: BoxStream<'static, Result<Vec<u8>, Error>>,
+    ) -> Result<SnapshotStarted, Error> {
+        Err(Error::new(Code::Unsupported, format!("import_snapshot {request:?}: the fake cannot")))
     }
 
-    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Problem> {
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error> {
         self.asked.lock().unwrap().push(format!("diff {}", request.a));
         tokio::time::sleep(self.scenario.pace / 4).await;
         self.scenario.diff.clone()
     }
 
-    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Problem> {
-        Err(Problem::new(
-            Code::Unsupported,
-            format!("prune_snapshots {request:?}: the fake cannot"),
-        ))
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error> {
+        Err(Error::new(Code::Unsupported, format!("prune_snapshots {request:?}: the fake cannot")))
     }
 
-    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Problem> {
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error> {
         self.attach(request)
     }
 
-    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Problem> {
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
         self.detach(snapshot, patch)
     }
 
-    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
+    async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
         self.how_patches_stand(snapshot)
     }
 
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Problem> {
+    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error> {
         self.asked.lock().unwrap().push(format!("apply {} retry={}", request.id, request.retry));
         self.begin(OperationKind::Patch, &request.id, request.revision)
     }
 
-    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Problem> {
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
         self.roll_out_to_all(request).await
     }
 
-    async fn lineage(&self, id: &str) -> Result<Lineage, Problem> {
+    async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
         let _ = id;
         Ok(Lineage::default())
     }
 
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Problem> {
+    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
         let id = self.ended(operation).await?;
         self.get(&id).await
     }
 
-    async fn cancel(&self, operation: &OperationId) -> Result<(), Problem> {
+    async fn cancel(&self, operation: &OperationId) -> Result<(), Error> {
         self.asked.lock().unwrap().push(format!("cancel {operation}"));
         let inner = self.inner.lock().unwrap();
         match inner.operations.get(operation) {
@@ -635,11 +625,11 @@ impl Client for FakeClient {
         Ok(())
     }
 
-    async fn operations(&self) -> Result<Vec<Operation>, Problem> {
+    async fn operations(&self) -> Result<Vec<Operation>, Error> {
         Ok(self.scenario.operations.clone())
     }
 
-    async fn operation(&self, reference: &str) -> Result<Operation, Problem> {
+    async fn operation(&self, reference: &str) -> Result<Operation, Error> {
         // A snapshot's: 3.14 s.
         let id = OperationId::new(reference);
         if self.inner.lock().unwrap().operations.contains_key(&id) {
@@ -650,21 +640,21 @@ impl Client for FakeClient {
                 ..ended(&id, OperationState::Succeeded, began)
             });
         }
-        Err(Problem::new(Code::NotFound, format!("there is no operation {reference}")))
+        Err(Error::new(Code::NotFound, format!("there is no operation {reference}")))
     }
 
     async fn exec(
         &self,
         _: ExecRequest,
-        _: Option<BoxStream<'static, Result<Vec<u8>, Problem>>>,
-    ) -> Result<BoxStream<'static, Result<ExecOutput, Problem>>, Problem> {
-        Err(Problem::new(Code::Unsupported, "the fake runs nothing"))
+        _: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
+    ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error> {
+        Err(Error::new(Code::Unsupported, "the fake runs nothing"))
     }
 
     async fn logs(
         &self,
         request: LogsRequest,
-    ) -> Result<BoxStream<'static, Result<LogLine, Problem>>, Problem> {
+    ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
         let wanted = request.service.clone();
         self.asked.lock().unwrap().push(format!(
             "logs {} {}",
@@ -700,12 +690,12 @@ impl Client for FakeClient {
         Ok(counted.boxed())
     }
 
-    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Problem> {
+    async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {
         self.asked.lock().unwrap().push(format!("shell {} {:?}", request.id, request.service));
         self.scenario.shell.clone()
     }
 
-    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Problem> {
+    async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {
         self.asked
             .lock()
             .unwrap()
@@ -718,38 +708,38 @@ impl Client for FakeClient {
         self.get(&request.id).await
     }
 
-    async fn recover(&self) -> Result<Vec<Recovered>, Problem> {
+    async fn recover(&self) -> Result<Vec<Recovered>, Error> {
         Ok(Vec::new())
     }
 
-    async fn observe(&self, id: &str) -> Result<SandboxRecord, Problem> {
+    async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
         self.get(id).await
     }
 
-    async fn refresh_services(&self, host: &str) -> Result<(), Problem> {
+    async fn refresh_services(&self, host: &str) -> Result<(), Error> {
         self.asked.lock().unwrap().push(format!("services {host}"));
         tokio::time::sleep(self.scenario.host_delay).await;
         self.scenario.services_error.clone().map_or(Ok(()), Err)
     }
 
-    async fn profiles(&self) -> Result<Vec<ProfileView>, Problem> {
+    async fn profiles(&self) -> Result<Vec<ProfileView>, Error> {
         Ok(self.scenario.profiles.clone())
     }
 
-    async fn profile(&self, id: &str) -> Result<ProfileView, Problem> {
+    async fn profile(&self, id: &str) -> Result<ProfileView, Error> {
         let found = self.scenario.profiles.iter().find(|view| view.id.ends_with(id)).cloned();
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no profile {id}")))
+        found.ok_or_else(|| Error::new(Code::NotFound, format!("there is no profile {id}")))
     }
 
-    async fn extensions(&self) -> Result<Vec<ExtensionView>, Problem> {
+    async fn extensions(&self) -> Result<Vec<ExtensionView>, Error> {
         Ok(self.scenario.extensions.clone())
     }
 
-    async fn extension(&self, id: &str) -> Result<ExtensionView, Problem> {
-        Err(Problem::new(Code::NotFound, format!("there is no extension {id}")))
+    async fn extension(&self, id: &str) -> Result<ExtensionView, Error> {
+        Err(Error::new(Code::NotFound, format!("there is no extension {id}")))
     }
 
-    async fn hosts(&self) -> Result<Vec<HostView>, Problem> {
+    async fn hosts(&self) -> Result<Vec<HostView>, Error> {
         let unseen = |host: &HostView| HostView {
             state: if host.state == HostState::Forbidden {
                 HostState::Forbidden
@@ -765,24 +755,24 @@ impl Client for FakeClient {
         Ok(self.scenario.hosts.iter().map(unseen).collect())
     }
 
-    async fn check_host(&self, name: &str) -> Result<HostView, Problem> {
+    async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         tokio::time::sleep(self.scenario.host_delay).await;
         let found = self.scenario.hosts.iter().find(|host| host.name.same(name)).cloned();
-        let mut view = found
-            .ok_or_else(|| Problem::new(Code::NotFound, format!("there is no host {name}")))?;
+        let mut view =
+            found.ok_or_else(|| Error::new(Code::NotFound, format!("there is no host {name}")))?;
         view.checked_at = Some(self.now());
         Ok(view)
     }
 
-    async fn deep_check(&self, _: &str) -> Result<OperationId, Problem> {
-        Err(Problem::new(Code::Unsupported, "no screen asks for it"))
+    async fn deep_check(&self, _: &str) -> Result<OperationId, Error> {
+        Err(Error::new(Code::Unsupported, "no screen asks for it"))
     }
 
-    async fn finish_deep_check(&self, _: &OperationId) -> Result<HostView, Problem> {
-        Err(Problem::new(Code::Unsupported, "no screen asks for it"))
+    async fn finish_deep_check(&self, _: &OperationId) -> Result<HostView, Error> {
+        Err(Error::new(Code::Unsupported, "no screen asks for it"))
     }
 
-    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Problem> {
+    async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
         let inner = self.inner.lock().unwrap();
         let wanted = |event: &&Event| {
             query.sandbox.as_ref().is_none_or(|id| event.sandbox_id.as_ref() == Some(id))
@@ -791,7 +781,7 @@ impl Client for FakeClient {
         Ok(inner.events.iter().filter(wanted).cloned().collect())
     }
 
-    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Problem> {
+    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
         let receiver = self.updates.subscribe();
         let stream = futures_util::stream::unfold(receiver, |mut receiver| async move {
             match receiver.recv().await {

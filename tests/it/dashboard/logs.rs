@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::drive::{Drive, draw, on_cpu, press, screen, text, type_text, world_model};
 use super::fake_client::{LogScript, Scenario, log_line, log_lines, world};
 use ratatui::style::Color;
-use sandboxer::client::{LogsRequest, Problem};
+use sandboxer::client::{Error, LogsRequest};
 use sandboxer::domain::Time;
-use sandboxer::domain::fault::Code;
+use sandboxer::domain::error::Code;
 use sandboxer::domain::output::Source;
 use sandboxer::tui::Effect;
 use sandboxer::tui::keymap::Mode;
@@ -229,8 +229,8 @@ async fn a_service_alone_is_asked_for_and_the_stream_before_is_dropped() {
 
 #[tokio::test]
 async fn why_there_is_no_log_is_said_with_the_key_that_asks_again() {
-    let down = Problem::new(Code::HostUnreachable, "coulombcore does not answer")
-        .hint("is the machine on?");
+    let down =
+        Error::new(Code::HostUnreachable, "coulombcore does not answer").hint("is the machine on?");
     for (log, words) in [
         (
             LogScript::Refused(down.clone()),

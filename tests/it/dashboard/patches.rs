@@ -6,8 +6,8 @@ use super::drive::{Drive, model_of, now, press, screen, type_text};
 use super::fake_client::{FakeClient, lineage_world};
 use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
 use futures_util::FutureExt as _;
-use sandboxer::client::{ApplyRequest, Client as _, PatchRequest, Problem};
-use sandboxer::domain::fault::Code;
+use sandboxer::client::{ApplyRequest, Client as _, Error, PatchRequest};
+use sandboxer::domain::error::Code;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::State;
 use sandboxer::tui::model::{JobState, Load, Model, Overlay};
@@ -189,7 +189,7 @@ fn who_will_get_a_patch_is_shown_before_it_is_added() {
         ("snap-0000000a", Some("fix it"))
     );
     assert_eq!(request.run_in.as_deref(), Some("db"));
-    let mut problem = Problem::new(Code::InvalidInput, "/srv/fix.sh cannot be read");
+    let mut problem = Error::new(Code::InvalidInput, "/srv/fix.sh cannot be read");
     problem.details = serde_json::json!({"field": "script"});
     update(&mut model, Msg::PatchAdded(*number, Err(problem)));
     assert!(screen(&mut model, (100, 30)).contains("✗ /srv/fix.sh cannot be read"));
@@ -328,9 +328,8 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
         canary: false,
         applied: if ok { vec![1] } else { Vec::new() },
         reason: None,
-        error: (!ok).then(|| {
-            sandboxer::domain::fault::Fault::new(code, "passed over: it is sleeping").into()
-        }),
+        error: (!ok)
+            .then(|| sandboxer::domain::error::Error::new(code, "passed over: it is sleeping")),
     };
     let asleep = sandboxer::client::RolloutItem {
         ok: true,

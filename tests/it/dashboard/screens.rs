@@ -10,12 +10,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
-use sandboxer::client::{Decision, Problem, Update};
+use sandboxer::client::{Decision, Error, Update};
 use sandboxer::domain::Time;
+use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal};
 use sandboxer::domain::facts::{HostState, HostView};
-use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::{State, Verdict};
@@ -187,7 +187,7 @@ fn empty() {
 #[test]
 fn error() {
     let mut model = empty_model();
-    let mut problem = Problem::new(Code::StoreCorrupt, "sandboxes.json cannot be parsed")
+    let mut problem = Error::new(Code::StoreCorrupt, "sandboxes.json cannot be parsed")
         .hint("the backup sandboxes.json.bak is from 14:01");
     problem.causes = vec!["expected `,` or `}` at line 3 column 9".to_owned()];
     update(&mut model, Msg::Listed(Err(problem)));

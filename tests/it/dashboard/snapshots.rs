@@ -8,9 +8,9 @@ use super::drive::{self, Drive, draw, model_of, now, press, screen, type_text};
 use super::fake_client::{self, FakeClient, Scenario, ended, lineage_world, snapshot_of};
 use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
 use futures_util::FutureExt as _;
-use sandboxer::client::{Client as _, Problem, SnapshotDiff, Update};
+use sandboxer::client::{Client as _, Error, SnapshotDiff, Update};
 use sandboxer::domain::EventKind;
-use sandboxer::domain::fault::Code;
+use sandboxer::domain::error::Code;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::{OperationId, SnapshotId};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
@@ -118,7 +118,7 @@ fn loading_empty_nothing_matches_and_error_are_told_apart() {
     at_every_size("empty", &mut model);
     model.snapshots = sandboxer::tui::model::Snapshots::default();
     assert!(screen(&mut model, (100, 30)).contains("reading the snapshots…"));
-    let mut problem = Problem::new(Code::StoreCorrupt, "snapshots.json cannot be parsed");
+    let mut problem = Error::new(Code::StoreCorrupt, "snapshots.json cannot be parsed");
     problem.causes = vec!["expected `,` at line 3".to_owned()];
     update(&mut model, Msg::Snapshots(Err(problem.clone())));
     at_every_size("error", &mut model);
@@ -282,7 +282,7 @@ fn a_snapshot_is_asked_with_name_mode_and_the_revision_that_was_seen() {
     assert_eq!((request.name.as_deref(), request.mode.as_deref()), (Some("before"), Some("live")));
     assert_eq!(press(&mut model, "enter esc"), [], "asked once, and the answer is waited for");
     let mut problem =
-        Problem::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
+        Error::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::SnapshotStarted(*job, Err(problem)));
     let shown = screen(&mut model, (100, 30));
@@ -596,7 +596,7 @@ async fn a_snapshot_that_changed_behind_the_form_is_not_restored() {
     go_to(&mut drive.model, "my-env");
     drive.press("r");
     drive.client.change_snapshot(&SnapshotId::new("snap-0000000a"), |record| {
-        record.next_patch_sequence += 1
+        record.next_patch_sequence += 1;
     });
     drive.press("enter");
     drive.until("the refusal", |model| model.jobs.list().any(|job| !job.is_running())).await;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::fake_client::{FakeClient, Scenario, host, many, profiles, ready, record, world};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use sandboxer::client::{Problem, Started, Update};
+use sandboxer::client::{Error, Started, Update};
+use sandboxer::domain::error::Code;
 use sandboxer::domain::event::Progress;
 use sandboxer::domain::facts::HostState;
-use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
 use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
@@ -278,8 +278,7 @@ fn quit_asks_while_jobs_run_and_leaves_when_they_ended() {
     assert!(model.leaving.is_none());
     // Waiting: the end of the job is the end of the console.
     assert_eq!(press(&mut model, "q tab enter"), []);
-    let effects =
-        update(&mut model, Msg::Ended(job, Err(Problem::new(Code::OperationFailed, "no"))));
+    let effects = update(&mut model, Msg::Ended(job, Err(Error::new(Code::OperationFailed, "no"))));
     assert!(effects.contains(&Effect::Quit));
 }
 
@@ -295,7 +294,7 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
     assert!(effects.contains(&Effect::Cancel(job, operation)));
     let effects = update(
         &mut model,
-        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed").into())),
+        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed"))),
     );
     assert!(effects.contains(&Effect::Quit));
     assert!(matches!(model.jobs.get(job).unwrap().state, JobState::Undone(_)));
@@ -349,7 +348,7 @@ fn a_frozen_display_holds_changes_back_and_reads_again_after() {
 #[test]
 fn a_failed_read_keeps_the_rows_and_says_so() {
     let mut model = model_of(four());
-    update(&mut model, Msg::Listed(Err(Problem::new(Code::StoreCorrupt, "cannot be parsed"))));
+    update(&mut model, Msg::Listed(Err(Error::new(Code::StoreCorrupt, "cannot be parsed"))));
     assert_eq!(model.sandboxes.len(), 4);
     assert!(matches!(model.sandboxes.load, Load::Failed(_)));
 }
@@ -461,7 +460,7 @@ fn a_refusal_stands_at_the_field_that_it_names() {
     press(&mut model, "enter");
     let effects = press(&mut model, "enter");
     let [Effect::Create(job, _)] = &effects[..] else { panic!("{effects:?}") };
-    let mut problem = Problem::new(Code::Conflict, "the name is taken").hint("choose another");
+    let mut problem = Error::new(Code::Conflict, "the name is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::Started(*job, Err(problem)));
     let form = form(&mut model);
@@ -633,7 +632,7 @@ async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
     let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
     drive.press("space space d");
     drive.client.change(&"dddddddd".into(), EventKind::SandboxFailed, |record| {
-        record.state = State::Failed
+        record.state = State::Failed;
     });
     drive.press("tab enter");
     drive.jobs_end().await;
@@ -706,7 +705,7 @@ async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
 
 #[test]
 fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_jobs() {
-    let ended = |answer: Result<Box<SandboxRecord>, Problem>| {
+    let ended = |answer: Result<Box<SandboxRecord>, Error>| {
         let mut model = model_of(four());
         press(&mut model, "d tab enter");
         let job = model.jobs.running().next().unwrap().id;
@@ -722,16 +721,14 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         let problem = line.problem.clone();
         (model.jobs.get(job).unwrap().state.clone(), toast, problem)
     };
-    let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed").into()));
+    let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed")));
     assert!(
         matches!(state, JobState::Undone(_))
             && text.contains("undone after")
             && text.contains("nothing was removed")
     );
-    let cut: Problem = CancelOutcome::Stopped
-        .fault("it was cut off")
-        .hint("`sandboxer destroy X` finishes it")
-        .into();
+    let cut: Error =
+        CancelOutcome::Stopped.fault("it was cut off").hint("`sandboxer destroy X` finishes it");
     let (state, text, problem) = ended(Err(cut));
     assert_eq!(state.word(), "stopped, may be half done");
     assert!(
@@ -747,7 +744,7 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         "{text}"
     );
     // Nobody says that it is as before.
-    let (state, ..) = ended(Err(Problem::new(Code::Cancelled, "cancelled")));
+    let (state, ..) = ended(Err(Error::new(Code::Cancelled, "cancelled")));
     assert!(matches!(state, JobState::Stopped(_)));
 }
 
@@ -783,7 +780,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
     // A job of it failed: its line leads to the error, and that to the output.
     let job =
         model.jobs.start(OperationKind::Create, Some(failed.id.clone()), "a".to_owned(), model.now);
-    let problem = Problem::new(Code::OperationFailed, "the stack could not be started");
+    let problem = Error::new(Code::OperationFailed, "the stack could not be started");
     update(&mut model, Msg::Ended(job, Err(problem)));
     press(&mut model, "5 g enter");
     assert!(
@@ -803,7 +800,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
         job.write("[2/2] rollback");
         job.write("Error: nothing there");
     }
-    update(&mut model, Msg::Ended(job, Err(Problem::new(Code::OperationFailed, "it failed"))));
+    update(&mut model, Msg::Ended(job, Err(Error::new(Code::OperationFailed, "it failed"))));
     let line = &model.activity.line(0).unwrap().text;
     assert!(line.ends_with("failed: it failed: Error: no route to host"), "{line}");
     press(&mut model, "5 g enter l");

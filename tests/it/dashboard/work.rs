@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::drive::{Drive, list, now, press, screen, type_text, world_model};
 use super::fake_client::{Scenario, ended, host, many, ready, record, service, world};
-use sandboxer::client::{LabelRequest, Problem, ShellRequest, Update};
+use sandboxer::client::{Error, LabelRequest, ShellRequest, Update};
+use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{Actor, ActorType};
 use sandboxer::domain::facts::HostState;
-use sandboxer::domain::fault::Code;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use sandboxer::domain::patch::PatchState;
@@ -172,8 +172,7 @@ fn how_a_shell_ended_is_told() {
         update(&mut model, Msg::ShellEnded("x".to_owned(), end));
         assert_eq!(model.toast.take().unwrap().text, words);
     }
-    let mut problem =
-        Problem::new(Code::HostUnreachable, "the connection of the shell in x failed");
+    let mut problem = Error::new(Code::HostUnreachable, "the connection of the shell in x failed");
     problem.causes = vec!["ssh: connect to host x port 22: Connection refused".to_owned()];
     update(&mut model, Msg::ShellEnded("x".to_owned(), ShellEnd::Failed(problem)));
     let shown = screen(&mut model, (100, 30));
@@ -256,7 +255,7 @@ fn a_cancel_that_is_refused_is_said_and_it_runs_on() {
     update(&mut model, Msg::Operations(Ok(elsewhere(now()))));
     press(&mut model, "5 c tab enter");
     let job = model.jobs.running().next().unwrap().id;
-    update(&mut model, Msg::CancelAsked(job, Err(Problem::new(Code::Conflict, "it has ended"))));
+    update(&mut model, Msg::CancelAsked(job, Err(Error::new(Code::Conflict, "it has ended"))));
     assert_eq!(model.jobs.get(job).unwrap().state, JobState::Running);
     assert!(model.toast.take().unwrap().text.contains("it has ended"));
 }
@@ -304,7 +303,7 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         let ended = Operation {
             state: OperationState::Cancelled,
             cancel_outcome: Some(CancelOutcome::Stopped),
-            error: Some(Box::new(problem.into())),
+            error: Some(Box::new(problem)),
             finished_at: Some(now()),
             ..running
         };
@@ -372,7 +371,7 @@ async fn services_are_asked_for_where_something_is_ready_and_never_twice_at_once
 #[test]
 fn that_services_cannot_be_asked_for_is_no_popup_and_stands_in_the_details() {
     let mut model = world_model();
-    let problem = Problem::new(Code::Timeout, "docker ps took longer than 20 s");
+    let problem = Error::new(Code::Timeout, "docker ps took longer than 20 s");
     update(&mut model, Msg::ServicesRefreshed("coulombcore".into(), Err(problem)));
     assert!(model.toast.is_none() && model.overlays.is_empty());
     go_to(&mut model, "e2e-core");

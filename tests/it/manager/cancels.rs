@@ -177,7 +177,7 @@ async fn a_sleep_is_undone_stopped_or_done_by_what_the_host_says() {
         assert_eq!(ended.cancel_outcome, Some(outcome.clone()));
         match outcome {
             CancelOutcome::Done => {
-                assert_eq!((&ended.state, &ended.error), (&OperationState::Succeeded, &None))
+                assert_eq!((&ended.state, &ended.error), (&OperationState::Succeeded, &None));
             }
             CancelOutcome::Undone => undone(&ended),
             _ => stopped(&ended, &format!("`sandboxer get {id}`")),

@@ -3,7 +3,7 @@
 
 use sandboxer::domain::request::{RestoreRequest, SnapshotCopyRequest};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
-use sandboxer::domain::{Code, Fault};
+use sandboxer::domain::{Code, Error};
 
 use super::house::{House, house};
 use super::recover::killed;
@@ -15,7 +15,7 @@ async fn copy(
     to: &str,
     arrivals: &[Act],
     readings: &[Act],
-) -> Result<SnapshotRecord, Fault> {
+) -> Result<SnapshotRecord, Error> {
     house.script.shelf.copy.lock().unwrap().extend(arrivals.iter().cloned());
     house.script.shelf.verify.lock().unwrap().extend(readings.iter().cloned());
     let id = house.manager.snapshot_view("my-env").await?.record.id.to_string();

@@ -4,7 +4,7 @@ use sandboxer::domain::extension::{Inspection, Resource};
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::State;
-use sandboxer::domain::{Code, Fault, OperationState};
+use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 
 use super::house::{House, house};
@@ -18,7 +18,7 @@ fn there(ready: bool, asleep: bool) -> Inspection {
     Inspection { resources, ready, asleep, ..Inspection::default() }
 }
 
-async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Fault> {
+async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Error> {
     let id = id.to_owned();
     let turn = SleepRequest { id: id.clone(), revision: None };
     match verb {

@@ -11,7 +11,7 @@ use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
-use sandboxer::domain::{Code, ExtensionId, Fault, HostName, Patch, Time};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, Time};
 use sandboxer::manager::ledger::NoLedger;
 use sandboxer::manager::{Parts, SandboxManager, Settings};
 use sandboxer::store::PatchStore;
@@ -86,11 +86,11 @@ struct Patches {
 
 #[async_trait]
 impl PatchStore for Patches {
-    async fn insert(&self, patch: Patch) -> Result<Patch, Fault> {
+    async fn insert(&self, patch: Patch) -> Result<Patch, Error> {
         self.kept.insert(patch).await
     }
 
-    async fn list(&self) -> Result<Vec<Patch>, Fault> {
+    async fn list(&self) -> Result<Vec<Patch>, Error> {
         let read = self.kept.list().await;
         let act = self.script.list.lock().unwrap().pop_front();
         if let Some(act) = act {
@@ -100,15 +100,15 @@ impl PatchStore for Patches {
         read
     }
 
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Fault> {
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error> {
         self.kept.told(id, events).await
     }
 
-    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Fault> {
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {
         self.kept.remove(id).await
     }
 
-    async fn version(&self) -> Result<u64, Fault> {
+    async fn version(&self) -> Result<u64, Error> {
         self.kept.version().await
     }
 }
@@ -119,7 +119,7 @@ struct Ways(Pool);
 
 #[async_trait]
 impl Transports for Ways {
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Fault> {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         let here = matches!(host.as_str(), "second" | "third" | "gone");
         self.0.open(if here { &LOCAL } else { host }).await
     }

@@ -5,7 +5,7 @@ use futures_util::stream::{self, StreamExt as _};
 use sandboxer::domain::event::EventKind;
 use sandboxer::domain::request::{EventQuery, PatchRequest, SnapshotImportRequest};
 use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState};
-use sandboxer::domain::{Code, Fault};
+use sandboxer::domain::{Code, Error};
 
 use super::house::{House, house};
 use super::recover::killed;
@@ -22,7 +22,7 @@ impl House {
         &self,
         file: &ArchiveManifest,
         name: Option<&str>,
-    ) -> Result<SnapshotRecord, Fault> {
+    ) -> Result<SnapshotRecord, Error> {
         let request =
             SnapshotImportRequest { host: "local".to_owned(), name: name.map(str::to_owned) };
         let pieces = stream::iter([Ok(serde_json::to_vec(file).unwrap())]).boxed();

@@ -10,7 +10,7 @@ use sandboxer::domain::request::{
     ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest,
 };
 use sandboxer::domain::sandbox::State;
-use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
+use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 use tokio::sync::Notify;
 
 use super::house::{House, house};
@@ -450,7 +450,7 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
     let house = house();
     let base = house.base("my-env").await;
     let field = async |request: PatchRequest| {
-        let fault: Fault = house.manager.add_patch(&request).await.unwrap_err();
+        let fault: Error = house.manager.add_patch(&request).await.unwrap_err();
         (fault.code, fault.details["field"].as_str().unwrap_or_default().to_owned())
     };
     assert_eq!(field(patch(&base, " \n")).await, (Code::InvalidInput, "script".into()));

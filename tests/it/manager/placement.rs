@@ -43,7 +43,7 @@ async fn where_no_host_is_left_each_ones_verdict_is_told() {
         (CreateRequest::default(), &["nosuch"]),
     ] {
         let fault = manager.create(request).await.unwrap_err();
-        assert_eq!((&fault.code, fault.causes()), (&Code::HostUnreachable, vec![not(hosts)]));
+        assert_eq!((&fault.code, fault.causes), (&Code::HostUnreachable, vec![not(hosts)]));
         assert_eq!(fault.details["verdicts"].as_array().unwrap().len(), hosts.len());
         assert!(fault.hint.as_ref().unwrap().contains("try --host local"), "{:?}", fault.hint);
     }

@@ -3,7 +3,7 @@
 use sandboxer::domain::request::{CreateRequest, RecreateRequest, RestoreRequest, SleepRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
-use sandboxer::domain::{Code, Fault};
+use sandboxer::domain::{Code, Error};
 
 use super::house::{House, house, manager};
 use super::scripted::Act;
@@ -45,7 +45,7 @@ impl House {
         let _ = std::fs::remove_dir_all(self.folder.path().join("recipes"));
     }
 
-    async fn verify(&self, id: &str) -> Result<SnapshotRecord, Fault> {
+    async fn verify(&self, id: &str) -> Result<SnapshotRecord, Error> {
         let started = self.manager.verify_snapshot(id).await?;
         self.manager.finish_snapshot(&started.operation.unwrap()).await
     }
@@ -179,7 +179,7 @@ async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
     house.profile(Some("ttl: 2h"));
     house.lose_recipes();
     let teardowns = house.teardowns();
-    let is_lost = |fault: Fault| {
+    let is_lost = |fault: Error| {
         assert_eq!(
             (&fault.code, &fault.details["kind"]),
             (&Code::NotFound, &"recipe_lost".into()),

@@ -16,14 +16,14 @@ use sandboxer::domain::request::{
     CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
 };
 use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
-use sandboxer::domain::{Code, Fault, OperationState};
+use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 
 /// Starts something in another process, as it were, and kills that process once the extension was asked `until`.
 pub(crate) fn killed<F, W>(house: &House, until: &'static str, start: W)
 where
     W: FnOnce(SandboxManager) -> F + Send + 'static,
-    F: Future<Output = Result<(), Fault>> + Send,
+    F: Future<Output = Result<(), Error>> + Send,
 {
     let (folder, script) = (house.folder.path().to_owned(), Arc::clone(&house.script));
     std::thread::spawn(move || {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sandboxer::domain::request::{CreateRequest, Started};
 use sandboxer::domain::sandbox::State;
-use sandboxer::domain::{Code, Fault, SandboxRecord};
+use sandboxer::domain::{Code, Error, SandboxRecord};
 use sandboxer::manager::SandboxManager;
 
 use super::house::house;
@@ -16,11 +16,11 @@ fn keyed() -> CreateRequest {
 }
 
 /// What whoever asks is told in the end.
-async fn told(manager: &SandboxManager, request: CreateRequest) -> Result<SandboxRecord, Fault> {
+async fn told(manager: &SandboxManager, request: CreateRequest) -> Result<SandboxRecord, Error> {
     let Started { operation, sandbox } = manager.create(request).await?;
     let Some(operation) = operation else { return Ok(sandbox) };
     let (ended, record) = manager.finish(&operation).await?;
-    ended.error.map_or(Ok(record.unwrap()), |error| Err(Fault::from(*error)))
+    ended.error.map_or(Ok(record.unwrap()), |error| Err(*error))
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, Service};
-use sandboxer::domain::{Code, ExtensionId, Fault, HostName, SandboxId, Time};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Time};
 
 use super::shelf::{Archives, Shelf};
 
@@ -127,17 +127,17 @@ impl Scripted {
 
     pub(crate) async fn act(act: Act) -> Result<(), ExtensionError> {
         match act {
-            Act::Fail(code, words) => Err(Fault::new(code, words).into()),
+            Act::Fail(code, words) => Err(Error::new(code, words).into()),
             Act::Untouched(code) => Err(ExtensionError {
                 untouched: true,
-                ..Fault::new(code, "before anything").into()
+                ..Error::new(code, "before anything").into()
             }),
             Act::Altered => {
-                let fault = Fault::new(Code::OperationFailed, "the archive was cut short");
+                let fault = Error::new(Code::OperationFailed, "the archive was cut short");
                 Err(fault.detail("kind", "altered").into())
             }
             Act::Otherwise => {
-                let fault = Fault::new(
+                let fault = Error::new(
                     Code::OperationFailed,
                     "the archive did not arrive on second as it was sent",
                 );
@@ -275,7 +275,7 @@ impl SandboxExtension for Shared {
         self.script.find_root(&target.roots, r);
         let host = *self.script.host_counter.lock().unwrap();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
-            let fault = Fault::new(Code::Conflict, "an old copy")
+            let fault = Error::new(Code::Conflict, "an old copy")
                 .detail("kind", "behind")
                 .detail("counter", host);
             return Err(ExtensionError { untouched: true, ..fault.into() });
@@ -359,10 +359,10 @@ impl SandboxExtension for Shared {
             Script::Exits(status) => (status, false),
             Script::TimedOut => (143, true),
             Script::LinkBreaks => {
-                return Err(Fault::new(Code::HostUnreachable, "the link broke").into());
+                return Err(Error::new(Code::HostUnreachable, "the link broke").into());
             }
             Script::NotBegun => {
-                return Err(Fault::new(Code::HostUnreachable, "no route")
+                return Err(Error::new(Code::HostUnreachable, "no route")
                     .detail("began", false)
                     .into());
             }

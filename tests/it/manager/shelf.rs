@@ -17,7 +17,7 @@ use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
-use sandboxer::domain::{Code, Fault};
+use sandboxer::domain::{Code, Error};
 
 use super::scripted::{Act, Scripted};
 
@@ -113,11 +113,11 @@ impl Shelf {
     fn reach(&self, place: &ArchivePlace) -> Result<(), ExtensionError> {
         if self.away.lock().unwrap().iter().any(|away| place.host.same(away)) {
             return Err(
-                Fault::new(Code::HostUnreachable, format!("no route to {}", place.host)).into()
+                Error::new(Code::HostUnreachable, format!("no route to {}", place.host)).into()
             );
         }
         if self.changed.lock().unwrap().iter().any(|changed| place.host.same(changed)) {
-            return Err(Fault::new(
+            return Err(Error::new(
                 Code::HostChanged,
                 format!("the root on {} is away", place.host),
             )
@@ -165,7 +165,7 @@ impl Shelf {
         let key = self.key(&source.place);
         match self.kept.lock().unwrap().get(&key) {
             Some(Kept::Sealed(_)) => Ok(()),
-            _ => Err(Fault::new(Code::NotFound, "there is no such archive").into()),
+            _ => Err(Error::new(Code::NotFound, "there is no such archive").into()),
         }
     }
 }

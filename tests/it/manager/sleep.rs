@@ -3,7 +3,7 @@
 use sandboxer::domain::extension::{Inspection, Resource};
 use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::{Reason, Service, State};
-use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
+use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 
 use super::house::{House, house};
 use super::recover::killed;
@@ -85,7 +85,7 @@ async fn what_is_there_already_is_nothing_to_do_and_the_rest_is_a_conflict() {
     house.sleep(&id).await.1.unwrap();
     assert_eq!(house.manager.sleep(&of(&id)).await.unwrap().operation, None);
     assert_eq!((house.asked_for("sleep"), house.asked_for("wake")), (1, 0));
-    let code = |outcome: Result<_, Fault>| {
+    let code = |outcome: Result<_, Error>| {
         outcome.map(|_: sandboxer::domain::request::Started| ()).unwrap_err().code
     };
     assert_eq!(

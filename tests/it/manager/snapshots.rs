@@ -10,7 +10,7 @@ use sandboxer::domain::request::{
 };
 use sandboxer::domain::sandbox::{Reason, State};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
-use sandboxer::domain::{Code, Fault, OperationState, SandboxRecord};
+use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 
 use super::house::{House, house};
 use super::recover::killed;
@@ -27,7 +27,7 @@ fn of(id: &str, name: &str) -> SnapshotRequest {
 }
 
 impl House {
-    pub(crate) async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Fault> {
+    pub(crate) async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Error> {
         let started = self.manager.snapshot(&of(id, name)).await?;
         self.manager.finish_snapshot(&started.operation.unwrap()).await
     }
@@ -39,7 +39,7 @@ impl House {
         (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
     }
 
-    pub(crate) async fn delete(&self, id: &str, force: bool) -> Result<SnapshotRecord, Fault> {
+    pub(crate) async fn delete(&self, id: &str, force: bool) -> Result<SnapshotRecord, Error> {
         let request =
             SnapshotDeleteRequest { id: id.to_owned(), force, ..SnapshotDeleteRequest::default() };
         let started = self.manager.delete_snapshot(&request).await?;
@@ -390,7 +390,7 @@ async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
 }
 
 /// Who works on it, and since when.
-fn names(fault: &Fault, kind: &str) {
+fn names(fault: &Error, kind: &str) {
     assert_eq!(fault.code, Code::Busy, "{fault}");
     let who = format!("busy: {kind} by process {} on here since 20", std::process::id());
     assert!(fault.message.contains(&who), "{fault}");

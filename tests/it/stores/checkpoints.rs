@@ -1,6 +1,6 @@
 //! What every `SnapshotStore` and `PatchStore` does, whatever it keeps its records in.
 
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Patch, PatchId, SnapshotId, State};
 use sandboxer::store::{Change, Locks, PatchStore, SandboxStore, SnapshotStore};
@@ -35,7 +35,7 @@ fn become_<'a>(state: SnapshotState) -> Change<'a, SnapshotRecord> {
     })
 }
 
-fn field(result: Result<SnapshotRecord, Fault>) -> String {
+fn field(result: Result<SnapshotRecord, Error>) -> String {
     let fault = result.unwrap_err();
     assert_eq!(fault.code, Code::Conflict, "{fault}");
     fault.details["field"].as_str().unwrap_or_default().to_owned()
@@ -131,7 +131,7 @@ async fn a_snapshots_update_wants_the_revision_it_saw_and_makes_only_legal_moves
         "revision"
     );
     assert_eq!(field(store.update(&one, None, become_(SnapshotState::Creating)).await), "state");
-    let refused = store.update(&one, None, Box::new(|_| Err(Fault::new(Code::Busy, "no")))).await;
+    let refused = store.update(&one, None, Box::new(|_| Err(Error::new(Code::Busy, "no")))).await;
     assert_eq!(refused.unwrap_err().code, Code::Busy);
     assert_eq!(
         store.get(&one).await.unwrap().unwrap().revision,
@@ -188,7 +188,7 @@ async fn of_two_that_are_changed_only_while_the_other_is_ready_one_is() {
                         .iter()
                         .all(|known| known.id != other || known.state != SnapshotState::Ready)
                     {
-                        return Err(Fault::new(Code::Conflict, "it is the last one"));
+                        return Err(Error::new(Code::Conflict, "it is the last one"));
                     }
                     record.state = SnapshotState::Deleting;
                     Ok(())

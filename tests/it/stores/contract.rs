@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::event::{EventKind, PendingEvent, derived_event_id};
-use sandboxer::domain::fault::{Code, Fault};
 use sandboxer::domain::{SandboxRecord, State};
 use sandboxer::store::SandboxStore;
 
@@ -50,7 +50,7 @@ async fn destroy(store: &dyn SandboxStore, text: &str) {
     }
 }
 
-fn taken(result: Result<SandboxRecord, Fault>, field: &str, by: &str) {
+fn taken(result: Result<SandboxRecord, Error>, field: &str, by: &str) {
     let fault = result.unwrap_err();
     assert_eq!(fault.code, Code::Conflict, "{fault}");
     assert_eq!(fault.details["field"], field, "{fault}");
@@ -119,7 +119,7 @@ pub(crate) async fn ids_and_names_never_mean_each_other(store: &dyn SandboxStore
     store.insert(record("web", 3)).await.unwrap();
     // An id is one for ever.
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
-    let is_an_id = |result: Result<SandboxRecord, Fault>| {
+    let is_an_id = |result: Result<SandboxRecord, Error>| {
         let fault = result.unwrap_err();
         assert_eq!(
             (fault.code.clone(), &fault.details["field"]),
@@ -172,7 +172,7 @@ pub(crate) async fn an_update_may_be_refused(store: &dyn SandboxStore) {
     let before = store.insert(record("a", 1)).await.unwrap();
     let refuse = Box::new(|record: &mut SandboxRecord| {
         record.message = Some("half".into());
-        Err(Fault::new(Code::Busy, "no"))
+        Err(Error::new(Code::Busy, "no"))
     });
     assert_eq!(store.update(&id("a"), None, refuse).await.unwrap_err().code, Code::Busy);
     let rename = by(|record| record.id = id("b"));

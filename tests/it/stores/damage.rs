@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::store::{Installation, OperationStore, SandboxStore};
 
 use super::{by, id, moment, record, stores};
 
 /// Every verb that reads or writes `sandboxes.json` says the same, and none of them touches it.
-async fn refused(dir: &Path) -> Fault {
+async fn refused(dir: &Path) -> Error {
     let store = stores(dir).sandboxes;
     let before = fs::read(dir.join("sandboxes.json")).ok();
     let faults = [
@@ -90,7 +90,7 @@ async fn each_kind_of_damage_has_its_code_and_place() {
         assert!(fault.hint.as_ref().unwrap().contains(hint), "{name}: {:?}", fault.hint);
         if *line > 0 {
             assert_eq!(fault.details["line"], *line, "{name}: {fault}");
-            assert!(!fault.causes().is_empty(), "{name}");
+            assert!(!fault.causes.is_empty(), "{name}");
         }
     }
 }

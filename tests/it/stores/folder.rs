@@ -5,14 +5,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::store::json::JsonStores;
 use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore, Standing};
 
 use super::processes::event;
 use super::{by, id, processes, record, stores};
 
-fn says(fault: &Fault, hint: &str) {
+fn says(fault: &Error, hint: &str) {
     // What was chosen wrong, against what befell it.
     let code = if hint == "nothing was lost" { Code::Internal } else { Code::InvalidConfig };
     assert_eq!(fault.code, code, "{fault}");
@@ -85,7 +85,7 @@ fn everything_is_private_whatever_the_umask_is() {
 async fn one_that_was_open_to_others_is_closed_by_the_first_write() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let set = |path: &Path, mode: u32| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     for other in [false, true] {
         let dir = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ async fn a_full_disk_loses_nothing() {
     let fault =
         store.update(&id("a"), None, by(|a| a.message = Some("x".repeat(8192)))).await.unwrap_err();
     says(&fault, "nothing was lost");
-    assert!(fault.causes()[0].contains("No space left"), "{:?}", fault.causes());
+    assert!(fault.causes[0].contains("No space left"), "{:?}", fault.causes);
     assert_eq!(fs::read(small.0.path().join("sandboxes.json")).unwrap(), before);
     let mut large = event(2);
     large.data = "x".repeat(16_384).into();

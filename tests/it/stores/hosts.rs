@@ -3,7 +3,7 @@
 use std::fs;
 
 use sandboxer::domain::HostName;
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::root::{HostRecord, MarkedRoot, RootMark};
 use sandboxer::store::{Change, HostStore};
 
@@ -28,7 +28,7 @@ async fn a_host_is_known_whatever_case_its_name_is_in() {
     let written = fs::read(dir.path().join("hosts.json")).unwrap();
     assert_eq!(hosts.update(&HostName::new("coulombcore"), learn(1)).await.unwrap(), first);
     assert_eq!(fs::read(dir.path().join("hosts.json")).unwrap(), written, "nothing changed");
-    let refused: Change<'_, HostRecord> = Box::new(|_| Err(Fault::new(Code::Conflict, "no")));
+    let refused: Change<'_, HostRecord> = Box::new(|_| Err(Error::new(Code::Conflict, "no")));
     hosts.update(&name, refused).await.unwrap_err();
     assert_eq!(stores(dir.path()).hosts.update(&name, learn(2)).await.unwrap().revision, 2);
     assert_eq!(hosts.get(&name).await.unwrap().unwrap().roots.len(), 1);

@@ -60,7 +60,7 @@ async fn an_operation_lock_has_one_holder_and_no_heir() {
     assert!(others.try_lock(&id("a")).await.unwrap().is_some());
     // Nor must one that is just being started while it is freed.
     let starting = std::thread::spawn(|| {
-        (0..100).for_each(|_| drop(std::process::Command::new("true").status()))
+        (0..100).for_each(|_| drop(std::process::Command::new("true").status()));
     });
     for _ in 0..300 {
         drop(locks.try_lock(&id("a")).await.unwrap().expect("nobody holds it"));

@@ -254,16 +254,16 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     let content = tar(&[folder("volumes/kept/"), folder("workspace/"), file("workspace/a")]);
     let mut files: Vec<(&str, &str, Vec<u8>)> = Vec::new();
     let mut lie = |what, why, change: fn(&mut Value)| {
-        files.push((what, why, export(&manifest, &content, change)))
+        files.push((what, why, export(&manifest, &content, change)));
     };
     lie("another hash", "its SHA-256 is", |manifest| {
-        manifest["snapshot"]["sha256"] = json!("0".repeat(64))
+        manifest["snapshot"]["sha256"] = json!("0".repeat(64));
     });
     lie("fewer bytes", "there is more in it", |manifest| {
-        manifest["snapshot"]["content_bytes"] = json!(512)
+        manifest["snapshot"]["content_bytes"] = json!(512);
     });
     lie("more bytes", "it ends after", |manifest| {
-        manifest["snapshot"]["content_bytes"] = json!(1 << 20)
+        manifest["snapshot"]["content_bytes"] = json!(1 << 20);
     });
     lie("more entries", "it has 3 entries", |manifest| manifest["snapshot"]["files"] = json!(100));
     lie("another size", "not as long as", |manifest| manifest["snapshot"]["bytes"] = json!(1));
@@ -283,7 +283,7 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
         manifest["snapshot"]["next_patch_sequence"] = json!(u64::MAX);
     });
     lie("a name that is none", "its name is none", |manifest| {
-        manifest["snapshot"]["name"] = json!("$(reboot)")
+        manifest["snapshot"]["name"] = json!("$(reboot)");
     });
     lie("a recipe that puts things elsewhere", "has the config", |manifest| {
         manifest["recipe"]["config"] = json!({"root": "/root/.ssh"});

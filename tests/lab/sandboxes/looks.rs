@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
+use sandboxer::domain::error::Code;
 use sandboxer::domain::extension::{
     Inspection, OwnerStamp, Report, Reporter, SandboxExtension, Target,
 };
-use sandboxer::domain::fault::Code;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
 use sandboxer::domain::root::{HostRecord, KnownRoots};

@@ -110,13 +110,13 @@ fn a_disk_that_is_not_mounted_proves_nothing() {
         (
             "a pipe",
             Box::new(|mark: &Path| {
-                assert!(Command::new("mkfifo").arg(mark).status().unwrap().success())
+                assert!(Command::new("mkfifo").arg(mark).status().unwrap().success());
             }),
         ),
         (
             "a link",
             Box::new(|mark: &Path| {
-                std::os::unix::fs::symlink("../../disk/root/.sandboxer-root", mark).unwrap()
+                std::os::unix::fs::symlink("../../disk/root/.sandboxer-root", mark).unwrap();
             }),
         ),
     ] {

@@ -168,7 +168,7 @@ impl Tree {
             match self.0.get(path) {
                 None => wrong.push(format!("{path}: missing")),
                 Some(have) if have != row => {
-                    wrong.push(format!("{path}:\n  is     {have}\n  wanted {row}"))
+                    wrong.push(format!("{path}:\n  is     {have}\n  wanted {row}"));
                 }
                 Some(_) => {}
             }

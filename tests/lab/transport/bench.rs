@@ -7,7 +7,7 @@ use std::process::{Child, Command as Program, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sandboxer::domain::fault::Fault;
+use sandboxer::domain::error::Error;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
 use sandboxer::transport::pool::Pool;
@@ -136,7 +136,7 @@ pub(crate) async fn until(limit: Duration, mut done: impl FnMut() -> bool) -> bo
     true
 }
 
-pub(crate) fn kind(fault: &Fault) -> String {
+pub(crate) fn kind(fault: &Error) -> String {
     fault.details.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default().to_owned()
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::{Duration, Instant};
 
-use sandboxer::domain::fault::Code;
+use sandboxer::domain::error::Code;
 use sandboxer::domain::name::HostName;
 use sandboxer::transport::{Command, OUTPUT_LIMIT, Source, Transports};
 

@@ -7,7 +7,7 @@ use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sandboxer::domain::fault::{Code, Fault};
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::name::HostName;
 use sandboxer::transport::pool::Pool;
 use sandboxer::transport::{Command, Transports};
@@ -16,7 +16,7 @@ use crate::transport::bench::{
     Bench, GONE, HOST, SOON, another_process, kind, pool, signal, sleeps, until,
 };
 
-async fn refusal(pool: &Pool) -> Fault {
+async fn refusal(pool: &Pool) -> Error {
     match pool.open(&HostName::new(HOST)).await {
         Ok(_) => panic!("connected"),
         Err(fault) => fault,
@@ -44,13 +44,13 @@ async fn a_closed_port_and_an_unknown_name_are_told_apart() {
         (Code::HostUnreachable, "refused", true)
     );
     assert!(
-        fault.causes()[0].contains("Connection refused")
+        fault.causes[0].contains("Connection refused")
             && started.elapsed() < Duration::from_secs(9),
         "{fault:?}"
     );
 
     let fault = refusal(&bench.pool(&format!("Host {HOST}\n HostName nosuch.invalid\n"))).await;
-    assert_eq!(kind(&fault), "resolve", "{:?}", fault.causes());
+    assert_eq!(kind(&fault), "resolve", "{:?}", fault.causes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,7 +73,7 @@ async fn keys_that_are_wrong_unknown_or_changed_are_told_apart() {
         (kind(&fault).as_str(), fault.hint.as_deref(), fault.retryable),
         ("credentials", Some("run renew"), false)
     );
-    assert!(fault.causes()[0].contains("Permission denied"), "{:?}", fault.causes());
+    assert!(fault.causes[0].contains("Permission denied"), "{:?}", fault.causes);
 
     for strict in ["StrictHostKeyChecking yes", "StrictHostKeyChecking ask"] {
         let fault = refusal(&with(
@@ -81,7 +81,7 @@ async fn keys_that_are_wrong_unknown_or_changed_are_told_apart() {
             &format!("{strict}\nUserKnownHostsFile /dev/null"),
         ))
         .await;
-        assert_eq!(kind(&fault), "unknown_host_key", "{:?}", fault.causes());
+        assert_eq!(kind(&fault), "unknown_host_key", "{:?}", fault.causes);
         let hint = fault.hint.unwrap();
         assert!(
             hint.ends_with(&format!(
@@ -98,7 +98,7 @@ async fn keys_that_are_wrong_unknown_or_changed_are_told_apart() {
     let fault =
         refusal(&with("UserKnownHostsFile ", &format!("UserKnownHostsFile {}", known.display())))
             .await;
-    assert_eq!(fault.code, Code::HostChanged, "{:?}", fault.causes());
+    assert_eq!(fault.code, Code::HostChanged, "{:?}", fault.causes);
     assert!(fault.hint.unwrap().contains(&format!("ssh-keygen -R {HOST} -f {}", known.display())));
     assert!(bench.masters().is_empty(), "no attempt leaves a process behind");
 }
@@ -123,7 +123,7 @@ async fn a_silent_peer_is_given_up_once_for_all_who_wait() {
             (fault.code.clone(), kind(&fault).as_str()),
             (Code::HostUnreachable, "timeout"),
             "{:?}",
-            fault.causes()
+            fault.causes
         );
     }
     // One after the other they would wait five times 10 s.

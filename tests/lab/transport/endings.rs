@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use sandboxer::domain::fault::Code;
+use sandboxer::domain::error::Code;
 use sandboxer::domain::name::HostName;
 use sandboxer::transport::{Command, Source, Transports};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-use sandboxer::domain::fault::Code;
+use sandboxer::domain::error::Code;
 use sandboxer::domain::name::HostName;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::transport::{Command, Source, Transports};

@@ -162,7 +162,7 @@ pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pas
         let path = child(path, &key);
         match NEEDED.iter().find(|(needed, _)| *needed == key) {
             Some((_, what)) => {
-                pass.findings().refuse(&path, None, format!("{} {what}", dialect.tool()))
+                pass.findings().refuse(&path, None, format!("{} {what}", dialect.tool()));
             }
             None => pass
                 .findings()

@@ -170,7 +170,7 @@ fn base_images(
                 stages.push(Stage { name, from: from.into_iter().collect() });
             }
             ("COPY" | "ADD" | "RUN", Some(stage)) => {
-                stage.from.extend(words.into_iter().filter_map(taken_from))
+                stage.from.extend(words.into_iter().filter_map(taken_from));
             }
             _ => {}
         }

@@ -157,7 +157,7 @@ pub(super) fn files(
         if let Some(variable) = file.shift_remove("environment").map(|variable| scalar(&variable)) {
             match pass.variables.get(&variable).cloned() {
                 Some(value) if pass.loader.fits(value.len(), &path) => {
-                    pass.fill(section, &name, value, &mut file)
+                    pass.fill(section, &name, value, &mut file);
                 }
                 Some(_) => {}
                 None => pass.findings().refuse(

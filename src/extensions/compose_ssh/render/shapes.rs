@@ -94,12 +94,12 @@ impl Judge<'_> {
                 }
             }
             (Shape::Keys(keys) | Shape::Long(_, keys), Value::Object(map)) => {
-                self.keys(map, keys, path)
+                self.keys(map, keys, path);
             }
             (Shape::Mount, Value::Object(map)) => self.mount(map, path),
             (Shape::Open(name, inner), Value::Object(map)) => self.open(map, name, inner, path),
             (Shape::Names(_, inner), Value::Object(map)) => {
-                self.open(map, &table::NAME, inner, path)
+                self.open(map, &table::NAME, inner, path);
             }
             (Shape::LogOptions, Value::Object(map)) => self.log_options(map, path),
             (Shape::Switch, value @ (Value::String(_) | Value::Number(_))) => {
@@ -109,7 +109,7 @@ impl Judge<'_> {
                 }
             }
             (Shape::List(_) | Shape::Names(..), _) => {
-                self.refuse(path, "it is a list; write `[…]`")
+                self.refuse(path, "it is a list; write `[…]`");
             }
             (Shape::Keys(_) | Shape::Open(..) | Shape::LogOptions, _) => {
                 self.refuse(path, "it is a mapping; write `KEY: VALUE`");

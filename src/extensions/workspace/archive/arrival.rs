@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Reporter};
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::workspace::archive::capture::seal;
 use crate::extensions::workspace::archive::reading::was_in_the_way;
@@ -102,7 +102,7 @@ impl<'a> Arrival<'a> {
         let words = said.text("words").unwrap_or_default();
         if said.value("tee").is_some() {
             let message = format!("the archive of snapshot {id} could not be written on {host}");
-            return Err(Fault::new(Code::OperationFailed, message)
+            return Err(Error::new(Code::OperationFailed, message)
                 .because(words)
                 .detail("step", "receive")
                 .into());
@@ -122,7 +122,7 @@ impl<'a> Arrival<'a> {
             || unpacked && said.hash("sum").is_none()
         {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
-            return Err(Fault::new(Code::OperationFailed, message)
+            return Err(Error::new(Code::OperationFailed, message)
                 .because(words)
                 .detail("step", "receive")
                 .into());
@@ -153,8 +153,8 @@ impl Received<'_> {
 }
 
 /// What came to this place is not what is recorded; `differs` is `hash` or `content`.
-pub(super) fn otherwise(to: &ArchivePlace, differs: &str, why: String) -> Fault {
-    Fault::new(
+pub(super) fn otherwise(to: &ArchivePlace, differs: &str, why: String) -> Error {
+    Error::new(
         Code::OperationFailed,
         format!("the archive of snapshot {} did not arrive on {} as it was sent", to.id, to.host),
     )

@@ -2,7 +2,7 @@
 //! before it comes. It can be opened with any tar.
 
 use std::collections::BTreeSet;
-use std::error::Error;
+use std::error::Error as StdError;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,8 +13,8 @@ use tar::{EntryType, Header};
 use tokio::sync::mpsc;
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::ExtensionError;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::patch::MAX_SEQUENCE;
@@ -47,7 +47,7 @@ pub(super) fn write(
     let format = shelf::format(&manifest.snapshot.archive)?;
     let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
     let text = serde_json::to_string_pretty(manifest)
-        .map_err(|error| Fault::internal("the manifest cannot be written").because(error))?;
+        .map_err(|error| Error::internal("the manifest cannot be written").because(error))?;
     let time = manifest.snapshot.created_at.unix().max(0) as u64;
     let mut head = header(MANIFEST, text.len() as u64, time)?.as_bytes().to_vec();
     head.extend_from_slice(text.as_bytes());
@@ -89,11 +89,11 @@ pub(super) fn write(
     Ok(driven(work.boxed(), receiver))
 }
 
-fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Fault> {
+fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Error> {
     let mut header = Header::new_gnu();
     header
         .set_path(name)
-        .map_err(|error| Fault::internal("an export cannot be written").because(error))?;
+        .map_err(|error| Error::internal("an export cannot be written").because(error))?;
     header.set_size(bytes);
     header.set_mode(0o600);
     header.set_uid(0);
@@ -106,7 +106,7 @@ fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Fault> {
 
 /// The archive's bytes as they come from the host.
 struct Pieces {
-    sender: mpsc::Sender<Result<Vec<u8>, Fault>>,
+    sender: mpsc::Sender<Result<Vec<u8>, Error>>,
     judged: Inlet,
     left: u64,
     more: bool,
@@ -130,7 +130,7 @@ impl OutputSink for Pieces {
 /// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
 fn driven(
     work: BoxFuture<'static, ()>,
-    receiver: mpsc::Receiver<Result<Vec<u8>, Fault>>,
+    receiver: mpsc::Receiver<Result<Vec<u8>, Error>>,
 ) -> ByteStream {
     stream::unfold((work.fuse(), receiver), |(mut work, mut receiver)| async move {
         loop {
@@ -145,7 +145,7 @@ fn driven(
 }
 
 /// Reads the head of a bundle: the manifest, and a stream of the archive alone.
-pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStream), Fault> {
+pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStream), Error> {
     let mut reader = Reader { source, rest: Vec::new() };
     let size = reader.entry(MANIFEST).await?;
     if size > MANIFEST_LIMIT {
@@ -165,13 +165,13 @@ pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStr
 }
 
 /// What is no export.
-fn no_export(why: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
-    Fault::invalid_input("file", "the file is no snapshot that sandboxer exported").because(why)
+fn no_export(why: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::invalid_input("file", "the file is no snapshot that sandboxer exported").because(why)
 }
 
 /// A sentence with a cause of its own.
-fn caused(why: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
-    Fault::new(Code::InvalidInput, why).because(cause)
+fn caused(why: impl Into<String>, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::new(Code::InvalidInput, why).because(cause)
 }
 
 struct Reader {
@@ -181,7 +181,7 @@ struct Reader {
 
 impl Reader {
     /// So many bytes.
-    async fn exactly(&mut self, count: usize) -> Result<Vec<u8>, Fault> {
+    async fn exactly(&mut self, count: usize) -> Result<Vec<u8>, Error> {
         while self.rest.len() < count {
             match self.source.next().await {
                 Some(piece) => self.rest.extend_from_slice(&piece?),
@@ -193,7 +193,7 @@ impl Reader {
     }
 
     /// The header of an entry that must be a file of this name; its size.
-    async fn entry(&mut self, name: &str) -> Result<u64, Fault> {
+    async fn entry(&mut self, name: &str) -> Result<u64, Error> {
         let block = self.exactly(BLOCK).await?;
         let header = Header::from_byte_slice(&block);
         let mut copy = header.clone();
@@ -237,14 +237,14 @@ impl Reader {
                 return Err(no_export(format!("it ends {left} bytes too early"))
                     .detail("kind", "truncated"));
             }
-            Ok::<_, Fault>(None)
+            Ok::<_, Error>(None)
         })
         .boxed()
     }
 }
 
 /// Checks what a manifest from outside says, as far as it goes: it becomes paths and names on hosts.
-pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Fault> {
+pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Error> {
     let refuse = |what: &str| Err(no_export(what.to_owned()).detail("kind", "manifest"));
     let snapshot = &manifest.snapshot;
     let facts = &snapshot.archive;
@@ -253,7 +253,7 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Fault> {
             "the file is of the schema {}, which this version of sandboxer cannot read",
             manifest.schema
         );
-        return Err(Fault::new(Code::InvalidInput, message)
+        return Err(Error::new(Code::InvalidInput, message)
             .hint("use a newer sandboxer")
             .detail("field", "file"));
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::archive::TreeEntry;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     CaptureRequest, Captured, ExtensionError, Report, Reporter, Target,
 };
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
 use crate::domain::snapshot::{
@@ -145,7 +145,7 @@ pub(crate) async fn capture(
     failpoint::reached("snapshot.sealed");
     if let Some(words) = said.text("still") {
         // Whole as it is; but somebody's containers stand still.
-        return Err(Fault::new(
+        return Err(Error::new(
             Code::OperationFailed,
             format!("the containers of sandbox {} were not resumed", target.id),
         )
@@ -196,42 +196,42 @@ fn refused(
     let id = &target.id;
     let words = said.text("words").unwrap_or_default();
     let fault = match said.value("error") {
-        Some("gone") => Fault::new(Code::Conflict, format!("the workspace of sandbox {id} is not on {host} any more"))
+        Some("gone") => Error::new(Code::Conflict, format!("the workspace of sandbox {id} is not on {host} any more"))
             .hint(format!("`sandboxer get {id}` shows what became of it")),
         Some("pause") => {
             let fault = if said.value("began").is_none() { Code::Unsupported } else { Code::OperationFailed };
-            Fault::new(fault, format!("the containers of sandbox {id} cannot be held still"))
+            Error::new(fault, format!("the containers of sandbox {id} cannot be held still"))
                 .hint("--mode stop stops them meanwhile; --mode live takes files as they change")
         }
-        Some("busy") => Fault::new(Code::Conflict, format!("an earlier snapshot of sandbox {id} is still at work on {host}"))
+        Some("busy") => Error::new(Code::Conflict, format!("an earlier snapshot of sandbox {id} is still at work on {host}"))
             .hint("it ends by itself once its console is gone; then try again"),
         Some("exclude") => {
             let message =
                 format!("tar on {host} cannot leave anything out, and the profile's snapshot.exclude asks for that");
-            Fault::new(Code::MissingDependency, message)
+            Error::new(Code::MissingDependency, message)
                 .hint(format!("it takes GNU tar on {host}; nothing is installed there by sandboxer"))
                 .detail("missing", vec!["GNU tar"])
         }
-        Some("closed") => Fault::new(Code::OperationFailed, format!("not all of sandbox {id} can be read on {host}"))
+        Some("closed") => Error::new(Code::OperationFailed, format!("not all of sandbox {id} can be read on {host}"))
             .hint("it takes sudo without a password for tar and find, or a container of the sandbox that is there"),
-        Some("space") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
+        Some("space") => Error::new(Code::OperationFailed, format!("the disk of {host} has no room for the archive"))
             .hint("delete snapshots or destroy sandboxes there, or exclude files (snapshot.exclude)"),
-        Some("full") => Fault::new(Code::OperationFailed, format!("the archive could not be written on {host}"))
+        Some("full") => Error::new(Code::OperationFailed, format!("the archive could not be written on {host}"))
             .hint("is its disk full? nothing of the archive was left there"),
-        Some("volumes") => Fault::new(Code::OperationFailed, format!("a volume of sandbox {id} could not be read"))
+        Some("volumes") => Error::new(Code::OperationFailed, format!("a volume of sandbox {id} could not be read"))
             .hint("nothing of the archive was left"),
         Some("lacks") => {
-            Fault::new(Code::OperationFailed, format!("the archive lacks something of sandbox {id}, and nothing says why"))
+            Error::new(Code::OperationFailed, format!("the archive lacks something of sandbox {id}, and nothing says why"))
                 .hint(format!(
                     "find out what tells tar on {host} to leave files out: a TAR_OPTIONS that sudo sets, or a tar of its own; \
                      nothing of the archive was left"
                 ))
         }
-        Some("tar") => Fault::new(Code::OperationFailed, format!("tar could not read all of sandbox {id}"))
+        Some("tar") => Error::new(Code::OperationFailed, format!("tar could not read all of sandbox {id}"))
             .hint("nothing of the archive was left"),
-        Some("long") => Fault::new(Code::OperationFailed, format!("a path of sandbox {id} is too long to be unpacked"))
+        Some("long") => Error::new(Code::OperationFailed, format!("a path of sandbox {id} is too long to be unpacked"))
             .hint("move or remove what has 4096 bytes and more, or exclude it (snapshot.exclude); nothing of the archive was left"),
-        Some("taken") => Fault::new(Code::Conflict, format!("{host} has something with this snapshot's id already")),
+        Some("taken") => Error::new(Code::Conflict, format!("{host} has something with this snapshot's id already")),
         _ => return Ok(()),
     };
     let untouched = said.value("began").is_none();
@@ -262,7 +262,7 @@ fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
         match entry.key {
             "remark" => remarks.push(entry.text()),
             "missed" => {
-                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() })
+                not_captured.push(NotCaptured { name: entry.text(), reason: String::new() });
             }
             "because" => {
                 if let Some(missed) = not_captured.last_mut() {
@@ -350,10 +350,10 @@ pub(crate) async fn seal(
     manifest: &ArchiveManifest,
 ) -> Result<(), ExtensionError> {
     let text = serde_json::to_string_pretty(manifest).map_err(|error| {
-        Fault::internal("the archive's manifest cannot be written").because(error)
+        Error::internal("the archive's manifest cannot be written").because(error)
     })?;
     let format = manifest.snapshot.archive.format.as_ref();
-    let format = format.ok_or_else(|| Fault::internal("the archive has no format"))?;
+    let format = format.ok_or_else(|| Error::internal("the archive has no format"))?;
     let command = Command::script(SEAL_SH).arg(path).arg(format.file_name()).args(pieces(&text));
     step(transport, "seal", &command).await.map(|_| ())
 }
@@ -421,7 +421,7 @@ pub(crate) async fn list(
     let mut listing = Listing::default();
     let asked = tokio::time::timeout(LIST_LIMIT, transport.attach(&command, &mut listing)).await;
     let late = |_| {
-        Fault::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name))
+        Error::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name))
     };
     let status = asked.map_err(late)??;
     // GNU tar's 1: something changed meanwhile.

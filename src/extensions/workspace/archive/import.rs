@@ -5,8 +5,8 @@ use futures_util::StreamExt;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::{Arrived, ByteStream};
+use crate::domain::error::Error;
 use crate::domain::extension::{ExtensionError, Reporter};
-use crate::domain::fault::Fault;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
 use crate::extensions::workspace::archive::arrival::Arrival;
 use crate::extensions::workspace::archive::passage::{Counted, Inlet, pipe, repacked, unpacked};
@@ -80,7 +80,7 @@ async fn split(
     mut source: ByteStream,
     mut to_host: Inlet,
     mut to_scan: Inlet,
-) -> Result<Option<Gone>, Fault> {
+) -> Result<Option<Gone>, Error> {
     while let Some(piece) = source.next().await {
         let piece = piece?;
         match tokio::join!(to_scan.put(&piece), to_host.put(&piece)) {
@@ -99,12 +99,12 @@ async fn scan(
     packed: impl AsyncRead + Send + Unpin + 'static,
     format: &ArchiveFormat,
     promise: Promise,
-) -> Result<Scanned, Fault> {
+) -> Result<Scanned, Error> {
     let mut content = unpacked(packed, format);
     let mut scan = Scan::new(promise);
     let mut piece = vec![0; PIECE];
     let refuse = |why: Box<dyn std::error::Error + Send + Sync>| {
-        Fault::invalid_input("file", "the archive in the file is refused")
+        Error::invalid_input("file", "the archive in the file is refused")
             .because(why)
             .detail("kind", "hostile")
     };

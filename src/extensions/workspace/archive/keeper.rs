@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
+use crate::domain::error::Error;
 use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
-use crate::domain::fault::Fault;
 use crate::domain::output::OutputSink;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::extensions::workspace::archive::arrival::{Arrival, otherwise};
@@ -33,12 +33,12 @@ impl Keeper {
     }
 
     /// The way to an archive's host.
-    async fn open(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Fault> {
+    async fn open(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Error> {
         self.transports.open(&place.host).await
     }
 
     /// For who only attaches.
-    async fn way(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Fault> {
+    async fn way(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Error> {
         self.transports.way(&place.host).await
     }
 
@@ -211,7 +211,7 @@ impl SnapshotArchives for Keeper {
         reporter: &dyn Reporter,
     ) -> Result<Arrived, ExtensionError> {
         if from.host.same(to.host.as_str()) {
-            return Err(Fault::invalid_input(
+            return Err(Error::invalid_input(
                 "host",
                 format!("the archive is on {} already", to.host),
             )

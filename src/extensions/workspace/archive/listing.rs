@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::domain::archive::{ArchivePlace, TreeEntry};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::ExtensionError;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::workspace::archive::entries::{GNU_LISTING, Style, entry};
@@ -37,13 +37,13 @@ pub(super) async fn entries(
             let message = format!(
                 "snapshot {id} has more than {ENTRIES_LIMIT} entries: too many to be listed"
             );
-            Err(Fault::new(Code::Unsupported, message).into())
+            Err(Error::new(Code::Unsupported, message).into())
         }
         (Some(b"gnu" | b"busybox"), Some(_)) => {
             let message =
                 format!("the archive of snapshot {id} on {} cannot be listed", place.host);
             let hint = format!("`sandboxer snapshots verify {id}` says what is wrong with it");
-            Err(Fault::new(Code::OperationFailed, message).hint(hint).because(errors).into())
+            Err(Error::new(Code::OperationFailed, message).hint(hint).because(errors).into())
         }
         (verdict, _) => Err(refused(transport, place, verdict.unwrap_or_default(), &errors).into()),
     }

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::ArchivePlace;
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, Report, Reporter};
-use crate::domain::fault::{Code, Fault};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
@@ -44,7 +44,7 @@ pub(super) async fn read(
     let command = about(READ_SH, transport, place).arg(format.file_name());
     let message =
         format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
-    let fault = Fault::new(Code::OperationFailed, message.clone()).detail("step", "read");
+    let fault = Error::new(Code::OperationFailed, message.clone()).detail("step", "read");
     match judged(transport, command, None, sink).await? {
         Went::Ran(Some(0)) => Ok(()),
         Went::Ran(None) => {
@@ -69,12 +69,12 @@ pub(super) fn refused(
     place: &ArchivePlace,
     verdict: &[u8],
     words: &str,
-) -> Fault {
+) -> Error {
     let host = &transport.spec().name;
     match verdict {
         b"identity" => other_machine(transport, place),
         b"gone" => missing(transport, place),
-        b"missing" => Fault::new(Code::MissingDependency, format!("host {host} lacks zstd"))
+        b"missing" => Error::new(Code::MissingDependency, format!("host {host} lacks zstd"))
             .hint(format!("install zstd on {host}; nothing is installed there by sandboxer"))
             .detail("missing", vec!["zstd"]),
         _ => {
@@ -84,7 +84,7 @@ pub(super) fn refused(
             }
             let message =
                 format!("the archive of snapshot {} on {host} could not be read", place.id);
-            Fault::new(Code::OperationFailed, message).because(if words.is_empty() {
+            Error::new(Code::OperationFailed, message).because(if words.is_empty() {
                 said.into_owned()
             } else {
                 words.to_owned()
@@ -136,7 +136,7 @@ pub(super) async fn verify(
                 "the archive of snapshot {} on {} could not be read whole",
                 place.id, place.host
             );
-            let fault = Fault::new(Code::OperationFailed, message).because(why);
+            let fault = Error::new(Code::OperationFailed, message).because(why);
             Err(fault.hint("nothing is known of it now; try again").detail("step", "verify").into())
         }
     }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExtensionError, ProvisionRequest, Report, Reporter, RestoreSource};
 use crate::domain::facts::HostFacts;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
 use crate::domain::sandbox::Failure;
@@ -43,7 +43,7 @@ pub(crate) fn suits(
     facts: &HostFacts,
     archive: &ArchiveFacts,
     host: &HostName,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     if archive.needs_gnu_tar && !facts.tools.contains_key("gnu-tar") {
         return Err(lacks(host, &["GNU tar"]));
     }
@@ -116,7 +116,7 @@ fn command(
     engine: &str,
 ) -> Result<Command, ExtensionError> {
     let (archive, place) = (&source.archive, &source.place);
-    let unknown = |what: &str| Fault::internal(format!("snapshot {} has no {what}", place.id));
+    let unknown = |what: &str| Error::internal(format!("snapshot {} has no {what}", place.id));
     let path =
         place.path.clone().unwrap_or_else(|| format!("{}/snapshots/{}", prepared.root, place.id));
     let format = archive.format.as_ref().ok_or_else(|| unknown("format"))?;
@@ -124,7 +124,7 @@ fn command(
     let content = archive.content_bytes.ok_or_else(|| unknown("size"))?;
     if archive.has_nameless_volumes() {
         let message = format!("snapshot {} has volumes in it, and nothing says which", place.id);
-        return Err(Fault::new(Code::OperationFailed, message)
+        return Err(Error::new(Code::OperationFailed, message)
             .hint("`sandboxer snapshots export` gives its content as a file that any tar opens")
             .detail("step", "extract")
             .into());
@@ -175,34 +175,34 @@ fn refused(
     let kind = said.value("error");
     let words = said.text("words").unwrap_or_default();
     let fault = match kind {
-        Some("absent") => Fault::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host} any more"))
+        Some("absent") => Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host} any more"))
             .hint("a copy on another host can be restored with --host; `sandboxer snapshots get` lists them"),
         Some("manifest") => {
             let message = format!("the manifest beside the archive of snapshot {id} on {host} is gone or another one");
-            Fault::new(Code::OperationFailed, message)
+            Error::new(Code::OperationFailed, message)
                 .hint("nothing was used; restore from a copy on another host, if there is one")
                 .detail("differs", "manifest")
         }
         Some("altered") => {
-            Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} is not what it was"))
+            Error::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} is not what it was"))
                 .hint("nothing of it was used; restore from a copy on another host, if there is one")
         }
         Some("unread") => {
             let message = format!("the archive of snapshot {id} could not be read whole on {host}");
-            Fault::new(Code::OperationFailed, message)
+            Error::new(Code::OperationFailed, message)
                 .hint("nothing is known of it now, and nothing of it was used; try again")
         }
         Some("hostile") => {
-            Fault::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} reaches out of itself"))
+            Error::new(Code::OperationFailed, format!("the archive of snapshot {id} on {host} reaches out of itself"))
                 .hint("nothing of it was used; find out who wrote it")
         }
-        Some("full") => Fault::new(Code::OperationFailed, format!("the disk of {host} has no room for the sandbox"))
+        Some("full") => Error::new(Code::OperationFailed, format!("the disk of {host} has no room for the sandbox"))
             .hint("destroy something there, or restore onto another host"),
         Some("volumes") => {
-            Fault::new(Code::OperationFailed, format!("the volumes of snapshot {id} could not be filled on {host}"))
+            Error::new(Code::OperationFailed, format!("the volumes of snapshot {id} could not be filled on {host}"))
         }
-        Some("tar") => Fault::new(Code::OperationFailed, format!("tar could not unpack snapshot {id} on {host}")),
-        Some("gone") => Fault::new(Code::Conflict, format!("the sandbox's directory on {host} is not what it was")),
+        Some("tar") => Error::new(Code::OperationFailed, format!("tar could not unpack snapshot {id} on {host}")),
+        Some("gone") => Error::new(Code::Conflict, format!("the sandbox's directory on {host} is not what it was")),
         _ => return Ok(()),
     };
     let failure = Failure { step: "extract".to_owned(), exit_status: None, output: words.clone() };
@@ -240,7 +240,7 @@ fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTree
 
 fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest) -> ExtensionError {
     let list = crate::domain::request::counted(not_preserved);
-    Fault::new(
+    Error::new(
         Code::OperationFailed,
         format!("{} cannot keep all that the archive has: {list}", request.host),
     )

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace};
+use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     ExtensionError, Resource, TeardownLine, TeardownOutcome, TeardownReport,
 };
 use crate::domain::facts::HostIdentity;
-use crate::domain::fault::{Code, Fault};
 use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::extensions::workspace::said::Said;
@@ -114,26 +114,26 @@ pub(super) fn check(
     let (host, id) = (&transport.spec().name, &place.id);
     let fault = match said.value("error") {
         Some("identity") => other_machine(transport, place),
-        Some("closed") => Fault::new(
+        Some("closed") => Error::new(
             Code::OperationFailed,
             format!("the folder of archives on {host} cannot be looked into"),
         ),
-        Some("link") => Fault::new(
+        Some("link") => Error::new(
             Code::OperationFailed,
             format!("the folder of snapshot {id} on {host} leads elsewhere"),
         )
         .hint("nothing was touched; find out who put a link there"),
         Some("absent") => missing(transport, place),
-        Some("theirs") => Fault::new(
+        Some("theirs") => Error::new(
             Code::Conflict,
             format!("what bears the name of snapshot {id} on {host} is not ours"),
         ),
         Some("taken") => taken(place),
-        Some("mark") => Fault::new(
+        Some("mark") => Error::new(
             Code::OperationFailed,
             format!("what {host} has of snapshot {id} cannot be written to"),
         ),
-        Some("space") => Fault::new(
+        Some("space") => Error::new(
             Code::OperationFailed,
             format!("the disk of {host} has no room for the archive"),
         )
@@ -147,7 +147,7 @@ pub(super) fn check(
 }
 
 /// An archive that is not what is known of it; `differs` is `truncated`, `size`, `hash`, `content` or `manifest`.
-pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchivePlace) -> Fault {
+pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchivePlace) -> Error {
     let host = &transport.spec().name;
     let how = match differs {
         "truncated" => "was cut short",
@@ -156,7 +156,7 @@ pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchiveP
         "manifest" => "has no manifest beside it that says what is recorded",
         _ => "cannot be read any more",
     };
-    Fault::new(
+    Error::new(
         Code::OperationFailed,
         format!("the archive of snapshot {} on {host} {how}", place.id),
     )
@@ -166,15 +166,15 @@ pub(super) fn altered(differs: &str, transport: &dyn Transport, place: &ArchiveP
 }
 
 /// Something of it is there that nobody here put there.
-fn taken(place: &ArchivePlace) -> Fault {
-    Fault::new(Code::Conflict, format!("{} has something of snapshot {} already", place.host, place.id)).hint(
+fn taken(place: &ArchivePlace) -> Error {
+    Error::new(Code::Conflict, format!("{} has something of snapshot {} already", place.host, place.id)).hint(
         "nothing was touched: what nobody here has a record of is never removed; look at it there, and move it away",
     )
 }
 
 /// There is no archive of it.
-pub(super) fn missing(transport: &dyn Transport, place: &ArchivePlace) -> Fault {
-    Fault::new(
+pub(super) fn missing(transport: &dyn Transport, place: &ArchivePlace) -> Error {
+    Error::new(
         Code::NotFound,
         format!("the archive of snapshot {} is not on {}", place.id, transport.spec().name),
     )
@@ -182,24 +182,24 @@ pub(super) fn missing(transport: &dyn Transport, place: &ArchivePlace) -> Fault 
 }
 
 /// The host is another one than the recorded.
-pub(super) fn other_machine(transport: &dyn Transport, place: &ArchivePlace) -> Fault {
+pub(super) fn other_machine(transport: &dyn Transport, place: &ArchivePlace) -> Error {
     let message =
         format!("host {} is not the one that snapshot {} is on", transport.spec().name, place.id);
-    Fault::new(Code::HostChanged, message)
+    Error::new(Code::HostChanged, message)
         .hint("nothing was touched; check what the host's name points to")
 }
 
 /// How an archive is compressed, as it is recorded.
-pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Fault> {
+pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Error> {
     match facts.format.clone() {
         Some(format @ (ArchiveFormat::TarZst | ArchiveFormat::TarGz)) => Ok(format),
         Some(other) => {
             let message = format!(
                 "this version of sandboxer cannot read an archive that is compressed as {other}"
             );
-            Err(Fault::new(Code::Unsupported, message))
+            Err(Error::new(Code::Unsupported, message))
         }
-        None => Err(Fault::internal("the snapshot's record has no archive")),
+        None => Err(Error::internal("the snapshot's record has no archive")),
     }
 }
 

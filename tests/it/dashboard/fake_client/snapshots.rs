@@ -9,12 +9,12 @@
 use std::sync::Arc;
 
 use sandboxer::client::{
-    ExtensionView, PatchRequest, PatchStanding, PatchStatus, Problem, RestoreRequest, RolloutItem,
+    Error, ExtensionView, PatchRequest, PatchStanding, PatchStatus, RestoreRequest, RolloutItem,
     RolloutRequest, SnapshotDeleteRequest, SnapshotRequest, SnapshotStarted, Started, Update,
 };
+use sandboxer::domain::error::Code;
 use sandboxer::domain::event::Progress;
 use sandboxer::domain::extension::Capability;
-use sandboxer::domain::fault::Code;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::manifest::ExtensionManifest;
 use sandboxer::domain::name::{ExtensionId, OperationId, PatchId, SandboxId, SnapshotId};
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use super::{FakeClient, Scenario, operator, ready, record};
 
 impl FakeClient {
-    pub(super) fn all_snapshots(&self) -> Result<Vec<Arc<SnapshotView>>, Problem> {
+    pub(super) fn all_snapshots(&self) -> Result<Vec<Arc<SnapshotView>>, Error> {
         if let Some(problem) = &self.scenario.snapshots_error {
             return Err(problem.clone());
         }
@@ -42,10 +42,10 @@ impl FakeClient {
         Ok(all.iter().map(|record| Arc::new(view(record))).collect())
     }
 
-    pub(super) fn one_snapshot(&self, reference: &str) -> Result<SnapshotView, Problem> {
+    pub(super) fn one_snapshot(&self, reference: &str) -> Result<SnapshotView, Error> {
         let all = self.all_snapshots()?;
         let found = all.iter().find(|view| view.record.id.as_str() == reference);
-        let missing = || Problem::new(Code::NotFound, format!("there is no snapshot {reference}"));
+        let missing = || Error::new(Code::NotFound, format!("there is no snapshot {reference}"));
         found.map(|view| SnapshotView::clone(view)).ok_or_else(missing)
     }
 
@@ -58,10 +58,7 @@ impl FakeClient {
         let _ = self.updates.send(Update::Snapshots);
     }
 
-    pub(super) fn take_snapshot(
-        &self,
-        request: SnapshotRequest,
-    ) -> Result<SnapshotStarted, Problem> {
+    pub(super) fn take_snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error> {
         let asked = format!(
             "snapshot {} {:?} {:?} {:?}",
             request.id, request.revision, request.name, request.mode
@@ -73,7 +70,7 @@ impl FakeClient {
             if request.name.is_some()
                 && inner.snapshots.values().any(|record| record.name == request.name)
             {
-                let mut problem = Problem::new(Code::Conflict, "the name is taken");
+                let mut problem = Error::new(Code::Conflict, "the name is taken");
                 problem.details = serde_json::json!({"field": "name"});
                 return Err(problem);
             }
@@ -102,11 +99,11 @@ impl FakeClient {
         facts: ArchiveFacts,
         operation: &OperationId,
         cancelled: watch::Receiver<bool>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Error> {
         for part in 0..10_u64 {
             if *cancelled.borrow() {
                 self.change_snapshot(id, |record| record.state = SnapshotState::Failed);
-                return Err(CancelOutcome::Undone.fault("cancelled; nothing of it is left").into());
+                return Err(CancelOutcome::Undone.fault("cancelled; nothing of it is left"));
             }
             let _ = self.updates.send(Update::Progress(Progress {
                 operation: operation.clone(),
@@ -137,24 +134,24 @@ impl FakeClient {
     pub(super) async fn ended_snapshot(
         &self,
         operation: &OperationId,
-    ) -> Result<SnapshotRecord, Problem> {
+    ) -> Result<SnapshotRecord, Error> {
         let id = self.ended(operation).await?;
         if let Ok(view) = self.one_snapshot(&id) {
             return Ok(view.record);
         }
         let gone = self.scenario.snapshots.iter().find(|record| record.id.as_str() == id).cloned();
-        gone.ok_or_else(|| Problem::new(Code::NotFound, format!("snapshot {id} is deleted")))
+        gone.ok_or_else(|| Error::new(Code::NotFound, format!("snapshot {id} is deleted")))
     }
 
     pub(super) fn begin_deletion(
         &self,
         request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Problem> {
+    ) -> Result<SnapshotStarted, Error> {
         self.asked.lock().unwrap().push(format!("delete {} force={}", request.id, request.force));
         let view = self.one_snapshot(&request.id)?;
         let dependants = view.dependants();
         if !request.force && !dependants.is_empty() {
-            return Err(Problem::new(
+            return Err(Error::new(
                 Code::InUse,
                 format!("{} is in use: {}", request.id, dependants.join(", ")),
             ));
@@ -170,7 +167,7 @@ impl FakeClient {
         Ok(SnapshotStarted { operation: Some(operation), snapshot: view.record })
     }
 
-    pub(super) fn begin_restore(&self, request: RestoreRequest) -> Result<Started, Problem> {
+    pub(super) fn begin_restore(&self, request: RestoreRequest) -> Result<Started, Error> {
         self.asked.lock().unwrap().push(format!(
             "restore {} host={:?} ttl={:?} name={:?} strict={} patches={}",
             request.snapshot,
@@ -186,7 +183,7 @@ impl FakeClient {
             if request.name.is_some()
                 && inner.records.values().any(|record| record.name == request.name)
             {
-                let mut problem = Problem::new(Code::Conflict, "the name is taken");
+                let mut problem = Error::new(Code::Conflict, "the name is taken");
                 problem.details = serde_json::json!({"field": "name"});
                 return Err(problem);
             }
@@ -204,7 +201,7 @@ impl FakeClient {
     }
 
     /// Sleeps, wakes, or applies patches.
-    pub(super) async fn rest(&self, kind: OperationKind, id: &SandboxId) -> Result<(), Problem> {
+    pub(super) async fn rest(&self, kind: OperationKind, id: &SandboxId) -> Result<(), Error> {
         tokio::time::sleep(self.scenario.pace).await;
         if let Some(problem) = &self.scenario.operation_error {
             return Err(problem.clone());
@@ -212,7 +209,7 @@ impl FakeClient {
         match kind {
             OperationKind::Sleep => {
                 self.change(id, EventKind::SandboxSleeping, |record| {
-                    record.state = State::Sleeping
+                    record.state = State::Sleeping;
                 });
             }
             OperationKind::Wake => {
@@ -246,7 +243,7 @@ impl FakeClient {
         });
     }
 
-    pub(super) fn attach(&self, request: PatchRequest) -> Result<Patch, Problem> {
+    pub(super) fn attach(&self, request: PatchRequest) -> Result<Patch, Error> {
         self.asked.lock().unwrap().push(format!(
             "patch {} {:?} {:?}",
             request.snapshot, request.description, request.run_in
@@ -257,7 +254,7 @@ impl FakeClient {
             let mut inner = self.inner.lock().unwrap();
             let record = inner.snapshots.get_mut(&SnapshotId::new(request.snapshot.as_str()));
             let record =
-                record.ok_or_else(|| Problem::new(Code::NotFound, "there is no such snapshot"))?;
+                record.ok_or_else(|| Error::new(Code::NotFound, "there is no such snapshot"))?;
             let sequence = record.next_patch_sequence;
             record.next_patch_sequence += 1;
             record.revision += 1;
@@ -271,18 +268,17 @@ impl FakeClient {
         Ok(added)
     }
 
-    pub(super) fn detach(&self, snapshot: &str, reference: &str) -> Result<Patch, Problem> {
+    pub(super) fn detach(&self, snapshot: &str, reference: &str) -> Result<Patch, Error> {
         self.asked.lock().unwrap().push(format!("remove patch {snapshot} {reference}"));
         let mut inner = self.inner.lock().unwrap();
         let at = inner.patches.iter().position(|patch| patch.id.as_str() == reference);
         let removed = at.map(|at| inner.patches.remove(at));
         drop(inner);
         let _ = self.updates.send(Update::Snapshots);
-        removed
-            .ok_or_else(|| Problem::new(Code::NotFound, format!("there is no patch {reference}")))
+        removed.ok_or_else(|| Error::new(Code::NotFound, format!("there is no patch {reference}")))
     }
 
-    pub(super) fn how_patches_stand(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Problem> {
+    pub(super) fn how_patches_stand(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
         let view = self.one_snapshot(snapshot)?;
         let inner = self.inner.lock().unwrap();
         let standing = |patch: &Patch, id: &SandboxId| {
@@ -307,7 +303,7 @@ impl FakeClient {
     pub(super) async fn roll_out_to_all(
         &self,
         request: RolloutRequest,
-    ) -> Result<Vec<RolloutItem>, Problem> {
+    ) -> Result<Vec<RolloutItem>, Error> {
         self.asked
             .lock()
             .unwrap()
@@ -319,24 +315,16 @@ impl FakeClient {
             self.apply_owed(&based.id);
             let record = self.checked(based.id.as_str(), None)?;
             let failed =
-                record.patch_error.clone().map(|error| Problem::new(Code::OperationFailed, error));
+                record.patch_error.clone().map(|error| Error::new(Code::OperationFailed, error));
             let canary = request.canary.is_some_and(|count| at < count as usize);
             let stop = failed.is_some();
-            let error = failed.map(|problem| sandboxer::domain::operation::OperationError {
-                code: problem.code,
-                message: problem.message,
-                causes: Vec::new(),
-                hint: None,
-                retryable: false,
-                details: serde_json::Value::Null,
-            });
             items.push(RolloutItem {
                 id: based.id.clone(),
                 ok: !stop,
                 canary,
                 applied: based.owes.clone(),
                 reason: None,
-                error,
+                error: failed,
             });
             if stop {
                 break;

@@ -41,7 +41,7 @@ fn several_files_are_one_project() {
         assert_eq!(services(rendered), ["web", "worker"]);
     });
     each("compose-file-in-dotenv", None, |_, _, rendered| {
-        assert_eq!(services(rendered), ["web", "db"])
+        assert_eq!(services(rendered), ["web", "db"]);
     });
     each("compose-yaml-name", None, |_, _, rendered| assert_eq!(services(rendered), ["web"]));
     each("include-override", None, |_, project, _| {

@@ -239,7 +239,7 @@ fn definitions_hold_no_options_either() {
                 Err(RenderError::Refused(all))
                     if all.iter().any(|refusal| refusal.path.starts_with(path)) =>
                 {
-                    met += 1
+                    met += 1;
                 }
                 other => panic!("{dialect:?} {section}: {other:?}"),
             }

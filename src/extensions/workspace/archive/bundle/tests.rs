@@ -46,14 +46,14 @@ fn stream(bytes: &[u8], piece: usize) -> ByteStream {
     stream::iter(pieces).boxed()
 }
 
-async fn opened(bytes: &[u8], piece: usize) -> Result<(ArchiveManifest, Vec<u8>), Fault> {
+async fn opened(bytes: &[u8], piece: usize) -> Result<(ArchiveManifest, Vec<u8>), Error> {
     let (manifest, archive) = open(stream(bytes, piece)).await?;
     let pieces: Vec<Vec<u8>> = archive.try_collect().await?;
     Ok((manifest, pieces.concat()))
 }
 
-fn causes(fault: &Fault) -> String {
-    fault.causes().join(": ")
+fn causes(fault: &Error) -> String {
+    fault.causes.join(": ")
 }
 
 #[tokio::test]

@@ -1,11 +1,16 @@
-//! What can go wrong, as a closed list of codes that scripts rely on, and the error type that carries one.
+//! Errors: a closed list of codes that scripts rely on, and the one type that carries one, from a script on a host to a face.
 //!
-//! Every layer returns a [`Fault`]: a code the caller can act on, one sentence, where it helps a hint, and the
-//! cause as [`std::error::Error::source`], never spliced into the sentence. `client::problem` turns it into what
-//! a face prints.
+//! Every layer returns an [`Error`]: a code, one sentence, where it helps a hint, and its causes beside the sentence, never
+//! spliced into it. Code that has to decide on more than the code matches on [`Kind`]; `details` are for scripts.
+//! `client::problem` has the exit and HTTP status of each code.
 
-use std::error::Error;
+use std::error::Error as StdError;
 use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::operation::CancelOutcome;
 
 use crate::domain::words::string_enum;
 
@@ -65,24 +70,39 @@ string_enum! {
     }
 }
 
-/// An error with a code. Display prints the sentence only; the cause is the source.
-#[derive(Debug)]
-pub struct Fault {
-    /// What kind of error, for scripts and for the exit status.
-    pub code: Code,
-    /// One sentence, without its cause.
-    pub message: String,
-    /// What to do next, where that is known.
-    pub hint: Option<String>,
-    /// Machine-readable particulars (a field's name, a holder's pid), `null` when there are none.
-    pub details: serde_json::Value,
-    /// Whether the same request may succeed later without a change.
-    pub retryable: bool,
-    source: Option<Box<dyn Error + Send + Sync>>,
+/// Decisions that a code alone does not tell apart. Known where the error is made; not part of its JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// Nothing beyond its code.
+    #[default]
+    Plain,
 }
 
-impl Fault {
-    /// A fault of this code with this sentence. `retryable` follows the code.
+/// An error (contract, section 4). `Display` prints the sentence only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Error {
+    /// Its code, for scripts and for the exit status.
+    pub code: Code,
+    /// Its sentence, without the causes.
+    pub message: String,
+    /// The sentences of its causes, outermost first.
+    #[serde(default)]
+    pub causes: Vec<String>,
+    /// What to do next, where that is known.
+    pub hint: Option<String>,
+    /// Whether the same request may succeed later without a change.
+    #[serde(default)]
+    pub retryable: bool,
+    /// Machine-readable particulars (a field's name, a holder's pid), null when there are none.
+    #[serde(default)]
+    pub details: serde_json::Value,
+    /// What code decides on.
+    #[serde(skip)]
+    pub kind: Kind,
+}
+
+impl Error {
+    /// An error of this code with this sentence. `retryable` follows the code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let retryable = matches!(
             code,
@@ -95,14 +115,15 @@ impl Fault {
         Self {
             code,
             message: message.into(),
+            causes: Vec::new(),
             hint: None,
-            details: serde_json::Value::Null,
             retryable,
-            source: None,
+            details: serde_json::Value::Null,
+            kind: Kind::Plain,
         }
     }
 
-    /// A fault of sandboxer itself.
+    /// An error of sandboxer itself.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Code::Internal, message)
     }
@@ -138,36 +159,42 @@ impl Fault {
         self
     }
 
-    /// Sets the cause.
+    /// Sets what code decides on.
     #[must_use]
-    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+    pub fn of_kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
         self
     }
 
-    /// The sentences of the causes, outermost first.
-    pub fn causes(&self) -> Vec<String> {
-        let mut causes = Vec::new();
-        let mut next: Option<&(dyn Error + 'static)> = self.source();
+    /// Sets the cause, with its own causes.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let cause = cause.into();
+        let mut next: Option<&(dyn StdError + 'static)> = Some(&*cause);
+        self.causes.clear();
         while let Some(cause) = next {
-            let text = cause.to_string();
-            if causes.last() != Some(&text) {
-                causes.push(text);
+            let inner = cause.downcast_ref::<Self>();
+            let inner = inner.map(|error| error.causes.as_slice()).unwrap_or_default();
+            for text in std::iter::once(&cause.to_string()).chain(inner) {
+                if self.causes.last() != Some(text) {
+                    self.causes.push(text.clone());
+                }
             }
             next = cause.source();
         }
-        causes
+        self
+    }
+
+    /// How an operation was left that ended with this, if it was cancelled.
+    pub fn cancel_outcome(&self) -> Option<CancelOutcome> {
+        CancelOutcome::of(&self.code, &self.details)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Error for Fault {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|cause| cause as &(dyn Error + 'static))
-    }
-}
+impl StdError for Error {}
