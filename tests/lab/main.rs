@@ -19,6 +19,7 @@ mod held;
 #[allow(clippy::module_inception)]
 mod lab;
 mod patches;
+mod points;
 mod render;
 mod sandboxes;
 mod snapshots;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::archives::source::{clear, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::points::each_point;
 
 fn killed(bench: &Bench, point: &str, args: &[&str]) {
     let ran = bench.run_failing(&format!("{point}=return"), args);
@@ -19,27 +20,30 @@ fn recovered(bench: &Bench) {
     assert!(operations.as_array().unwrap().iter().all(|operation| operation["state"] != "running"));
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn copies_that_are_killed_are_whole_or_gone() {
+each_point! {
+    copies_that_are_killed_are_whole_or_gone = a_killed_copy_is_whole_or_gone() {
+        copy_received: "copy.received", false;
+        copy_sealed: "copy.sealed", true;
+    }
+}
+
+fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
     snapshot(&bench, DOCKER, "killed-copy");
-    for (point, stays) in [("copy.received", false), ("copy.sealed", true)] {
-        killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
-        recovered(&bench);
-        let record = bench.run(["snapshots", "get", "base"]).ok();
-        assert_eq!(record["state"], "ready", "{point}: {record:#}");
-        assert_eq!(
-            (&record["copying_to"], &record["operation"]),
-            (&Value::Null, &Value::Null),
-            "{point}: {record:#}"
-        );
-        // From the seal on it is whole, whoever lives to write that down.
-        assert_eq!(record["replicas"][0]["host"] == PODMAN, stays, "{point}: {record:#}");
-        if !stays {
-            bench.assert_unchanged(PODMAN, &before);
-        }
+    killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
+    recovered(&bench);
+    let record = bench.run(["snapshots", "get", "base"]).ok();
+    assert_eq!(record["state"], "ready", "{record:#}");
+    assert_eq!(
+        (&record["copying_to"], &record["operation"]),
+        (&Value::Null, &Value::Null),
+        "{record:#}"
+    );
+    // From the seal on it is whole, whoever lives to write that down.
+    assert_eq!(record["replicas"][0]["host"] == PODMAN, stays, "{record:#}");
+    if !stays {
+        bench.assert_unchanged(PODMAN, &before);
     }
     let copied = bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
     assert_eq!(copied["replicas"][0]["host"], PODMAN);
@@ -48,38 +52,34 @@ fn copies_that_are_killed_are_whole_or_gone() {
     bench.assert_unchanged(PODMAN, &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn imports_that_are_killed_are_whole_or_gone() {
+each_point! {
+    imports_that_are_killed_are_whole_or_gone = a_killed_import_is_whole_or_gone() {
+        import_received: "import.received", false;
+        import_sealed: "import.sealed", true;
+    }
+}
+
+fn a_killed_import_is_whole_or_gone(point: &str, stays: bool) {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
     snapshot(&bench, DOCKER, "killed-import");
     let file = bench.path("base.tar");
     let path = file.to_str().unwrap();
     bench.run(["snapshots", "export", "base", path]).ok();
-
-    killed(
-        &bench,
-        "import.received",
-        &["snapshots", "import", path, "--host", PODMAN, "--name", "first"],
-    );
+    killed(&bench, point, &["snapshots", "import", path, "--host", PODMAN, "--name", "imported"]);
     recovered(&bench);
-    bench.assert_unchanged(PODMAN, &before);
-    let listed = bench.run(["snapshots", "list"]).ok();
-    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
-
-    // From the seal on it is whole, whoever lives to write that down.
-    killed(
-        &bench,
-        "import.sealed",
-        &["snapshots", "import", path, "--host", PODMAN, "--name", "second"],
-    );
-    recovered(&bench);
-    let second = bench.run(["snapshots", "get", "second"]).ok();
-    assert_eq!(second["state"], "ready", "{second:#}");
-    bench.run(["snapshots", "verify", "second"]).ok();
-    let back = bench.run(["restore", "second"]).ok();
-    crate::archives::source::assert_whole(&bench, &text(&back["id"]));
+    if stays {
+        // From the seal on it is whole, whoever lives to write that down.
+        let imported = bench.run(["snapshots", "get", "imported"]).ok();
+        assert_eq!(imported["state"], "ready", "{imported:#}");
+        bench.run(["snapshots", "verify", "imported"]).ok();
+        let back = bench.run(["restore", "imported"]).ok();
+        crate::archives::source::assert_whole(&bench, &text(&back["id"]));
+    } else {
+        bench.assert_unchanged(PODMAN, &before);
+        let listed = bench.run(["snapshots", "list"]).ok();
+        assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
+    }
     clear(&bench);
     bench.assert_unchanged(PODMAN, &before);
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{add, canary_base, patches_of, read};
 use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, wait_until};
+use crate::points::each_point;
 
 pub(crate) fn killed(bench: &Bench, point: &str, args: &[&str]) {
     let ran = bench.run_failing(&format!("{point}=return"), args);
@@ -29,37 +30,44 @@ pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
     read(bench, id, "marks").lines().map(str::to_owned).collect()
 }
 
-/// A patch whose process died has run once or not at all, and is not run again by a wake, whoever came first: a recover or a
-/// wake.
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_patch_is_never_run_twice() {
-    for (point, ran) in [("patch.applying", 0), ("patch.ran", 1), ("patch.applied", 1)] {
-        for recover in [true, false] {
-            let bench = Bench::new();
-            canary_base(&bench, DOCKER, "profile.sandbox-canary");
-            bench.run(["restore", "base", "--name", "box"]).ok();
-            bench.run(["exec", "box", "--", "touch", "marks"]).ok();
-            add(&bench, "base", "echo 1 >>marks", &[]);
-            killed(&bench, point, &["patches", "apply", "box"]);
-            if recover {
-                recovered(&bench);
-            }
-            bench.run(["sleep", "box"]).ok();
-            bench.run(["wake", "box"]);
-            let record = bench.get("box");
-            assert_eq!(marks(&bench, "box").len(), ran, "{point}: {record:#}");
-            let known = point == "patch.applied";
-            let state = if known { "applied" } else { "unknown" };
-            assert_eq!(patches_of(&record), [(1, state.to_owned())], "{point}");
-            if !known {
-                assert!(text(&record["patch_error"]).contains("--retry"), "{record:#}");
-                bench.run(["patches", "apply", "box"]).error("operation_failed");
-                assert_eq!(marks(&bench, "box").len(), ran);
-                bench.run(["patches", "apply", "box", "--retry"]).ok();
-                assert_eq!(marks(&bench, "box").len(), ran + 1, "it is asked for");
-            }
-        }
+// A patch whose process died has run once or not at all, and is not run again by a wake, whoever came first: a recover or a
+// wake.
+each_point! {
+    a_patch_is_never_run_twice_after_a_recover = a_killed_patch(true) {
+        patch_applying: "patch.applying", 0;
+        patch_ran: "patch.ran", 1;
+        patch_applied: "patch.applied", 1;
+    }
+    a_patch_is_never_run_twice_by_a_wake = a_killed_patch(false) {
+        patch_applying: "patch.applying", 0;
+        patch_ran: "patch.ran", 1;
+        patch_applied: "patch.applied", 1;
+    }
+}
+
+fn a_killed_patch(recover: bool, point: &str, ran: usize) {
+    let bench = Bench::new();
+    canary_base(&bench, DOCKER, "profile.sandbox-canary");
+    bench.run(["restore", "base", "--name", "box"]).ok();
+    bench.run(["exec", "box", "--", "touch", "marks"]).ok();
+    add(&bench, "base", "echo 1 >>marks", &[]);
+    killed(&bench, point, &["patches", "apply", "box"]);
+    if recover {
+        recovered(&bench);
+    }
+    bench.run(["sleep", "box"]).ok();
+    bench.run(["wake", "box"]);
+    let record = bench.get("box");
+    assert_eq!(marks(&bench, "box").len(), ran, "{record:#}");
+    let known = point == "patch.applied";
+    let state = if known { "applied" } else { "unknown" };
+    assert_eq!(patches_of(&record), [(1, state.to_owned())]);
+    if !known {
+        assert!(text(&record["patch_error"]).contains("--retry"), "{record:#}");
+        bench.run(["patches", "apply", "box"]).error("operation_failed");
+        assert_eq!(marks(&bench, "box").len(), ran);
+        bench.run(["patches", "apply", "box", "--retry"]).ok();
+        assert_eq!(marks(&bench, "box").len(), ran + 1, "it is asked for");
     }
 }
 
@@ -106,52 +114,41 @@ fn a_script_ends_with_the_console_that_began_it() {
     }
 }
 
-/// The state after a sleep or a wake that was killed at a point, and a recover.
-fn turned(host: &str, points: &[(&str, &str)]) {
+// Every step of a sleep and of a wake, and how it is after a recover; on podman those behind which its host stands otherwise.
+each_point! {
+    sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_docker = a_killed_turn(DOCKER) {
+        sleep_stopped: "sleep.stopped", "sleeping";
+        sleep_confirmed: "sleep.confirmed", "sleeping";
+        sleep_sleeping: "sleep.sleeping", "sleeping";
+        wake_started: "wake.started", "ready";
+        wake_awake: "wake.awake", "ready";
+        wake_patched: "wake.patched", "ready";
+        wake_ready: "wake.ready", "ready";
+    }
+    sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_podman = a_killed_turn(PODMAN) {
+        sleep_stopped: "sleep.stopped", "sleeping";
+        sleep_confirmed: "sleep.confirmed", "sleeping";
+        wake_started: "wake.started", "ready";
+        wake_awake: "wake.awake", "ready";
+    }
+}
+
+fn a_killed_turn(host: &str, point: &str, state: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
     let repo = bench.web_stack("x");
     let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-    for (point, state) in points {
-        let now = text(&bench.get(&id)["state"]);
-        let verb = point.split_once('.').unwrap().0;
-        let wanted = if verb == "sleep" { "ready" } else { "sleeping" };
-        if now != wanted {
-            bench.run([if wanted == "ready" { "wake" } else { "sleep" }, &id]).ok();
-        }
-        killed(&bench, point, &[verb, &id]);
-        recovered(&bench);
-        assert_eq!(bench.get(&id)["state"], *state, "{point}");
+    let verb = point.split_once('.').unwrap().0;
+    if verb == "wake" {
         bench.run(["sleep", &id]).ok();
-        let awake = bench.run(["wake", &id]).ok();
-        assert!(
-            crate::lab::http_get(&text(&awake["reachability"]["endpoints"][0]["url"]))
-                .contains('x'),
-            "{point}"
-        );
     }
+    killed(&bench, point, &[verb, &id]);
+    recovered(&bench);
+    assert_eq!(bench.get(&id)["state"], state);
+    bench.run(["sleep", &id]).ok();
+    let awake = bench.run(["wake", &id]).ok();
+    let url = text(&awake["reachability"]["endpoints"][0]["url"]);
+    assert!(crate::lab::http_get(&url).contains('x'));
     bench.run(["destroy", &id, "--yes"]).ok();
     bench.assert_unchanged(host, &before);
-}
-
-const TURNS: [(&str, &str); 7] = [
-    ("sleep.stopped", "sleeping"),
-    ("sleep.confirmed", "sleeping"),
-    ("sleep.sleeping", "sleeping"),
-    ("wake.started", "ready"),
-    ("wake.awake", "ready"),
-    ("wake.patched", "ready"),
-    ("wake.ready", "ready"),
-];
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_docker() {
-    turned(DOCKER, &TURNS);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_podman() {
-    turned(PODMAN, &TURNS);
 }

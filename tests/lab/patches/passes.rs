@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use super::{add, patches_of};
 use crate::lab::{Bench, DOCKER, Started, engine, on_host, text, wait_until};
 use crate::patches::kills::{killed, marks, recovered};
-
-/// Every step of a pass; a patch that was killed over is the first of two.
-const PASS: [&str; 3] = ["patch.applying", "patch.ran", "patch.applied"];
+use crate::points::each_point;
 
 /// A stack, its snapshot `base`, and two patches on that, each of which leaves a mark.
 fn patched(bench: &Bench) {
@@ -55,105 +53,96 @@ fn containers(id: &str) -> usize {
     on_host(DOCKER, &[&script]).lines().count()
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_restore_that_is_killed_over_a_patch_is_taken_away() {
+// Every step of a pass; a patch that was killed over is the first of two.
+each_point! {
+    a_restore_that_is_killed_over_a_patch_is_taken_away = a_killed_restore() {
+        patch_applying: "patch.applying";
+        patch_ran: "patch.ran";
+        patch_applied: "patch.applied";
+    }
+}
+
+fn a_killed_restore(point: &str) {
     let bench = Bench::new();
     patched(&bench);
     two_patches(&bench);
-    for point in PASS {
-        killed(&bench, point, &["restore", "base", "--name", "box"]);
-        recovered(&bench);
-        let record = bench.get("box");
-        assert_eq!(
-            (&record["state"], containers(&text(&record["id"]))),
-            (&json!("destroyed"), 0),
-            "{point}"
-        );
-    }
+    killed(&bench, point, &["restore", "base", "--name", "box"]);
+    recovered(&bench);
+    let record = bench.get("box");
+    assert_eq!(
+        (&record["state"], containers(&text(&record["id"]))),
+        (&json!("destroyed"), 0),
+        "{record:#}"
+    );
     bench.run(["restore", "base", "--name", "box"]).ok();
-    assert_eq!(marks(&bench, "box"), ["1", "2"], "of those that were killed there is no trace");
+    assert_eq!(marks(&bench, "box"), ["1", "2"], "of the one that was killed there is no trace");
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_wake_that_is_killed_over_a_patch_is_not_ready_in_part() {
+// What is left behind each step of a pass of a wake: the one that ended is written down, and the other one could run: asleep,
+// until a wake does it. A wake runs nothing again.
+each_point! {
+    a_wake_that_is_killed_over_a_patch_is_not_ready_in_part = a_killed_wake() {
+        patch_applying: "patch.applying", ("ready", "unknown"), 0;
+        patch_ran: "patch.ran", ("ready", "unknown"), 1;
+        patch_applied: "patch.applied", ("sleeping", "applied"), 2;
+    }
+}
+
+fn a_killed_wake(point: &str, wanted: (&str, &str), runs: usize) {
     let bench = Bench::new();
     patched(&bench);
     bench.run(["restore", "base", "--name", "box"]).ok();
-    for point in PASS {
-        // The sandbox forgets nothing: each point has patches of its own.
-        let before = marks(&bench, "box").len();
-        let first = add(&bench, "base", &format!("echo {point} >>marks"), &[]);
-        let second = add(&bench, "base", &format!("echo after {point} >>marks"), &[]);
-        bench.run(["sleep", "box"]).ok();
-        killed(&bench, point, &["wake", "box"]);
-        recovered(&bench);
-        let record = bench.get("box");
-        let of = |sequence: u64| {
-            let runs = patches_of(&record);
-            runs.iter().find(|run| run.0 == sequence).map_or("owed".to_owned(), |run| run.1.clone())
-        };
-        // The one that ended is written down, and the other one could run: asleep, until a wake does it.
-        let wanted =
-            if point == "patch.applied" { ("sleeping", "applied") } else { ("ready", "unknown") };
-        assert_eq!(
-            (text(&record["state"]).as_str(), of(first).as_str()),
-            wanted,
-            "{point}: {record:#}"
-        );
-        assert_eq!(of(second), "owed", "{point}: {record:#}");
-        bench.run(["sleep", "box"]).ok();
-        bench.run(["wake", "box"]).ok();
-        let ran = marks(&bench, "box").len() - before;
-        let wanted = match point {
-            "patch.applying" => 0,
-            "patch.ran" => 1,
-            _ => 2,
-        };
-        assert_eq!(ran, wanted, "{point}: a wake runs nothing again: {:?}", marks(&bench, "box"));
-        if wanted < 2 {
-            bench.run(["patches", "apply", "box", "--retry"]).ok();
-        }
+    let first = add(&bench, "base", &format!("echo {point} >>marks"), &[]);
+    let second = add(&bench, "base", &format!("echo after {point} >>marks"), &[]);
+    bench.run(["sleep", "box"]).ok();
+    killed(&bench, point, &["wake", "box"]);
+    recovered(&bench);
+    let record = bench.get("box");
+    let of = |sequence: u64| {
+        let runs = patches_of(&record);
+        runs.iter().find(|run| run.0 == sequence).map_or("owed".to_owned(), |run| run.1.clone())
+    };
+    assert_eq!((text(&record["state"]).as_str(), of(first).as_str()), wanted, "{record:#}");
+    assert_eq!(of(second), "owed", "{record:#}");
+    bench.run(["sleep", "box"]).ok();
+    bench.run(["wake", "box"]).ok();
+    let marks = marks(&bench, "box");
+    assert_eq!(marks.len(), runs, "a wake runs nothing again: {marks:?}");
+    if runs < 2 {
+        bench.run(["patches", "apply", "box", "--retry"]).ok();
     }
 }
 
-/// Every step behind the removal: what comes to nothing there is made again whole, patches and all.
-const RECREATE: [(&str, &str); 11] = [
-    ("recreate.begin", "ready"),
-    ("recreate.torn_down", "failed"),
-    ("restore.prepared", "failed"),
-    ("restore.extracted", "failed"),
-    ("restore.up", "failed"),
-    ("create.started", "failed"),
-    ("patch.applying", "ready"),
-    ("patch.ran", "ready"),
-    ("patch.applied", "failed"),
-    ("create.patched", "ready"),
-    ("create.ready", "ready"),
-];
+// Every step behind the removal: what comes to nothing there is made again whole, patches and all.
+each_point! {
+    a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run = a_killed_recreate() {
+        recreate_begin: "recreate.begin", "ready";
+        recreate_torn_down: "recreate.torn_down", "failed";
+        restore_prepared: "restore.prepared", "failed";
+        restore_extracted: "restore.extracted", "failed";
+        restore_up: "restore.up", "failed";
+        create_started: "create.started", "failed";
+        patch_applying: "patch.applying", "ready";
+        patch_ran: "patch.ran", "ready";
+        patch_applied: "patch.applied", "failed";
+        create_patched: "create.patched", "ready";
+        create_ready: "create.ready", "ready";
+    }
+}
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run() {
+fn a_killed_recreate(point: &str, wanted: &str) {
     let bench = Bench::new();
     patched(&bench);
     two_patches(&bench);
     let id = text(&bench.run(["restore", "base", "--name", "box"]).ok()["id"]);
-    for (point, wanted) in RECREATE {
-        killed(&bench, point, &["recreate", &id, "--yes"]);
-        recovered(&bench);
-        let record = bench.get(&id);
-        assert_eq!(record["state"], wanted, "{point}: {record:#}");
-        owes_nothing_that_could_run(&record, point);
-        assert_eq!(
-            containers(&id),
-            usize::from(wanted == "ready"),
-            "{point}: what is not ready is not there"
-        );
-        if wanted == "ready" {
-            once_each(&bench, point);
-        }
+    killed(&bench, point, &["recreate", &id, "--yes"]);
+    recovered(&bench);
+    let record = bench.get(&id);
+    assert_eq!(record["state"], wanted, "{record:#}");
+    owes_nothing_that_could_run(&record, point);
+    assert_eq!(containers(&id), usize::from(wanted == "ready"), "what is not ready is not there");
+    if wanted == "ready" {
+        once_each(&bench, point);
     }
     bench.run(["recreate", &id, "--yes"]).ok();
     assert_eq!(marks(&bench, "box"), ["1", "2"], "made again, it has each of them once");

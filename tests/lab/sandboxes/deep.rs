@@ -11,6 +11,7 @@ use crate::lab::{
     Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, rooms, text,
     tree,
 };
+use crate::points::each_point;
 use crate::sandboxes::kills::{killed, recovered, words};
 
 /// No check of a few hosts takes so long, whatever else runs here.
@@ -173,24 +174,26 @@ fn ctrl_c_takes_everything_away() {
     }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_a_killed_one_made_is_taken_away_by_recover() {
-    for (host, point) in [
-        (DOCKER, "compose.up"),
-        (DOCKER, "check.snapshot"),
-        (DOCKER, "check.restored"),
-        (DOCKER, "check.destroying"),
-        (PODMAN, "snapshot.made"),
-        (PODMAN, "check.restored"),
-    ] {
-        let bench = Bench::new();
-        let before = bench.snapshot(host);
-        killed(&bench, point, &words(&["hosts", "check", "--deep", host]));
-        recovered(&bench);
-        assert_over(&bench);
-        bench.assert_unchanged(host, &before);
+each_point! {
+    what_a_killed_one_made_is_taken_away_by_recover_on_docker = a_killed_check_leaves_nothing(DOCKER) {
+        compose_up: "compose.up";
+        check_snapshot: "check.snapshot";
+        check_restored: "check.restored";
+        check_destroying: "check.destroying";
     }
+    what_a_killed_one_made_is_taken_away_by_recover_on_podman = a_killed_check_leaves_nothing(PODMAN) {
+        snapshot_made: "snapshot.made";
+        check_restored: "check.restored";
+    }
+}
+
+fn a_killed_check_leaves_nothing(host: &str, point: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    killed(&bench, point, &words(&["hosts", "check", "--deep", host]));
+    recovered(&bench);
+    assert_over(&bench);
+    bench.assert_unchanged(host, &before);
 }
 
 /// A check says what is left of its own, and nothing of what others do meanwhile.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::lab::{
     Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until,
 };
+use crate::points::each_point;
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
@@ -241,136 +242,108 @@ fn destroy_cancels_a_create_of_another_process() {
     }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_a_killed_process_left_is_destroyed_on_docker() {
-    let points = [
-        "compose.prepared",
-        "compose.transferred",
-        "compose.up",
-        "create.provisioned",
-        "create.dated",
-        "create.ready",
-    ];
-    what_a_killed_process_left_is_destroyed(DOCKER, &points);
+each_point! {
+    what_a_killed_process_left_is_destroyed_on_docker = a_killed_create_is_destroyed(DOCKER) {
+        compose_prepared: "compose.prepared";
+        compose_transferred: "compose.transferred";
+        compose_up: "compose.up";
+        create_provisioned: "create.provisioned";
+        create_dated: "create.dated";
+        create_ready: "create.ready";
+    }
+    what_a_killed_process_left_is_destroyed_on_podman = a_killed_create_is_destroyed(PODMAN) {
+        compose_up: "compose.up";
+        create_provisioned: "create.provisioned";
+    }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_a_killed_process_left_is_destroyed_on_podman() {
-    what_a_killed_process_left_is_destroyed(PODMAN, &["compose.up", "create.provisioned"]);
-}
-
-fn what_a_killed_process_left_is_destroyed(host: &str, points: &[&str]) {
+fn a_killed_create_is_destroyed(host: &str, point: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
     let repo = bench.web_stack("x");
-    for point in points {
-        let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
-        let killed = bench.run_failing(&format!("{point}=return"), &args);
-        assert_eq!(killed.status, None, "{point}: killed by a signal: {killed:#?}");
-        let left =
-            bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
-        let id = text(&left["id"]);
-        let state = if *point == "create.ready" { "ready" } else { "provisioning" };
-        assert_eq!(left["state"], state, "{point}");
-        // The key finds it again, and says how it stands: nothing else is made.
-        if state == "ready" {
-            let again = bench.run(&args).ok();
-            assert_eq!((&again["id"], &again["state"]), (&left["id"], &left["state"]), "{point}");
-        } else {
-            let error = bench.run(&args).error_with_hint("operation_failed");
-            let details = &error["details"];
-            assert_eq!(
-                (&details["sandbox_id"], &details["state"]),
-                (&left["id"], &left["state"]),
-                "{point}"
-            );
-            assert!(text(&error["hint"]).contains("recover"), "{error:#}");
-        }
+    let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
+    let killed = bench.run_failing(&format!("{point}=return"), &args);
+    assert_eq!(killed.status, None, "killed by a signal: {killed:#?}");
+    let left = bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
+    let id = text(&left["id"]);
+    let state = if point == "create.ready" { "ready" } else { "provisioning" };
+    assert_eq!(left["state"], state);
+    // The key finds it again, and says how it stands: nothing else is made.
+    if state == "ready" {
+        let again = bench.run(&args).ok();
+        assert_eq!((&again["id"], &again["state"]), (&left["id"], &left["state"]));
+    } else {
+        let error = bench.run(&args).error_with_hint("operation_failed");
+        let details = &error["details"];
         assert_eq!(
-            bench.stored().iter().filter(|record| record["state"] != "destroyed").count(),
-            1,
-            "{point}"
+            (&details["sandbox_id"], &details["state"]),
+            (&left["id"], &left["state"]),
+            "{error:#}"
         );
-        destroy(&bench, &id);
-        bench.assert_unchanged(host, &before);
-        let kinds = bench.event_kinds(&id);
-        assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{point}");
-        assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{point}");
+        assert!(text(&error["hint"]).contains("recover"), "{error:#}");
+    }
+    assert_eq!(bench.stored().iter().filter(|record| record["state"] != "destroyed").count(), 1);
+    destroy(&bench, &id);
+    bench.assert_unchanged(host, &before);
+    let kinds = bench.event_kinds(&id);
+    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"));
+    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"));
+}
+
+// On this machine, with nothing but Debian's base; a rollback that is killed is taken up by the destroy, too.
+each_point! {
+    a_kill_at_any_point_loses_no_record_and_no_event = a_kill_loses_nothing() {
+        create_requested: "create.requested", "create";
+        create_provisioning: "create.provisioning", "create";
+        create_started: "create.started", "create";
+        destroy_destroying: "destroy.destroying", "destroy";
+        destroy_compose_torn_down: "compose.torn_down", "destroy";
+        destroy_torn_down: "destroy.torn_down", "destroy";
+        destroy_destroyed: "destroy.destroyed", "destroy";
+        recreate_begin: "recreate.begin", "recreate";
+        recreate_torn_down: "recreate.torn_down", "recreate";
+    }
+    a_killed_rollback_loses_no_record_and_no_event = a_killed_rollback_loses_nothing() {
+        rollback_begin: "rollback.begin";
+        rollback_torn_down: "rollback.torn_down";
     }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_kill_at_any_point_loses_no_record_and_no_event() {
+fn a_kill_loses_nothing(point: &str, verb: &str) {
     let bench = Bench::new();
-    let sandboxes = bench.home().join("sandboxes");
-    let killed = |point: &str, args: &[&str]| {
-        let mut command = bench.base_command(args);
-        command.env("FAILPOINTS", format!("{point}=return"));
-        let ran = Started::spawn(command).finish();
-        assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
+    let id = "one";
+    let args: &[&str] = match verb {
+        "create" => &["create", "--id", id],
+        "destroy" => &["destroy", id],
+        _ => &["recreate", id, "--yes"],
     };
-    let remove = |point: &str, id: &str| {
-        assert_eq!(
-            bench.run_base(["destroy", id]).ok(),
-            json!([{"id": id, "ok": true}]),
-            "{point}"
-        );
-        assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed", "{point}");
-        assert!(rooms(&sandboxes).is_empty(), "{point}");
-        let kinds = bench.event_kinds(id);
-        assert_eq!(
-            kinds.first().map(String::as_str),
-            Some("sandbox.requested"),
-            "{point}: {kinds:?}"
-        );
-        assert_eq!(
-            kinds.last().map(String::as_str),
-            Some("sandbox.destroyed"),
-            "{point}: {kinds:?}"
-        );
-        let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
-        assert_eq!(destroyed, 1, "{point}: {kinds:?}");
-    };
-    for (n, point) in
-        ["create.requested", "create.provisioning", "create.started"].into_iter().enumerate()
-    {
-        let id = format!("made-{n}");
-        killed(point, &["create", "--id", &id]);
-        remove(point, &id);
+    if verb != "create" {
+        bench.run_base(["create", "--id", id]).ok();
     }
-    let points =
-        ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"];
-    for (n, point) in points.into_iter().enumerate() {
-        let id = format!("gone-{n}");
-        bench.run_base(["create", "--id", &id]).ok();
-        killed(point, &["destroy", &id]);
-        remove(point, &id);
-    }
-    for (n, point) in ["recreate.begin", "recreate.torn_down"].into_iter().enumerate() {
-        let id = format!("again-{n}");
-        bench.run_base(["create", "--id", &id]).ok();
-        killed(point, &["recreate", &id, "--yes"]);
-        remove(point, &id);
-    }
-    // A rollback that is killed is taken up by the destroy, too.
+    let mut command = bench.base_command(args);
+    command.env("FAILPOINTS", format!("{point}=return"));
+    let ran = Started::spawn(command).finish();
+    assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
+    assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]));
+    assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed");
+    assert!(rooms(&bench.home().join("sandboxes")).is_empty());
+    let kinds = bench.event_kinds(id);
+    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{kinds:?}");
+    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{kinds:?}");
+    let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
+    assert_eq!(destroyed, 1, "{kinds:?}");
+}
+
+fn a_killed_rollback_loses_nothing(point: &str) {
+    let bench = Bench::new();
     let repo = bench
         .stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
-    for (n, point) in ["rollback.begin", "rollback.torn_down"].into_iter().enumerate() {
-        let id = format!("back-{n}");
-        let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]);
-        let ran = bench.run_failing(&format!("{point}=return"), &args);
-        assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
-        destroy(&bench, &id);
-        assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
-        assert!(rooms(&bench.workspace_root(DOCKER)).is_empty(), "{point}");
-        let kinds = bench.event_kinds(&id);
-        assert_eq!(
-            kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(),
-            1,
-            "{point}: {kinds:?}"
-        );
-    }
+    let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", "back"]);
+    let ran = bench.run_failing(&format!("{point}=return"), &args);
+    assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
+    destroy(&bench, "back");
+    assert_eq!(bench.get("back")["state"], "destroyed");
+    assert!(rooms(&bench.workspace_root(DOCKER)).is_empty());
+    let kinds = bench.event_kinds("back");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{kinds:?}");
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, lab, on_host, port_of, rooms, text};
+use crate::points::each_point;
 
 const VM: &str = "vm-haskell";
 
@@ -237,29 +238,28 @@ fn another_machine_behind_the_name_is_left_alone() {
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_create_killed_at_any_point_is_removed_by_destroy() {
+each_point! {
+    a_create_killed_at_any_point_is_removed_by_destroy = a_killed_create_is_removed() {
+        create_provisioning: "create.provisioning";
+        vm_prepared: "vm.prepared";
+        vm_transferred: "vm.transferred";
+        create_provisioned: "create.provisioned";
+        create_dated: "create.dated";
+    }
+}
+
+fn a_killed_create_is_removed(point: &str) {
     let vm = Vm::new();
     let repo = haskell(&vm.bench);
-    for point in [
-        "create.provisioning",
-        "vm.prepared",
-        "vm.transferred",
-        "create.provisioned",
-        "create.dated",
-    ] {
-        let args = create(VM, "profile.vm", &["--input", &repo]);
-        let killed = vm.bench.run_failing(&format!("{point}=return"), &args);
-        assert_eq!(killed.status, None, "{point}: {killed:#?}");
-        let left =
-            vm.bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
-        let expected = if point == "create.provisioning" { 1 } else { 2 };
-        assert_eq!(vm.entries().len(), expected, "{point}");
-        vm.bench.run(["destroy", &text(&left["id"])]).ok();
-        assert_eq!(vm.bench.get(&text(&left["id"]))["state"], "destroyed", "{point}");
-        assert_eq!(vm.entries(), ["prepared-by-packer"], "{point}");
-    }
+    let args = create(VM, "profile.vm", &["--input", &repo]);
+    let killed = vm.bench.run_failing(&format!("{point}=return"), &args);
+    assert_eq!(killed.status, None, "{killed:#?}");
+    let left = vm.bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
+    let expected = if point == "create.provisioning" { 1 } else { 2 };
+    assert_eq!(vm.entries().len(), expected);
+    vm.bench.run(["destroy", &text(&left["id"])]).ok();
+    assert_eq!(vm.bench.get(&text(&left["id"]))["state"], "destroyed");
+    assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
 #[test]

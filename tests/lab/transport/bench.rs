@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sandboxer::domain::error::Error;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
-use sandboxer::transport::pool::Pool;
+use sandboxer::transport::pool::{PERSIST, Pool};
 use sandboxer::transport::{Transport, Transports};
 
 pub(crate) const HOST: &str = "sandboxer01";
@@ -22,11 +22,21 @@ pub(crate) const GONE: Duration = Duration::from_secs(30);
 /// One test's own control folder and client configuration; what it connected ends with it.
 pub(crate) struct Bench {
     pub(crate) dir: tempfile::TempDir,
+    /// How long what another process connected stays.
+    persist: Duration,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::Builder::new().prefix("sbxt").tempdir_in("/tmp").unwrap() }
+        let dir = tempfile::Builder::new().prefix("sbxt").tempdir_in("/tmp").unwrap();
+        Self { dir, persist: PERSIST }
+    }
+
+    /// A bench whose other processes' connections stay for this long.
+    pub(crate) fn persisting(persist: Duration) -> Self {
+        let mut bench = Self::new();
+        bench.persist = persist;
+        bench
     }
 
     pub(crate) fn control(&self) -> PathBuf {
@@ -153,6 +163,7 @@ pub(crate) fn another_process_that(bench: &Bench, host: &str, what: &str, nap: &
         .env("SBX_BENCH", bench.dir.path())
         .env("SBX_NAP", nap)
         .env("SBX_HOST", host)
+        .env("SBX_PERSIST", bench.persist.as_secs().to_string())
         .env("SBX_WHAT", what);
     program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sandboxer::domain::error::Code;
 use sandboxer::domain::name::HostName;
+use sandboxer::transport::pool::PERSIST;
 use sandboxer::transport::{Command, Source, Transports};
 
 use crate::transport::bench::{
@@ -163,7 +164,10 @@ async fn a_copy_that_stands_still_ends_with_its_console() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the lab (tests/lab/up)"]
 async fn no_master_and_no_socket_outlives_a_killed_console_by_90_seconds() {
-    let bench = Bench::new();
+    // A connection stays for less than `PERSIST` here, and the limit is shorter by as much.
+    let persist = Duration::from_secs(3);
+    let limit = Duration::from_secs(90) - PERSIST + persist;
+    let bench = Bench::persisting(persist);
     bench.config("");
     let mut work = another_process(&bench, HOST, "315.006");
     let mut watch = another_process_that(&bench, HOST, "attends", "315.007");
@@ -173,9 +177,7 @@ async fn no_master_and_no_socket_outlives_a_killed_console_by_90_seconds() {
         console.kill().unwrap();
         console.wait().unwrap();
     }
-    assert!(
-        until(Duration::from_secs(90), || bench.masters().is_empty() && bench.sockets() == 0).await
-    );
+    assert!(until(limit, || bench.masters().is_empty() && bench.sockets() == 0).await);
     let logs = fs::read_dir(bench.control()).unwrap().filter_map(Result::ok);
     assert_eq!(
         logs.filter(|entry| entry.path().extension().is_some_and(|end| end == "log")).count(),

@@ -26,7 +26,8 @@ async fn as_another_process() {
         return;
     };
     let dir = PathBuf::from(dir);
-    let pool = pool(&dir.join("config"), &dir.join("c"));
+    let persist = std::env::var("SBX_PERSIST").unwrap().parse().unwrap();
+    let pool = pool(&dir.join("config"), &dir.join("c")).persisting(Duration::from_secs(persist));
     let host = HostName::new(std::env::var("SBX_HOST").unwrap());
     let way = pool.open(&host).await.unwrap();
     let sleeps =
