@@ -13,6 +13,10 @@ lint:
     cargo fmt --check
     cargo clippy --all-targets --all-features --locked -- -D warnings
 
+# every shell script, also those that are sent to hosts, as they are put together; needs shellcheck
+shellcheck:
+    tests/shellcheck
+
 # the API's documentation; a broken link is an error
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
