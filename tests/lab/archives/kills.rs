@@ -30,7 +30,7 @@ each_point! {
 fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
-    snapshot(&bench, DOCKER, "killed-copy");
+    snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
     killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
     recovered(&bench);
     let record = bench.run(["snapshots", "get", "base"]).ok();
@@ -62,7 +62,7 @@ each_point! {
 fn a_killed_import_is_whole_or_gone(point: &str, stays: bool) {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
-    snapshot(&bench, DOCKER, "killed-import");
+    snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
     let file = bench.path("base.tar");
     let path = file.to_str().unwrap();
     bench.run(["snapshots", "export", "base", path]).ok();

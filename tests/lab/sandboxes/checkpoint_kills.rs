@@ -90,19 +90,20 @@ each_point! {
 
 fn a_killed_snapshot_is_whole_or_gone(host: &str, point: &str, whole: usize) {
     let bench = Bench::new();
+    let source_id = format!("snap-{}", id_of(point));
     let before = bench.snapshot(host);
-    let kept = source(&bench, host, "snap-source");
-    killed(&bench, point, &words(&["snapshot", "snap-source", "--name", &id_of(point)]));
+    let kept = source(&bench, host, &source_id);
+    killed(&bench, point, &words(&["snapshot", &source_id, "--name", &id_of(point)]));
     let states = recovered(&bench);
-    assert_eq!(states["snap-source"], "ready");
-    let stand = statuses(host, "snap-source");
+    assert_eq!(states[&source_id], "ready");
+    let stand = statuses(host, &source_id);
     assert!(
         stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"),
         "{stand:?}"
     );
     assert_eq!(listed_ones_can_be_restored(&bench, &kept), whole);
     delete_all(&bench);
-    bench.run(["destroy", "snap-source"]).ok();
+    bench.run(["destroy", &source_id]).ok();
     bench.assert_unchanged(host, &before);
 }
 
@@ -131,9 +132,10 @@ each_point! {
 
 fn a_killed_restore_leaves_nothing(host: &str, point: &str) {
     let bench = Bench::new();
+    let source_id = format!("back-{}", id_of(point));
     let before = bench.snapshot(host);
-    let kept = source(&bench, host, "back-source");
-    bench.run(["snapshot", "back-source", "--name", "base"]).ok();
+    let kept = source(&bench, host, &source_id);
+    bench.run(["snapshot", &source_id, "--name", "base"]).ok();
     let name = id_of(point);
     killed(&bench, point, &words(&["restore", "base", "--name", &name]));
     recovered(&bench);
@@ -144,7 +146,7 @@ fn a_killed_restore_leaves_nothing(host: &str, point: &str) {
     }
     assert_eq!(listed_ones_can_be_restored(&bench, &kept), 1, "the snapshot is as it was");
     delete_all(&bench);
-    bench.run(["destroy", "back-source"]).ok();
+    bench.run(["destroy", &source_id]).ok();
     bench.assert_unchanged(host, &before);
 }
 
@@ -158,13 +160,14 @@ each_point! {
 
 fn a_killed_deletion_is_finished(point: &str) {
     let bench = Bench::new();
+    let source_id = format!("gone-{}", id_of(point));
     let before = bench.snapshot(DOCKER);
-    source(&bench, DOCKER, "gone-source");
-    bench.run(["snapshot", "gone-source", "--name", &id_of(point)]).ok();
+    source(&bench, DOCKER, &source_id);
+    bench.run(["snapshot", &source_id, "--name", &id_of(point)]).ok();
     killed(&bench, point, &words(&["snapshots", "delete", &id_of(point)]));
     recovered(&bench);
     assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
-    bench.run(["destroy", "gone-source"]).ok();
+    bench.run(["destroy", &source_id]).ok();
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -178,10 +181,11 @@ each_point! {
 
 fn a_void_snapshot_leaves_nothing(how: &str) {
     let bench = Bench::new();
+    let source_id = format!("void-{}", id_of(how));
     let before = bench.snapshot(DOCKER);
-    source(&bench, DOCKER, "void-source");
+    source(&bench, DOCKER, &source_id);
     let shelf = bench.workspace_root(DOCKER).join("snapshots");
-    let command = bench.command(["snapshot", "void-source", "--name", how]);
+    let command = bench.command(["snapshot", &source_id, "--name", how]);
     // Held before it is sealed, so that there is something to take away.
     let (snapshot, gate) =
         held_and(&bench, "snapshot.captured", ";snapshot.cleared=return", command);
@@ -201,21 +205,21 @@ fn a_void_snapshot_leaves_nothing(how: &str) {
         "creating",
         "nobody wrote it down"
     );
-    assert_eq!(recovered(&bench)["void-source"], "ready");
+    assert_eq!(recovered(&bench)[&source_id], "ready");
     let record = bench.run(["snapshots", "get", how]).ok();
     assert_eq!(
         (&record["state"], &record["unremoved"]),
         (&json!("failed"), &json!(false)),
         "{record:#}"
     );
-    let stand = statuses(DOCKER, "void-source");
+    let stand = statuses(DOCKER, &source_id);
     assert!(
         stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"),
         "{stand:?}"
     );
     assert!(!shelf.exists(), "nothing of it is on the host");
     delete_all(&bench);
-    bench.run(["destroy", "void-source"]).ok();
+    bench.run(["destroy", &source_id]).ok();
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -230,9 +234,10 @@ each_point! {
 
 fn a_killed_far_restore(point: &str, stays: bool) {
     let bench = Bench::new();
+    let source_id = format!("far-{}", id_of(point));
     let before = bench.snapshot(PODMAN);
-    source(&bench, DOCKER, "far-source");
-    bench.run(["snapshot", "far-source", "--name", "base"]).ok();
+    source(&bench, DOCKER, &source_id);
+    bench.run(["snapshot", &source_id, "--name", "base"]).ok();
     let id = id_of(point);
     killed(&bench, point, &words(&["restore", "base", "--host", PODMAN, "--name", &id]));
     recovered(&bench);
@@ -254,7 +259,7 @@ fn a_killed_far_restore(point: &str, stays: bool) {
         assert_eq!(back["state"], "ready", "{back:#}");
         bench.run(["destroy", "back"]).ok();
     }
-    bench.run(["destroy", "far-source"]).ok();
+    bench.run(["destroy", &source_id]).ok();
     delete_all(&bench);
     bench.assert_unchanged(PODMAN, &before);
 }

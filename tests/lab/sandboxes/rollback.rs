@@ -9,6 +9,7 @@ use crate::lab::{
     Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until,
 };
 use crate::points::each_point;
+use crate::sandboxes::kills::id_of;
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
@@ -311,7 +312,7 @@ each_point! {
 
 fn a_kill_loses_nothing(point: &str, verb: &str) {
     let bench = Bench::new();
-    let id = "one";
+    let id = &format!("lost-{}", id_of(point));
     let args: &[&str] = match verb {
         "create" => &["create", "--id", id],
         "destroy" => &["destroy", id],
@@ -336,14 +337,15 @@ fn a_kill_loses_nothing(point: &str, verb: &str) {
 
 fn a_killed_rollback_loses_nothing(point: &str) {
     let bench = Bench::new();
+    let id = format!("back-{}", id_of(point));
     let repo = bench
         .stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
-    let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", "back"]);
+    let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]);
     let ran = bench.run_failing(&format!("{point}=return"), &args);
     assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
-    destroy(&bench, "back");
-    assert_eq!(bench.get("back")["state"], "destroyed");
+    destroy(&bench, &id);
+    assert_eq!(bench.get(&id)["state"], "destroyed");
     assert!(rooms(&bench.workspace_root(DOCKER)).is_empty());
-    let kinds = bench.event_kinds("back");
+    let kinds = bench.event_kinds(&id);
     assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{kinds:?}");
 }
