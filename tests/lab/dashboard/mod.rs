@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::lab::{self, Bench, DOCKER, PODMAN, http_get, on_host, text};
+use crate::lab::{self, Bench, DOCKER, http_get, on_host, text};
 use crate::support::pty::{Console, Owned};
 use serde_json::{Value, json};
 
@@ -87,17 +87,8 @@ fn example() -> PathBuf {
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn a_stack_is_made_looked_at_and_destroyed_on_docker() {
-    a_stack_is_made_looked_at_and_destroyed(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_stack_is_made_looked_at_and_destroyed_on_podman() {
-    a_stack_is_made_looked_at_and_destroyed(PODMAN);
-}
-
-fn a_stack_is_made_looked_at_and_destroyed(host: &str) {
+fn a_stack_is_made_looked_at_and_destroyed() {
+    let host = DOCKER;
     let bench = Bench::new();
     let before = bench.snapshot(host);
     let mut console = console(&bench);
@@ -174,17 +165,8 @@ fn a_running_create_is_cancelled_from_the_jobs() {
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
-fn logs_shells_labels_and_a_dead_service_on_docker() {
-    logs_shells_labels_and_a_dead_service(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn logs_shells_labels_and_a_dead_service_on_podman() {
-    logs_shells_labels_and_a_dead_service(PODMAN);
-}
-
-fn logs_shells_labels_and_a_dead_service(host: &str) {
+fn logs_shells_labels_and_a_dead_service() {
+    let host = DOCKER;
     let bench = Bench::new();
     let record = bench.create_stack(host, &example(), &["--name", "app"]);
     let id = text(&record["id"]);

@@ -90,28 +90,26 @@ fn a_number_that_a_dead_process_took_is_not_used_again() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_script_ends_with_the_console_that_began_it() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        canary_base(&bench, host, "profile.sandbox-canary");
-        bench.run(["restore", "base", "--name", "box"]).ok();
-        let nap = format!("47{}.5", std::process::id());
-        add(&bench, "base", &format!("echo begun >>marks; sleep {nap}; echo ended >>marks"), &[]);
-        let applying = Started::spawn(bench.command(["patches", "apply", "box"]));
-        let there = || {
-            !on_host(host, &["pgrep -fx -- \"$1\" || :", &format!("sleep {nap}")]).trim().is_empty()
-        };
-        wait_until("it has begun", there);
-        applying.signal("KILL");
-        wait_until("the script ends with its console", || !there());
-        drop(applying);
-        recovered(&bench);
-        let record = bench.get("box");
-        assert_eq!(
-            (&record["state"], patches_of(&record)),
-            (&json!("ready"), vec![(1, "unknown".to_owned())])
-        );
-        assert_eq!(marks(&bench, "box"), ["begun"]);
-    }
+    let host = DOCKER;
+    let bench = Bench::new();
+    canary_base(&bench, host, "profile.sandbox-canary");
+    bench.run(["restore", "base", "--name", "box"]).ok();
+    let nap = format!("47{}.5", std::process::id());
+    add(&bench, "base", &format!("echo begun >>marks; sleep {nap}; echo ended >>marks"), &[]);
+    let applying = Started::spawn(bench.command(["patches", "apply", "box"]));
+    let there =
+        || !on_host(host, &["pgrep -fx -- \"$1\" || :", &format!("sleep {nap}")]).trim().is_empty();
+    wait_until("it has begun", there);
+    applying.signal("KILL");
+    wait_until("the script ends with its console", || !there());
+    drop(applying);
+    recovered(&bench);
+    let record = bench.get("box");
+    assert_eq!(
+        (&record["state"], patches_of(&record)),
+        (&json!("ready"), vec![(1, "unknown".to_owned())])
+    );
+    assert_eq!(marks(&bench, "box"), ["begun"]);
 }
 
 // Every step of a sleep and of a wake, and how it is after a recover; on podman those behind which its host stands otherwise.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{add, canary_base, patches_of, read};
-use crate::lab::{Bench, DOCKER, PODMAN, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, on_host, text, wait_until};
 
 /// Whoever waits for a script that sleeps for an hour waits longer than this.
 const LONG: Duration = Duration::from_secs(90);
@@ -80,7 +80,7 @@ fn applied(output: &str) -> (String, i64, String) {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_script_runs_as_its_first_line_says() {
-    for host in [DOCKER, PODMAN, "local"] {
+    for host in [DOCKER, "local"] {
         let on = Patched::new(host);
         let of = |script: &str| came_to(&on.runs(script).0);
         assert_eq!(
@@ -128,25 +128,24 @@ fn on_host_umask(host: &str) -> String {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_script_that_hangs_is_ended_with_all_that_it_began() {
-    for host in [DOCKER, PODMAN] {
-        let on = Patched::within(host, "3s");
-        let (one, other, deaf) = (nap(11), nap(12), nap(13));
-        let (run, took) = on.runs(&format!("echo before; sleep {one} & sleep {other}"));
-        assert_eq!(came_to(&run).0, "failed");
-        assert_eq!(text(&run["output"]).lines().next(), Some("before"));
-        assert!(took < LONG, "{took:?}");
-        for nap in [one, other] {
-            on.gone(&format!("sleep {nap}"));
-        }
-        assert!(text(&run["error"]).contains("was ended after 3 s"), "{run:#}");
-        assert_eq!(on.bench.get("box")["patch_error"], Value::Null, "it went with its patch");
-        // One that is deaf to TERM gets KILL.
-        let (run, took) =
-            on.runs(&format!("trap '' TERM; echo deaf; sleep {deaf} & wait; sleep {deaf}"));
-        assert_eq!((came_to(&run).0.as_str(), text(&run["output"]).as_str()), ("failed", "deaf\n"));
-        assert!(took < LONG, "{took:?}");
-        on.gone(&format!("sleep {deaf}"));
+    let host = DOCKER;
+    let on = Patched::within(host, "3s");
+    let (one, other, deaf) = (nap(11), nap(12), nap(13));
+    let (run, took) = on.runs(&format!("echo before; sleep {one} & sleep {other}"));
+    assert_eq!(came_to(&run).0, "failed");
+    assert_eq!(text(&run["output"]).lines().next(), Some("before"));
+    assert!(took < LONG, "{took:?}");
+    for nap in [one, other] {
+        on.gone(&format!("sleep {nap}"));
     }
+    assert!(text(&run["error"]).contains("was ended after 3 s"), "{run:#}");
+    assert_eq!(on.bench.get("box")["patch_error"], Value::Null, "it went with its patch");
+    // One that is deaf to TERM gets KILL.
+    let (run, took) =
+        on.runs(&format!("trap '' TERM; echo deaf; sleep {deaf} & wait; sleep {deaf}"));
+    assert_eq!((came_to(&run).0.as_str(), text(&run["output"]).as_str()), ("failed", "deaf\n"));
+    assert!(took < LONG, "{took:?}");
+    on.gone(&format!("sleep {deaf}"));
 }
 
 #[test]
@@ -170,7 +169,7 @@ fn a_flood_costs_64_kib() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_script_that_kills_who_runs_it_has_only_failed() {
-    for host in [DOCKER, PODMAN, "local"] {
+    for host in [DOCKER, "local"] {
         // Nobody waits for the time that a script has, and that is not what ends it.
         let on = Patched::within(host, "60s");
         let nap = nap(21);

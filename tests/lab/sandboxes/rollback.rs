@@ -141,36 +141,32 @@ pub(crate) fn destroy(bench: &Bench, id: &str) -> Ran {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_kept_failure_stays_until_it_is_destroyed() {
     let bench = Bench::new();
-    for host in [DOCKER, PODMAN] {
-        let before = bench.snapshot(host);
-        let repo = bench.stack("failing", ENDS_AT_ONCE);
-        let ran = bench.run(stack_args(
-            "profile.compose-e2e",
-            host,
-            &repo,
-            &["--keep-failed", "--ttl", "8h"],
-        ));
-        let error = ran.error_with_hint("operation_failed");
-        let id = text(&error["details"]["sandbox_id"]);
-        assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
-        let record = bench.get(&id);
-        assert_eq!(
-            (&record["state"], &record["reason"]),
-            (&json!("failed"), &json!("provision_failed"))
-        );
-        assert_eq!(containers(host, &id), 2, "the corpse is there");
-        assert!(
-            bench
-                .workspace_root(host)
-                .join(format!("sbx-{id}/workspace/docker-compose.yml"))
-                .is_file()
-        );
-        let deadline = text(&record["expires_at"]).parse::<jiff::Timestamp>().unwrap();
-        let left = deadline.as_second() - jiff::Timestamp::now().as_second();
-        assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
-        destroy(&bench, &id);
-        bench.assert_unchanged(host, &before);
-    }
+    let host = DOCKER;
+    let before = bench.snapshot(host);
+    let repo = bench.stack("failing", ENDS_AT_ONCE);
+    let ran = bench.run(stack_args(
+        "profile.compose-e2e",
+        host,
+        &repo,
+        &["--keep-failed", "--ttl", "8h"],
+    ));
+    let error = ran.error_with_hint("operation_failed");
+    let id = text(&error["details"]["sandbox_id"]);
+    assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
+    let record = bench.get(&id);
+    assert_eq!(
+        (&record["state"], &record["reason"]),
+        (&json!("failed"), &json!("provision_failed"))
+    );
+    assert_eq!(containers(host, &id), 2, "the corpse is there");
+    assert!(
+        bench.workspace_root(host).join(format!("sbx-{id}/workspace/docker-compose.yml")).is_file()
+    );
+    let deadline = text(&record["expires_at"]).parse::<jiff::Timestamp>().unwrap();
+    let left = deadline.as_second() - jiff::Timestamp::now().as_second();
+    assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
+    destroy(&bench, &id);
+    bench.assert_unchanged(host, &before);
 }
 
 /// How many containers a sandbox has.
@@ -226,21 +222,20 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn destroy_cancels_a_create_of_another_process() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        let before = bench.snapshot(host);
-        let (create, id) = start_slow_create(&bench, host, "1s");
-        // Other verbs do not wait.
-        let busy = bench.run(["recreate", &id, "--yes"]).error("busy");
-        assert_eq!(busy["details"]["pid"], json!(create.pid()), "{busy:#}");
-        let ran = destroy(&bench, &id);
-        assert!(ran.took < Duration::from_secs(50), "{:?}", ran.took);
-        create.finish().error("cancelled");
-        bench.assert_unchanged(host, &before);
-        let kinds = bench.event_kinds(&id);
-        let expected = ["requested", "provisioning", "failed", "destroying", "destroyed"];
-        assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
-    }
+    let host = DOCKER;
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let (create, id) = start_slow_create(&bench, host, "1s");
+    // Other verbs do not wait.
+    let busy = bench.run(["recreate", &id, "--yes"]).error("busy");
+    assert_eq!(busy["details"]["pid"], json!(create.pid()), "{busy:#}");
+    let ran = destroy(&bench, &id);
+    assert!(ran.took < Duration::from_secs(50), "{:?}", ran.took);
+    create.finish().error("cancelled");
+    bench.assert_unchanged(host, &before);
+    let kinds = bench.event_kinds(&id);
+    let expected = ["requested", "provisioning", "failed", "destroying", "destroyed"];
+    assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
 }
 
 each_point! {
