@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -619,14 +620,36 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+/// An ssh client apart from what is tested, on a connection that all tests share while there are some.
+fn looking() -> Command {
+    let mut ssh = Command::new("ssh");
+    ssh.arg("-F").arg(lab().join("ssh_config"));
+    ssh.args(["-o", "ControlPath=/tmp/sbx-lab-%C", "-o", "ControlPersist=30"]);
+    ssh
+}
+
+/// Sees to the connection. Without one each command makes its own, which takes it ten times as long.
+fn connect(host: &str) {
+    let quiet = |ssh: &mut Command| {
+        ssh.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        ssh.process_group(0).status().is_ok_and(|status| status.success())
+    };
+    let there = || quiet(looking().args(["-O", "check", host]));
+    if !there() {
+        // One at a time: a second master would find the socket there, and stay for ever without one.
+        let turn = fs::File::create(lab().join("looking-lock")).unwrap();
+        turn.lock().unwrap();
+        let _ = there() || quiet(looking().args(["-MNf", host]));
+    }
+}
+
 /// Runs a script on a host over ssh, apart from what is tested; `words` are the script and its parameters.
 pub(crate) fn on_host(host: &str, words: &[&str]) -> String {
+    connect(host);
     let (script, parameters) = words.split_first().unwrap();
     let quoted: Vec<String> =
         parameters.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-    let mut child = Command::new("ssh")
-        .arg("-F")
-        .arg(lab().join("ssh_config"))
+    let mut child = looking()
         .args([host, &format!("sh -s -- {}", quoted.join(" "))])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
