@@ -263,7 +263,8 @@ async fn why_there_is_no_log_is_said_with_the_key_that_asks_again() {
 
 #[tokio::test]
 async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
-    let folder = tempfile::tempdir().unwrap();
+    // A short name: what is said of it has to fit its line.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("core.log");
     let mut drive = opened(world(real_now())).await;
     drive.until("lines", |model| logs(model).tail.len() == log_lines().len()).await;
